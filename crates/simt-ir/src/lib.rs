@@ -1,1 +1,25 @@
-//! The SIMT IR.
+//! The small SIMT intermediate representation between PTX and machine code.
+//!
+//! A [`Program`] is one kernel and the device functions it reaches. Each [`Function`] is written from the view of one
+//! thread, in SSA form with block parameters; operations that look beyond their thread (shuffles, votes, barriers,
+//! atomics) are explicit. Types carry no signs, operations do ([`op`]).
+//!
+//! Rules, checked by [`verify`]:
+//! * every use is dominated by its definition, and operand types are those that [`Op`] lists;
+//! * the entry block has no predecessors; its parameters are the function's;
+//! * a kernel has no parameters and no results.
+//!
+//! Two independent meanings exist for every program: the interpreter (through [`eval`]) and generated code. They agree bit
+//! for bit.
+
+pub mod builder;
+pub mod cfg;
+pub mod function;
+pub mod op;
+mod ty;
+
+pub use builder::{FunctionBuilder, Var};
+pub use cfg::{Cfg, DomTree};
+pub use function::*;
+pub use op::*;
+pub use ty::Type;

@@ -1,0 +1,663 @@
+//! Operations: what one instruction does in one thread, or among the threads of a warp or block.
+//!
+//! An operation is a primitive when the hardware knows its shape (`fma`, `prmt`, a shuffle) or when vector code for
+//! it is better than for its expansion. Everything else PTX has is an expansion into these (see `ptx::isa`).
+//! The scalar meaning of every pure operation is [`crate::eval`].
+
+use crate::function::{FuncRef, GlobalRef, SigRef};
+
+/// IEEE rounding direction of an inexact result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Rounding {
+    /// To nearest, ties to even (`.rn`).
+    #[default]
+    Nearest,
+    /// Towards zero (`.rz`).
+    Zero,
+    /// Towards minus infinity (`.rm`).
+    Down,
+    /// Towards plus infinity (`.rp`).
+    Up,
+    /// To nearest, ties away from zero (`.rna`).
+    NearestAway,
+}
+
+/// Modifiers of floating-point arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct FloatMode {
+    /// Direction of rounding.
+    pub round: Rounding,
+    /// Subnormal inputs and results become zero of the same sign (f32 only).
+    pub ftz: bool,
+    /// Clamp to [0, 1]; NaN becomes +0.
+    pub sat: bool,
+    /// The product may be fused with a following addition (PTX `mul`/`add` without a rounding modifier).
+    pub contract: bool,
+}
+
+/// Two integers in, one of the same type out. `Pred` operands are allowed for `And`, `Or`, `Xor`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IntBinary {
+    /// Wrapping sum.
+    Add,
+    /// Wrapping difference.
+    Sub,
+    /// Low half of the product.
+    Mul,
+    /// High half of the signed product.
+    MulHiS,
+    /// High half of the unsigned product.
+    MulHiU,
+    /// Signed quotient towards zero. By zero: all ones. MIN / -1 = MIN.
+    DivS,
+    /// Unsigned quotient. By zero: all ones.
+    DivU,
+    /// Signed remainder, sign of the dividend. By zero: all ones. MIN % -1 = 0.
+    RemS,
+    /// Unsigned remainder. By zero: all ones.
+    RemU,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Smaller, signed.
+    MinS,
+    /// Smaller, unsigned.
+    MinU,
+    /// Larger, signed.
+    MaxS,
+    /// Larger, unsigned.
+    MaxU,
+    /// Sum clamped to the signed range.
+    AddSatS,
+    /// Difference clamped to the signed range.
+    SubSatS,
+}
+
+/// A value shifted by an `I32` amount, read unsigned. Amounts of the width or more give what an unbounded shift
+/// would: zero, or all sign bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shift {
+    /// Left.
+    Left,
+    /// Right, zeros in.
+    RightU,
+    /// Right, sign bits in.
+    RightS,
+}
+
+/// One integer in. The result has the operand's type, but for counts, which are `I32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IntUnary {
+    /// Bitwise complement; `Pred` allowed.
+    Not,
+    /// Two's complement negation.
+    Neg,
+    /// Absolute value; MIN stays MIN.
+    Abs,
+    /// Bits in reverse order.
+    BitReverse,
+    /// Number of leading zeros, as `I32`; the width for 0.
+    LeadingZeros,
+    /// Number of ones, as `I32`.
+    PopCount,
+}
+
+/// Integer comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are the usual ones: S signed, U unsigned")]
+pub enum IntCmp {
+    Eq,
+    Ne,
+    LtS,
+    LeS,
+    GtS,
+    GeS,
+    LtU,
+    LeU,
+    GtU,
+    GeU,
+}
+
+/// Relation of a floating-point comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are the usual ones")]
+pub enum FloatRel {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    /// Neither operand is NaN, whatever their order (`num`).
+    Ordered,
+    /// Some operand is NaN (`nan`).
+    Unordered,
+}
+
+/// Floating-point comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FloatCmp {
+    /// The relation asked for.
+    pub rel: FloatRel,
+    /// The answer when an operand is NaN (the `u` forms: true). Ignored by `Ordered` and `Unordered`.
+    pub nan: bool,
+    /// Subnormal inputs count as zero.
+    pub ftz: bool,
+}
+
+/// Two floats in, one out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FloatBinary {
+    /// Sum.
+    Add,
+    /// Difference.
+    Sub,
+    /// Product.
+    Mul,
+    /// Correctly rounded quotient.
+    Div,
+}
+
+/// Minimum or maximum; `-0 < +0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MinMax {
+    /// Maximum rather than minimum.
+    pub max: bool,
+    /// Any NaN operand makes the result NaN; otherwise the other operand is the result.
+    pub nan: bool,
+    /// Subnormal inputs become zero.
+    pub ftz: bool,
+    /// Compare magnitudes; the sign is the exclusive or of the operands' signs (`.xorsign.abs`).
+    pub xorsign_abs: bool,
+}
+
+/// One float in, one out, exactly defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FloatUnary {
+    /// Sign flipped. Of a NaN: the canonical NaN for f32 and f16, unchanged for f64.
+    Neg,
+    /// Sign cleared. NaN as for `Neg`.
+    Abs,
+    /// Correctly rounded square root.
+    Sqrt,
+    /// Correctly rounded reciprocal.
+    Rcp,
+}
+
+/// A function approximated within the bounds of the PTX ISA; the sequence of exact steps is [`crate::approx`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Approx {
+    /// 2^x.
+    Ex2,
+    /// log2 x.
+    Lg2,
+    /// Sine of radians.
+    Sin,
+    /// Cosine of radians.
+    Cos,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// 1/x.
+    Rcp,
+    /// 1/sqrt x.
+    Rsqrt,
+    /// Square root.
+    Sqrt,
+    /// a/b, two operands (`div.approx`): 0 for b beyond 2^126.
+    Div,
+    /// a/b over the whole range (`div.full`).
+    DivFull,
+}
+
+/// Conversion between types; the operand's and the result's types come from the values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Convert {
+    /// Low bits of an integer. To `Pred`: the lowest bit.
+    Trunc,
+    /// Zeros on top. From `Pred`: 0 or 1.
+    ZExt,
+    /// Sign bits on top. From `Pred`: 0 or all ones.
+    SExt,
+    /// Same bits, other type of the same width.
+    Bitcast,
+    /// Float to signed integer, clamped; NaN by the hardware's rule (see [`crate::eval`]).
+    FloatToS {
+        /// Direction of rounding to an integer.
+        round: Rounding,
+        /// Subnormal input counts as zero.
+        ftz: bool,
+    },
+    /// Float to unsigned integer, clamped.
+    FloatToU {
+        /// Direction of rounding to an integer.
+        round: Rounding,
+        /// Subnormal input counts as zero.
+        ftz: bool,
+    },
+    /// Signed integer to float. `sat` clamps to [0, 1].
+    SToFloat(FloatMode),
+    /// Unsigned integer to float. `sat` clamps to [0, 1].
+    UToFloat(FloatMode),
+    /// Float to float of another or the same width (then only `ftz`, `sat` act).
+    FloatToFloat(FloatMode),
+    /// Float rounded to an integral value of the same type (`cvt.rni.f32.f32` and kin).
+    RoundToIntegral(FloatMode),
+}
+
+/// State space of a memory access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    /// Any window: a host address, which may point into the shared or local window of the accessing thread.
+    Generic,
+    /// Device memory; the address is a host address.
+    Global,
+    /// Constant memory; the address is a host address.
+    Const,
+    /// The block's shared window; addresses count from its beginning. `I32` addresses wrap at 2^32.
+    Shared,
+    /// The thread's local window; addresses count from its beginning. `I32` addresses wrap at 2^32.
+    Local,
+    /// The kernel's parameters; addresses count from the first. Read only.
+    Param,
+}
+
+/// Memory ordering of one access (PTX ISA, "Memory Consistency Model").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Order {
+    /// No promise.
+    #[default]
+    Weak,
+    /// Relaxed at system scope, and never merged or dropped.
+    Volatile,
+    /// Relaxed.
+    Relaxed,
+    /// Acquire.
+    Acquire,
+    /// Release.
+    Release,
+    /// Acquire and release.
+    AcqRel,
+    /// Sequentially consistent (fences).
+    SeqCst,
+}
+
+/// Who an ordered access synchronises with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[expect(missing_docs, reason = "PTX's scopes by name")]
+pub enum Scope {
+    Cta,
+    Cluster,
+    #[default]
+    Gpu,
+    Sys,
+}
+
+/// A memory access: the address operand plus `offset` is the first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Access {
+    /// Window of the address.
+    pub space: Space,
+    /// Bytes added to the address operand.
+    pub offset: i64,
+    /// Ordering.
+    pub order: Order,
+    /// Scope of the ordering.
+    pub scope: Scope,
+    /// Elements of a vector access (1, 2, 4, 8). The address must be a multiple of the whole access.
+    pub lanes: u8,
+    /// The location does not change while the kernel runs (`ld.global.nc`, constants, parameters).
+    pub invariant: bool,
+}
+
+impl Access {
+    /// A weak scalar access.
+    pub const fn weak(space: Space, offset: i64) -> Access {
+        Access { space, offset, order: Order::Weak, scope: Scope::Gpu, lanes: 1, invariant: false }
+    }
+}
+
+/// Read-modify-write of an atomic; the operand's type decides the width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AtomicOp {
+    /// Wrapping integer sum.
+    Add,
+    /// Float sum, to nearest.
+    FAdd {
+        /// Subnormals become zero (the hardware does so for f32 in global memory).
+        ftz: bool,
+    },
+    /// Float minimum, NaN-dropping (f16, bf16).
+    FMin,
+    /// Float maximum, NaN-dropping (f16, bf16).
+    FMax,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Exchange.
+    Exch,
+    /// Signed minimum.
+    MinS,
+    /// Unsigned minimum.
+    MinU,
+    /// Signed maximum.
+    MaxS,
+    /// Unsigned maximum.
+    MaxU,
+    /// `old >= b ? 0 : old + 1`, unsigned.
+    Inc,
+    /// `old == 0 || old > b ? b : old - 1`, unsigned.
+    Dec,
+}
+
+/// Which lane a shuffle reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "PTX's modes by name")]
+pub enum ShuffleMode {
+    Idx,
+    Up,
+    Down,
+    Bfly,
+}
+
+/// Warp vote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "PTX's modes by name")]
+pub enum VoteMode {
+    All,
+    Any,
+    Uni,
+    Ballot,
+}
+
+/// What a barrier does besides counting arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BarrierKind {
+    /// Wait for everyone (`bar.sync`).
+    Sync,
+    /// Announce, and go on (`bar.arrive`).
+    Arrive,
+    /// Wait; result: the number of threads whose predicate held.
+    RedPopc,
+    /// Wait; result: whether all predicates held.
+    RedAnd,
+    /// Wait; result: whether any predicate held.
+    RedOr,
+}
+
+/// Special registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "PTX's registers by name; `Axis` counts x, y, z from 0")]
+pub enum SpecialReg {
+    Tid(u8),
+    Ntid(u8),
+    CtaId(u8),
+    NctaId(u8),
+    LaneId,
+    WarpId,
+    NwarpId,
+    SmId,
+    NsmId,
+    GridId,
+    LanemaskEq,
+    LanemaskLe,
+    LanemaskLt,
+    LanemaskGe,
+    LanemaskGt,
+    Clock,
+    ClockHi,
+    Clock64,
+    GlobalTimer,
+    GlobalTimerLo,
+    GlobalTimerHi,
+    TotalSmemSize,
+    AggrSmemSize,
+    DynamicSmemSize,
+    ReservedSmemOffset(u8),
+    ClusterId(u8),
+    NclusterId(u8),
+    ClusterCtaId(u8),
+    ClusterNctaId(u8),
+    ClusterCtaRank,
+    ClusterNctaRank,
+    IsExplicitCluster,
+    EnvReg(u8),
+    Pm(u8),
+    CurrentGraphExec,
+}
+
+/// A service of the host. Operands are generic addresses and integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Syscall {
+    /// `vprintf(format, arguments)` → I32.
+    Vprintf,
+    /// `__assertfail(message, file, line I32, function, char size I64)`; does not return.
+    AssertFail,
+    /// `malloc(size I64)` → I64, 0 when the heap is exhausted.
+    Malloc,
+    /// `free(address)`.
+    Free,
+}
+
+/// An operation. Operand and result types are listed as `(operands) → results`; `T` is any type the text allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// `() → T`: the constant whose bits these are.
+    Const(u64),
+    /// `(T, T) → T`.
+    Int(IntBinary),
+    /// `(T) → T` or `I32`.
+    IntUnary(IntUnary),
+    /// `(T, I32) → T`.
+    Shift(Shift),
+    /// `(lo I32, hi I32, amount I32) → I32`: 32 bits out of `hi:lo`. Left takes the high half after shifting left.
+    FunnelShift {
+        /// Left rather than right.
+        left: bool,
+        /// Amount modulo 32 rather than clamped to 32.
+        wrap: bool,
+    },
+    /// `(a I32, b I32, selector I32) → I32`: `prmt` in its default mode.
+    Prmt,
+    /// `(a T, b T) → Pred`.
+    IntCmp(IntCmp),
+    /// `(a T, b T) → Pred`.
+    FloatCmp(FloatCmp),
+    /// `(Pred, a T, b T) → T`: `a` when the predicate holds.
+    Select,
+    /// `(T, T) → T`.
+    Float(FloatBinary, FloatMode),
+    /// `(a T, b T, c T) → T`: a*b+c, rounded once.
+    Fma(FloatMode),
+    /// `(T, T) → T`.
+    MinMax(MinMax),
+    /// `(T) → T`.
+    FloatUnary(FloatUnary, FloatMode),
+    /// `(T) → T`, or `(T, T) → T` for the divisions.
+    Approx {
+        /// The function.
+        func: Approx,
+        /// Subnormal inputs and results become zero.
+        ftz: bool,
+    },
+    /// `(T) → T`: a NaN becomes the canonical NaN. Arithmetic already has that meaning in this IR, so this changes
+    /// nothing; back ends whose arithmetic leaves another NaN get it put where the difference could be seen.
+    CanonNan,
+    /// `(T) → U`.
+    Convert(Convert),
+    /// `() → T`: `Clock64`, `GlobalTimer` and `GridId` are I64, predicates Pred, everything else I32.
+    SpecialReg(SpecialReg),
+    /// `() → I64`: address of a module variable, a host address.
+    GlobalAddr(GlobalRef),
+    /// `() → I64`: the token by which [`Op::CallIndirect`] knows the function (see [`crate::Program`]).
+    FuncToken(FuncRef),
+    /// `() → I64`: start of this function's frame in the thread's local window.
+    LocalBase,
+    /// `(I64) → I64`: address in a window to generic address.
+    ToGeneric(Space),
+    /// `(I64) → I64`: generic address to address in a window.
+    FromGeneric(Space),
+    /// `(I64 generic) → Pred`: whether the address lies in the window.
+    IsSpace(Space),
+    /// `(address) → T × lanes`.
+    Load(Access),
+    /// `(address, T × lanes) → ()`.
+    Store(Access),
+    /// `(address, b T) → old T`, or no result (`red`).
+    Atomic(AtomicOp, Access),
+    /// `(address, compare T, new T) → old T`, or no result.
+    AtomicCas(Access),
+    /// `() → ()`.
+    Fence {
+        /// `AcqRel` or `SeqCst`.
+        order: Order,
+        /// Threads it orders.
+        scope: Scope,
+    },
+    /// `(value I32, lane I32, clamp I32, [member mask I32]) → (I32, Pred)`; the fourth operand is there for `.sync`.
+    Shuffle(ShuffleMode),
+    /// `(Pred, [member mask I32]) → Pred`, `I32` for ballots.
+    Vote(VoteMode),
+    /// `(value I32 or I64, member mask I32) → I32`: lanes that hold the same value.
+    MatchAny,
+    /// `(value, member mask) → (I32, Pred)`: the mask if all hold the same value, else 0.
+    MatchAll,
+    /// `(value I32, member mask I32) → I32`: `Add`, `And`, `Or`, `Xor` and the four minima and maxima only.
+    Redux(IntBinary),
+    /// `() → I32`: lanes that execute this together.
+    ActiveMask,
+    /// `(member mask I32) → (lane I32, Pred)`: the lowest member is elected.
+    Elect,
+    /// `(member mask I32) → ()`: waits for the named lanes (`bar.warp.sync`).
+    WarpSync,
+    /// `(id I32, [threads I32], [Pred]) → ()`, `I32` for popc, `Pred` for and/or. A suspension point.
+    Barrier {
+        /// What it does.
+        kind: BarrierKind,
+        /// A thread count operand is there; otherwise the whole block takes part.
+        count: bool,
+    },
+    /// `(arguments) → results`.
+    Call(FuncRef),
+    /// `(token I64, arguments) → results`.
+    CallIndirect(SigRef),
+    /// See [`Syscall`].
+    Syscall(Syscall),
+    /// `(nanoseconds I32) → ()`.
+    Nanosleep,
+    /// `() → ()`: `brkpt`; a debugger would stop here.
+    Breakpoint,
+}
+
+impl Op {
+    /// Whether the result depends on the operands alone, the same in every thread, and nothing else happens:
+    /// such an operation may be repeated, moved or dropped.
+    pub fn is_pure(&self) -> bool {
+        match self {
+            Op::Const(_)
+            | Op::Int(_)
+            | Op::IntUnary(_)
+            | Op::Shift(_)
+            | Op::FunnelShift { .. }
+            | Op::Prmt
+            | Op::IntCmp(_)
+            | Op::FloatCmp(_)
+            | Op::Select
+            | Op::Float(..)
+            | Op::Fma(_)
+            | Op::MinMax(_)
+            | Op::FloatUnary(..)
+            | Op::Approx { .. }
+            | Op::CanonNan
+            | Op::Convert(_)
+            | Op::GlobalAddr(_)
+            | Op::FuncToken(_)
+            | Op::LocalBase
+            | Op::ToGeneric(_)
+            | Op::FromGeneric(_)
+            | Op::IsSpace(_) => true,
+            Op::SpecialReg(reg) => !reg.is_counter(),
+            Op::Load(_)
+            | Op::Store(_)
+            | Op::Atomic(..)
+            | Op::AtomicCas(_)
+            | Op::Fence { .. }
+            | Op::Shuffle(_)
+            | Op::Vote(_)
+            | Op::MatchAny
+            | Op::MatchAll
+            | Op::Redux(_)
+            | Op::ActiveMask
+            | Op::Elect
+            | Op::WarpSync
+            | Op::Barrier { .. }
+            | Op::Call(_)
+            | Op::CallIndirect(_)
+            | Op::Syscall(_)
+            | Op::Nanosleep
+            | Op::Breakpoint => false,
+        }
+    }
+
+    /// Whether lanes of a warp exchange values or wait for each other here: which lanes arrive together matters, so
+    /// the operation must not be duplicated or moved across control flow.
+    pub fn is_convergent(&self) -> bool {
+        matches!(
+            self,
+            Op::Shuffle(_)
+                | Op::Vote(_)
+                | Op::MatchAny
+                | Op::MatchAll
+                | Op::Redux(_)
+                | Op::ActiveMask
+                | Op::Elect
+                | Op::WarpSync
+                | Op::Barrier { .. }
+                | Op::Call(_)
+                | Op::CallIndirect(_)
+        )
+    }
+
+    /// The access of a memory operation.
+    pub fn access(&self) -> Option<&Access> {
+        match self {
+            Op::Load(access) | Op::Store(access) | Op::Atomic(_, access) | Op::AtomicCas(access) => {
+                Some(access)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl SpecialReg {
+    /// Whether two reads in one thread may differ.
+    pub fn is_counter(self) -> bool {
+        matches!(
+            self,
+            SpecialReg::Clock
+                | SpecialReg::ClockHi
+                | SpecialReg::Clock64
+                | SpecialReg::GlobalTimer
+                | SpecialReg::GlobalTimerLo
+                | SpecialReg::GlobalTimerHi
+                | SpecialReg::Pm(_)
+        )
+    }
+
+    /// The register's type.
+    pub fn ty(self) -> crate::Type {
+        match self {
+            SpecialReg::Clock64
+            | SpecialReg::GlobalTimer
+            | SpecialReg::GridId
+            | SpecialReg::CurrentGraphExec => crate::Type::I64,
+            SpecialReg::IsExplicitCluster => crate::Type::Pred,
+            _ => crate::Type::I32,
+        }
+    }
+}
