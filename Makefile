@@ -1,0 +1,30 @@
+# Two commands matter: `make demo` shows what Anywarp does, `make test` proves it. Both install what is missing
+# first, after saying so, and work offline once it is there.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test build bench fuzz-smoke setup clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+demo: build ## build everything, then run every example on our libraries
+	@scripts/demo
+
+test: setup ## formatting, lints, every test, every example on every back end
+	@scripts/test
+
+build: setup ## leave the libraries and the command in dist/
+	@scripts/build
+
+bench: build ## time the benchmark kernels
+	@scripts/bench
+
+fuzz-smoke: setup ## build every fuzz target and run them all for a minute
+	@scripts/fuzz-smoke
+
+setup: ## install the compilers and libraries that are missing
+	@scripts/setup
+
+clean: ## remove what was built (the installed tools in .cache stay)
+	cargo clean
+	rm -rf dist

@@ -1,0 +1,3 @@
+//! The `anywarp` command.
+
+fn main() {}

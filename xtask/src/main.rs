@@ -1,0 +1,54 @@
+//! Checks of this repository that cargo and clippy do not make.
+//!
+//! ```text
+//! cargo run -p xtask -- tidy
+//! ```
+
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments[..] {
+        ["tidy"] => tidy::run(),
+        _ => Err("usage: xtask tidy".into()),
+    };
+    match outcome {
+        Ok(report) => report.print(),
+        Err(reason) => {
+            eprintln!("xtask: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What went wrong before a check could judge anything (a missing file, a failed command).
+type Error = Box<dyn std::error::Error>;
+
+/// The outcome of several checks: each has a name and its findings, one sentence each.
+#[derive(Default)]
+struct Report {
+    checks: Vec<(&'static str, Vec<String>)>,
+}
+
+impl Report {
+    fn add(&mut self, name: &'static str, findings: Vec<String>) {
+        self.checks.push((name, findings));
+    }
+
+    /// Prints the findings and, last, the line `N passed, M failed` that `scripts/test` adds up.
+    fn print(&self) -> ExitCode {
+        for (name, findings) in &self.checks {
+            println!("{} {name}", if findings.is_empty() { "ok  " } else { "FAIL" });
+            for finding in findings {
+                println!("       {finding}");
+            }
+        }
+        let failed = self.checks.iter().filter(|(_, findings)| !findings.is_empty()).count();
+        println!("{} passed, {failed} failed", self.checks.len() - failed);
+        if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
