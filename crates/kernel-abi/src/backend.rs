@@ -1,0 +1,185 @@
+//! The interface through which the device compiles and runs kernels.
+
+use std::fmt;
+use std::sync::Arc;
+
+use simt_ir::Program;
+
+use crate::{BlockFrame, Shape};
+
+/// A kernel to compile.
+pub struct CompileRequest<'a> {
+    /// The linked module as PTX text: what caches are keyed by, and what a compiler in another library reads.
+    pub ptx: &'a str,
+    /// Name of the kernel.
+    pub entry: &'a str,
+    /// Launch shape to specialise for.
+    pub shape: Shape,
+    /// The kernel in IR, lowered on demand and shared between back ends.
+    pub program: &'a dyn Fn() -> Result<Arc<Program>, CompileError>,
+}
+
+/// A way to run kernels.
+pub trait KernelBackend: Send + Sync {
+    /// A short name, for messages.
+    fn name(&self) -> &'static str;
+
+    /// Compiles a kernel, or finds it compiled. May be called from several threads at once.
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn CompiledKernel>, CompileError>;
+}
+
+/// A kernel that can run.
+pub trait CompiledKernel: Send + Sync {
+    /// What the device must provide for it.
+    fn info(&self) -> &KernelInfo;
+
+    /// Runs blocks `first .. first + count` of the launch that `frame` names, x fastest.
+    ///
+    /// # Safety
+    /// `frame` and all it points to are as [`BlockFrame`] and [`LaunchFrame`](crate::LaunchFrame) say: `params` holds
+    /// `param_bytes`, `globals` one address for each name, the windows and `state` are large enough for the block.
+    /// The blocks are within the grid.
+    unsafe fn run(&self, frame: &mut BlockFrame, first: u64, count: u64) -> Result<(), Fault>;
+}
+
+/// What a compiled kernel needs and is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelInfo {
+    /// Bytes of parameters.
+    pub param_bytes: u32,
+    /// Bytes of static shared memory.
+    pub shared_bytes: u32,
+    /// Alignment of the shared window.
+    pub shared_align: u32,
+    /// Bytes of local memory a thread needs for frames that are known; recursion needs more.
+    pub local_bytes: u32,
+    /// The kernel recurses or calls through pointers, so that its local memory is bounded by the stack limit alone.
+    pub unbounded_stack: bool,
+    /// Bytes of [`BlockFrame::state`] for each warp.
+    pub state_bytes: u32,
+    /// Names of the module variables it uses, in the order of [`LaunchFrame::globals`](crate::LaunchFrame::globals).
+    pub globals: Vec<String>,
+    /// Kind of the entry.
+    pub entry: EntryKind,
+}
+
+/// The two kinds of entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A [`BlocksEntry`](crate::BlocksEntry).
+    #[default]
+    Blocks,
+    /// A [`WarpEntry`](crate::WarpEntry).
+    Warps,
+}
+
+/// How a range of blocks came out, as generated code says it.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// All done.
+    Done = 0,
+    /// An assumption of the shape does not hold: run the rest with code that does not make it.
+    Deopt = 1,
+}
+
+/// Why a launch ended early.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// An access to memory that is not there (700).
+    IllegalAddress = 1,
+    /// An address that is no multiple of the access size (716).
+    Misaligned = 2,
+    /// `trap` (719).
+    Trap = 3,
+    /// A failed assertion (710).
+    Assert = 4,
+    /// Calls nested too deep, or too large a frame (reported as 700).
+    StackOverflow = 5,
+    /// An instruction used in a way the hardware refuses (715).
+    IllegalInstruction = 6,
+    /// An indirect call of something that is no function (718).
+    InvalidPc = 7,
+    /// An access through a window that the address does not lie in (717).
+    InvalidAddressSpace = 8,
+    /// All warps of a block wait for each other.
+    Deadlock = 9,
+}
+
+impl FaultKind {
+    /// Every kind.
+    pub const ALL: [FaultKind; 9] = [
+        FaultKind::IllegalAddress,
+        FaultKind::Misaligned,
+        FaultKind::Trap,
+        FaultKind::Assert,
+        FaultKind::StackOverflow,
+        FaultKind::IllegalInstruction,
+        FaultKind::InvalidPc,
+        FaultKind::InvalidAddressSpace,
+        FaultKind::Deadlock,
+    ];
+
+    /// The kind with this number.
+    pub fn from_number(number: u32) -> Option<FaultKind> {
+        FaultKind::ALL.into_iter().find(|kind| *kind as u32 == number)
+    }
+}
+
+/// A fault and where it happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What.
+    pub kind: FaultKind,
+    /// The address concerned, if one is.
+    pub address: Option<u64>,
+    /// Block.
+    pub ctaid: [u32; 3],
+    /// Warp of the block.
+    pub warp: u32,
+    /// Lane of the warp, when known.
+    pub lane: Option<u32>,
+    /// Line in the PTX, when known.
+    pub ptx_line: Option<u32>,
+    /// More to say, or empty.
+    pub detail: String,
+}
+
+impl Fault {
+    /// The thread's index in its block of this shape, when the lane is known.
+    pub fn thread(&self, block: [u32; 3]) -> Option<[u32; 3]> {
+        let linear = self.warp * crate::WARP + self.lane?;
+        let (x, y) = (block[0].max(1), block[1].max(1));
+        Some([linear % x, linear / x % y, linear / x / y])
+    }
+}
+
+/// Why a kernel could not be compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompileError {
+    /// What and where, for the JIT log.
+    pub message: String,
+    /// Something this implementation lacks, rather than a mistake in the program.
+    pub unsupported: bool,
+}
+
+impl CompileError {
+    /// A mistake in the program, or a failure of the compiler.
+    pub fn new(message: impl Into<String>) -> CompileError {
+        CompileError { message: message.into(), unsupported: false }
+    }
+
+    /// Something this implementation lacks.
+    pub fn unsupported(message: impl Into<String>) -> CompileError {
+        CompileError { message: message.into(), unsupported: true }
+    }
+}
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for CompileError {}

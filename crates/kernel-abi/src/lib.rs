@@ -1,0 +1,17 @@
+//! What the host and compiled kernels share.
+//!
+//! * [`shape`]: what a kernel is specialised for;
+//! * [`frame`]: the structures generated code reads and writes, with their offsets;
+//! * [`backend`]: the interface through which the device compiles and runs kernels.
+//!
+//! A compiled kernel has one entry, of one of two kinds ([`EntryKind`]). Kernels without barriers get a function
+//! that runs a range of blocks. Kernels with barriers get a function that runs one warp up to its next suspension point; the back end's
+//! scheduler calls it for each warp in turn ([`WarpEntry`]).
+
+pub mod backend;
+pub mod frame;
+pub mod shape;
+
+pub use backend::*;
+pub use frame::*;
+pub use shape::{Shape, XLayout};

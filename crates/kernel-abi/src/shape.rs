@@ -1,0 +1,85 @@
+//! Launch shapes: what compiled code is specialised for.
+//!
+//! Whether `tid.x` is `base + lane`, `lane % 16` or anything else decides between one vector load and 32 scalar ones, so it is
+//! fixed when a kernel is compiled. A kernel has few shapes in practice; each is compiled at its first use.
+
+/// How `tid.x` runs along the 32 lanes of a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum XLayout {
+    /// `blockDim.x` is a multiple of 32: a warp lies in one row, `tid.x = base + lane`.
+    Rows,
+    /// `blockDim.x` is this power of two below 32: `tid.x = lane % period`, and a warp covers `32 / period` rows.
+    Period(u8),
+    /// Anything else: `tid` comes from a division for each lane.
+    Irregular,
+}
+
+/// The launch shape a kernel is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Shape {
+    /// Layout of `tid.x`.
+    pub x: XLayout,
+    /// Dimensions of the block that may exceed 1: 1 when y and z are 1, 2 when z is 1, else 3.
+    pub dims: u8,
+    /// The number of threads of a block is a multiple of 32: every warp is full.
+    pub whole_warps: bool,
+    /// In each dimension, `gridDim * blockDim` is below 2^31: `ctaid * ntid + tid` does not overflow a signed 32-bit integer.
+    pub ids_fit_i32: bool,
+    /// 32-bit index arithmetic may be taken not to wrap between the lanes of a warp where the kernel checks that first and
+    /// answers [`Status::Deopt`](crate::Status::Deopt) if it does. Off in the code that runs after that answer.
+    pub assume_no_wrap: bool,
+}
+
+impl Shape {
+    /// The shape of a launch.
+    pub fn of(grid: [u32; 3], block: [u32; 3]) -> Shape {
+        let x = match block[0] {
+            x if x % 32 == 0 => XLayout::Rows,
+            x if x < 32 && x.is_power_of_two() => XLayout::Period(x as u8),
+            _ => XLayout::Irregular,
+        };
+        let threads: u64 = block.iter().map(|d| u64::from(*d)).product();
+        Shape {
+            x,
+            dims: if block[2] > 1 {
+                3
+            } else if block[1] > 1 {
+                2
+            } else {
+                1
+            },
+            whole_warps: threads.is_multiple_of(32),
+            ids_fit_i32: grid.iter().zip(&block).all(|(g, b)| u64::from(*g) * u64::from(*b) < 1 << 31),
+            assume_no_wrap: true,
+        }
+    }
+
+    /// The shape that holds for every launch, for use when a specialised one does not.
+    pub const ANY: Shape = Shape {
+        x: XLayout::Irregular,
+        dims: 3,
+        whole_warps: false,
+        ids_fit_i32: false,
+        assume_no_wrap: false,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_of_common_launches() {
+        let shape = Shape::of([1000, 1, 1], [256, 1, 1]);
+        assert_eq!(
+            (shape.x, shape.dims, shape.whole_warps, shape.ids_fit_i32),
+            (XLayout::Rows, 1, true, true)
+        );
+        let shape = Shape::of([64, 64, 1], [16, 16, 1]);
+        assert_eq!((shape.x, shape.dims, shape.whole_warps), (XLayout::Period(16), 2, true));
+        let shape = Shape::of([1, 1, 1], [33, 1, 2]);
+        assert_eq!((shape.x, shape.dims, shape.whole_warps), (XLayout::Irregular, 3, false));
+        assert!(!Shape::of([1 << 22, 1, 1], [512, 1, 1]).ids_fit_i32, "2^31 ids do not fit");
+        assert!(!Shape::of([i32::MAX as u32, 1, 1], [1024, 1, 1]).ids_fit_i32);
+    }
+}
