@@ -1,0 +1,22 @@
+//! The Driver API's types, under the manual's names.
+#![allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "the manual's names")]
+
+mod codes;
+mod device_attributes;
+mod enums;
+mod flags;
+mod handles;
+mod structs;
+
+pub use codes::*;
+pub use device_attributes::*;
+pub use enums::*;
+pub use flags::*;
+pub use handles::*;
+pub use structs::*;
+
+/// The version of the API that is implemented: 1000 × major + 10 × minor.
+pub const CUDA_VERSION: i32 = 13000;
+
+/// What a driver entry point's body returns.
+pub type CuResult<T = ()> = Result<T, CUresult>;

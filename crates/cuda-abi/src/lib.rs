@@ -1,0 +1,25 @@
+//! The binary interface of CUDA's Driver and Runtime APIs, as facts: numbers, layouts, names and signatures.
+//!
+//! * [`driver`] and [`runtime`]: C types and codes under the manual's own names, so that a search finds them.
+//! * [`args`]: types for parameters that make an entry point's body safe code.
+//! * [`functions`]: `functions.in`, the table of every exported function, and what is generated from it.
+//! * [`shim`]: what the C side of every entry point does besides its work: tracing and catching panics.
+//!
+//! C enumerations are transparent integers, never Rust enums: a caller may pass any number.
+//! Handles are transparent integers too; only the driver knows what they stand for.
+//!
+//! # How the two shared libraries are made
+//!
+//! `crates/driver` and `crates/runtime` are `staticlib`s. Their build scripts call [`functions::generate`] for stubs, the
+//! `cuGetProcAddress` table and a version script; `crates/cuda-abi/link-library.sh` links the archive into the `.so` with
+//! that script, so that exactly the names of `functions.in` are exported, bound inside the library (`-Bsymbolic`), and
+//! cudart's carry their version node. (`cargo`'s own `cdylib` passes a version script of its own, which cannot be combined
+//! with one that has nodes.)
+
+#[macro_use]
+mod macros;
+pub mod args;
+pub mod driver;
+pub mod functions;
+pub mod runtime;
+pub mod shim;
