@@ -1,0 +1,19 @@
+//! PTX, the text form in which programs reach a device.
+//!
+//! * [`parse`] reads a text into a [`ast::Module`]; every error it finds carries line, column and the
+//!   offending text. Instructions are read generically (opcode, modifiers, operands): which of them exist is
+//!   the business of the instruction table alone.
+//! * Names of one function (registers, variables, labels, symbols) are bound by `resolve`.
+//!
+//! The tree borrows its names from the source text.
+
+pub mod ast;
+mod error;
+pub mod lexer;
+mod parser;
+mod span;
+pub mod target;
+
+pub use error::{Errors, LoadError, LoadErrorKind};
+pub use parser::{Bodies, Options, parse, parse_with};
+pub use span::{LineIndex, Position, Span, position};

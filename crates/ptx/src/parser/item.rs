@@ -1,0 +1,272 @@
+//! Module scope: the header, functions, files, sections.
+
+use super::{Bodies, Parsed, Parser};
+use crate::ast::{
+    Alias, Attributes, Body, Directives, File, Function, Item, Linkage, Module, Section, StateSpace, Target,
+    Version,
+};
+use crate::error::LoadErrorKind;
+use crate::lexer::TokenKind;
+use crate::span::Span;
+use crate::target;
+
+impl<'a> Parser<'a> {
+    /// The whole module; `None` if even its header cannot be used.
+    pub(super) fn module(&mut self) -> Option<Module<'a>> {
+        let (version, target, address_size) = self.header().ok()?;
+        let mut module = Module { version, target, address_size, items: Vec::new() };
+        while self.token.kind != TokenKind::End && !self.gives_up() {
+            let start = self.token.span.start;
+            if self.item(&mut module).is_err() {
+                if self.token.kind == TokenKind::Unterminated {
+                    break;
+                }
+                if self.token.span.start == start {
+                    self.advance();
+                }
+                self.recover_item();
+            }
+        }
+        Some(module)
+    }
+
+    /// `.version`, `.target`, `.address_size`. A module for another world is not read further: its later
+    /// syntax need not be ours.
+    fn header(&mut self) -> Parsed<(Version, Target<'a>, Option<u32>)> {
+        if !self.eat_dotted("version") {
+            let kind = LoadErrorKind::NotPtx;
+            return Err(self.error_of(kind, self.token.span, "PTX begins with a .version directive"));
+        }
+        let span = self.token.span;
+        let version = self.version()?;
+        if let Err((kind, message)) = target::check_version(version) {
+            return Err(self.error_of(kind, span, message));
+        }
+        while self.token.kind == TokenKind::Dwarf {
+            self.advance();
+        }
+        if self.dotted() != Some("target") {
+            return Err(self.unexpected("a .target directive"));
+        }
+        let target = self.target()?;
+        if let Err((kind, message)) = target::check_target(version, &target, self.options.device) {
+            return Err(self.error_of(kind, target.architecture.span, message));
+        }
+        let address_size = if self.dotted() == Some("address_size") {
+            self.advance();
+            let span = self.token.span;
+            let bits = self.small()?;
+            if bits != 64 {
+                let kind = if bits == 32 { LoadErrorKind::AddressSize } else { LoadErrorKind::Syntax };
+                return Err(self.error_of(kind, span, format!("{bits}-bit addresses are not supported")));
+            }
+            Some(bits)
+        } else {
+            None
+        };
+        Ok((version, target, address_size))
+    }
+
+    fn version(&mut self) -> Parsed<Version> {
+        let span = self.token.span;
+        let parsed = self
+            .text(span)
+            .split_once('.')
+            .and_then(|(major, minor)| Some(Version { major: digits(major)?, minor: digits(minor)? }));
+        match parsed.filter(|_| self.token.kind == TokenKind::Number) {
+            Some(version) => {
+                self.advance();
+                Ok(version)
+            }
+            None => Err(self.unexpected("a version such as 8.3")),
+        }
+    }
+
+    fn target(&mut self) -> Parsed<Target<'a>> {
+        self.advance();
+        let mut words = self.comma_separated(|p| p.name("a target"))?;
+        let architecture = words.iter().position(|w| target::Architecture::parse(w.text).is_some());
+        match architecture {
+            Some(index) => Ok(Target { architecture: words.remove(index), options: words }),
+            None => Err(self.error(words[0].span, format!("unknown .target '{}'", words[0].text))),
+        }
+    }
+
+    fn item(&mut self, module: &mut Module<'a>) -> Parsed<()> {
+        let start = self.token.span;
+        if self.token.kind == TokenKind::Dwarf || self.at(b';') {
+            self.advance();
+            return Ok(());
+        }
+        let linkage = self.linkage();
+        match self.dotted() {
+            Some("entry" | "func") => {
+                let function = self.function(start, linkage)?;
+                module.items.push(Item::Function(function));
+            }
+            Some(word) if StateSpace::from_name(word).is_some_and(|space| space != StateSpace::Reg) => {
+                let variables = self.variables_after_linkage(start, linkage)?;
+                module.items.extend(variables.into_iter().map(Item::Variable));
+            }
+            _ if linkage != Linkage::Private => return Err(self.unexpected("a function or variable")),
+            Some("file") => module.items.push(Item::File(self.file()?)),
+            Some("section") => module.items.push(Item::Section(self.section()?)),
+            Some("pragma") => module.items.push(Item::Pragma(self.pragma()?)),
+            Some("alias") => module.items.push(Item::Alias(self.alias()?)),
+            Some("loc") => self.loc()?,
+            Some("target") => self.further_target(module)?,
+            Some("version" | "address_size") => {
+                return Err(self.error(start, "this directive stands once, at the start"));
+            }
+            _ => return Err(self.unexpected("a directive")),
+        }
+        Ok(())
+    }
+
+    /// A `.target` after the first adds options.
+    fn further_target(&mut self, module: &mut Module<'a>) -> Parsed<()> {
+        let target = self.target()?;
+        if let Err((kind, message)) = target::check_target(module.version, &target, self.options.device) {
+            return Err(self.error_of(kind, target.architecture.span, message));
+        }
+        module.target.options.extend(target.options);
+        Ok(())
+    }
+
+    fn function(&mut self, start: Span, linkage: Linkage) -> Parsed<Function<'a>> {
+        let is_entry = self.dotted() == Some("entry");
+        self.advance();
+        let mut attributes = Attributes::default();
+        while self.dotted() == Some("attribute") {
+            self.attributes(&mut attributes)?;
+        }
+        let returns = if is_entry { Vec::new() } else { self.parameters()? };
+        let name = self.name("a function's name")?;
+        let params = self.parameters()?;
+        let directives = self.function_directives()?;
+        let span = self.since(start);
+        let body = Body::Declared;
+        let mut function =
+            Function { linkage, is_entry, attributes, name, returns, params, directives, body, span };
+        if self.eat(b';') {
+            return Ok(function);
+        }
+        if !self.at(b'{') {
+            return Err(self.unexpected("'{' or ';'"));
+        }
+        function.body = match self.options.bodies {
+            Bodies::Parsed => Body::Parsed(self.code()?),
+            Bodies::Skipped => {
+                let open = self.token.span;
+                match self.skip_braces() {
+                    Some(span) => Body::Skipped(span),
+                    None => return Err(self.error(open, "this '{' is not closed")),
+                }
+            }
+        };
+        Ok(function)
+    }
+
+    /// Directives between a function's parameters and its body.
+    pub(super) fn function_directives(&mut self) -> Parsed<Directives<'a>> {
+        let mut d = Directives::default();
+        while let Some(word) = self.dotted() {
+            match word {
+                "maxntid" => d.maxntid = Some(self.triple()?),
+                "reqntid" => d.reqntid = Some(self.triple()?),
+                "reqnctapercluster" => d.reqnctapercluster = Some(self.triple()?),
+                "minnctapersm" => d.minnctapersm = Some(self.single()?),
+                "maxnctapersm" => d.maxnctapersm = Some(self.single()?),
+                "maxnreg" => d.maxnreg = Some(self.single()?),
+                "maxclusterrank" => d.maxclusterrank = Some(self.single()?),
+                "abi_preserve" => d.abi_preserve = Some(self.single()?),
+                "abi_preserve_control" => d.abi_preserve_control = Some(self.single()?),
+                "noreturn" => d.noreturn = self.flag(),
+                "explicitcluster" => d.explicitcluster = self.flag(),
+                "blocksareclusters" => d.blocksareclusters = self.flag(),
+                "pragma" => d.pragmas.extend(self.pragma()?),
+                _ => return Err(self.unexpected("a directive of functions, '{' or ';'")),
+            }
+        }
+        Ok(d)
+    }
+
+    fn flag(&mut self) -> bool {
+        self.advance();
+        true
+    }
+
+    fn single(&mut self) -> Parsed<u32> {
+        self.advance();
+        self.small()
+    }
+
+    fn triple(&mut self) -> Parsed<[u32; 3]> {
+        self.advance();
+        let mut values = [1; 3];
+        for (i, value) in values.iter_mut().enumerate() {
+            if i > 0 && !self.eat(b',') {
+                break;
+            }
+            *value = self.small()?;
+        }
+        Ok(values)
+    }
+
+    /// `.pragma "…", "…";`
+    pub(super) fn pragma(&mut self) -> Parsed<Vec<&'a str>> {
+        self.advance();
+        let strings = self.comma_separated(Self::string)?;
+        self.expect(b';')?;
+        Ok(strings)
+    }
+
+    fn alias(&mut self) -> Parsed<Alias<'a>> {
+        self.advance();
+        let name = self.name("a function")?;
+        self.expect(b',')?;
+        let target = self.name("a function")?;
+        self.expect(b';')?;
+        Ok(Alias { name, target })
+    }
+
+    /// `.file index "name", timestamp, size`, no semicolon.
+    pub(super) fn file(&mut self) -> Parsed<File<'a>> {
+        self.advance();
+        let index = self.number()?;
+        let name = self.string()?;
+        let details = if self.eat(b',') {
+            let timestamp = self.number()?;
+            self.expect(b',')?;
+            Some((timestamp, self.number()?))
+        } else {
+            None
+        };
+        Ok(File { index, name, details })
+    }
+
+    /// `.section .name { … }`
+    fn section(&mut self) -> Parsed<Section<'a>> {
+        self.advance();
+        let start = self.token.span;
+        while matches!(self.token.kind, TokenKind::Dotted | TokenKind::Word) {
+            self.advance();
+        }
+        let name = self.text(self.since(start)).trim();
+        if name.is_empty() {
+            return Err(self.unexpected("a section's name"));
+        }
+        if !self.at(b'{') {
+            return Err(self.unexpected("'{'"));
+        }
+        let open = self.token.span;
+        let Some(span) = self.skip_braces() else {
+            return Err(self.error(open, "this '{' is not closed"));
+        };
+        Ok(Section { name, text: self.text(Span::new(span.start + 1, span.end - 1)) })
+    }
+}
+
+fn digits(text: &str) -> Option<u32> {
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?
+}

@@ -1,0 +1,181 @@
+//! Versions and targets: what a module asks for, and whether a device can give it.
+
+use std::fmt;
+
+use crate::ast::{Target, Version};
+use crate::error::LoadErrorKind;
+
+/// The newest version of the language that is read. Later minor versions of the same major are let in too:
+/// what they add is refused where it is used.
+pub const NEWEST_VERSION: Version = Version { major: 9, minor: 0 };
+
+/// The device a module is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Compute capability as in `sm_90`: 10 · major + minor.
+    pub sm: u32,
+}
+
+impl Default for Device {
+    fn default() -> Device {
+        Device { sm: 90 }
+    }
+}
+
+/// An architecture: `sm_90`, `sm_90a`, `sm_100f`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Architecture {
+    /// The number.
+    pub sm: u32,
+    /// What other devices it runs on.
+    pub portability: Portability,
+}
+
+/// Where code for an architecture runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Portability {
+    /// No suffix: there and on everything newer.
+    Onward,
+    /// `f`: within the family, from there on.
+    Family,
+    /// `a`: there only.
+    Exact,
+}
+
+impl Architecture {
+    /// Reads `sm_90a`.
+    pub fn parse(text: &str) -> Option<Architecture> {
+        let rest = text.strip_prefix("sm_").or_else(|| text.strip_prefix("compute_"))?;
+        let (digits, portability) = match rest.as_bytes().last()? {
+            b'a' => (&rest[..rest.len() - 1], Portability::Exact),
+            b'f' => (&rest[..rest.len() - 1], Portability::Family),
+            _ => (rest, Portability::Onward),
+        };
+        let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        let sm = digits.parse().ok().filter(|_| plain)?;
+        Some(Architecture { sm, portability })
+    }
+
+    /// Whether code for this architecture runs on `device`.
+    pub fn runs_on(self, device: Device) -> bool {
+        match self.portability {
+            Portability::Onward => self.sm <= device.sm,
+            Portability::Family => self.sm <= device.sm && self.sm / 10 == device.sm / 10,
+            Portability::Exact => self.sm == device.sm,
+        }
+    }
+
+    /// The first version of PTX that knows it; `None` if none does.
+    pub fn first_version(self) -> Option<Version> {
+        let base = FIRST_VERSIONS.iter().find(|(sm, ..)| *sm == self.sm)?;
+        let (major, minor) = match self.portability {
+            Portability::Onward => (base.1, base.2),
+            Portability::Exact if self.sm == 90 => (8, 0),
+            Portability::Exact if self.sm >= 100 => (base.1, base.2),
+            Portability::Family if self.sm >= 100 => (base.1, base.2).max((8, 8)),
+            Portability::Exact | Portability::Family => return None,
+        };
+        Some(Version { major, minor })
+    }
+}
+
+/// Architecture, and the PTX version that introduced it.
+const FIRST_VERSIONS: [(u32, u32, u32); 30] = [
+    (10, 1, 0),
+    (11, 1, 0),
+    (12, 1, 2),
+    (13, 1, 2),
+    (20, 2, 0),
+    (30, 3, 0),
+    (32, 4, 0),
+    (35, 3, 1),
+    (37, 4, 1),
+    (50, 4, 0),
+    (52, 4, 1),
+    (53, 4, 2),
+    (60, 5, 0),
+    (61, 5, 0),
+    (62, 5, 0),
+    (70, 6, 0),
+    (72, 6, 1),
+    (75, 6, 3),
+    (80, 7, 0),
+    (86, 7, 1),
+    (87, 7, 4),
+    (88, 9, 0),
+    (89, 7, 8),
+    (90, 7, 8),
+    (100, 8, 6),
+    (101, 8, 6),
+    (103, 8, 8),
+    (110, 9, 0),
+    (120, 8, 7),
+    (121, 8, 8),
+];
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// Whether a text of this version is read.
+pub fn check_version(version: Version) -> Result<(), (LoadErrorKind, String)> {
+    if version.major > NEWEST_VERSION.major {
+        let message = format!("unsupported .version {version}; the current version is {NEWEST_VERSION}");
+        return Err((LoadErrorKind::UnsupportedVersion, message));
+    }
+    if version.major == 0 {
+        return Err((LoadErrorKind::Syntax, format!("there is no PTX version {version}")));
+    }
+    Ok(())
+}
+
+/// Whether a module for `target` runs on `device`, and its version knows the target.
+pub fn check_target(
+    version: Version,
+    target: &Target<'_>,
+    device: Device,
+) -> Result<(), (LoadErrorKind, String)> {
+    let name = target.architecture.text;
+    let unknown = || (LoadErrorKind::NewerTarget, format!("unsupported .target '{name}'"));
+    let architecture = Architecture::parse(name).ok_or_else(unknown)?;
+    let first = architecture.first_version().ok_or_else(unknown)?;
+    if !architecture.runs_on(device) {
+        let message = format!("code for .target '{name}' does not run on sm_{}", device.sm);
+        return Err((LoadErrorKind::NewerTarget, message));
+    }
+    if version < first {
+        let message = format!(".target '{name}' needs .version {first} or later; this is {version}");
+        return Err((LoadErrorKind::VersionTooOld, message));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn architectures() {
+        let exact = Architecture { sm: 90, portability: Portability::Exact };
+        assert_eq!(Architecture::parse("sm_90a"), Some(exact));
+        for bad in ["sm_", "sm_a", "sm_+9", "90", "sm_9x"] {
+            assert_eq!(Architecture::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_runs_where() {
+        let runs = |name: &str, sm| Architecture::parse(name).unwrap().runs_on(Device { sm });
+        assert!(runs("sm_30", 90) && runs("sm_90", 90) && runs("sm_90a", 90) && runs("sm_100f", 103));
+        assert!(!runs("sm_100", 90) && !runs("sm_100a", 90) && !runs("sm_90a", 100) && !runs("sm_100f", 110));
+    }
+
+    #[test]
+    fn minor_versions_ahead_are_let_in() {
+        assert!(check_version(Version { major: 9, minor: 7 }).is_ok());
+        let error = check_version(Version { major: 10, minor: 0 }).unwrap_err();
+        assert_eq!(error.0, LoadErrorKind::UnsupportedVersion);
+    }
+}
