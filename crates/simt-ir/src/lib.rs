@@ -12,10 +12,13 @@
 //! Two independent meanings exist for every program: the interpreter (through [`eval`]) and generated code. They agree bit
 //! for bit.
 
+pub mod approx;
 pub mod builder;
 pub mod cfg;
+pub mod eval;
 pub mod function;
 pub mod op;
+pub mod soft;
 mod ty;
 
 pub use builder::{FunctionBuilder, Var};
