@@ -1,0 +1,3 @@
+//! The entry points, one file per heading of the manual.
+
+pub mod version;
