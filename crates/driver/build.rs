@@ -1,4 +1,4 @@
-//! Generates stubs, the `cuGetProcAddress` table and the version script from `cuda-abi/functions.in`.
+//! Generates the stubs and the `cuGetProcAddress` table from `cuda-abi/functions.in`.
 
 use cuda_abi::functions::{Library, generate};
 use std::path::PathBuf;

@@ -139,12 +139,10 @@ fn parse_function(library: Library, group: &'static str, done: bool, rest: &'sta
 /// Writes what a library's crate includes and its linker needs into `out`, the build script's `OUT_DIR`:
 ///
 /// * `stubs.rs`: an exported function for every `missing` line;
-/// * `exports.rs` (driver): `EXPORTS`, the table behind `cuGetProcAddress`, sorted by base name;
-/// * `version-script.map`: for the linker, the names that are exported.
+/// * `exports.rs` (driver): `EXPORTS`, the table behind `cuGetProcAddress`, sorted by base name and version.
 pub fn generate(library: Library, out: &Path) -> io::Result<()> {
     let functions: Vec<_> = all().into_iter().filter(|function| function.library == library).collect();
     std::fs::write(out.join("stubs.rs"), stubs(library, &functions))?;
-    std::fs::write(out.join("version-script.map"), version_script(library, &functions))?;
     if library == Library::Driver {
         std::fs::write(out.join("exports.rs"), exports(&functions))?;
     }
@@ -167,9 +165,10 @@ fn stubs(library: Library, functions: &[Function]) -> String {
     text
 }
 
-fn version_script(library: Library, functions: &[Function]) -> String {
+/// The linker's version script: exactly the table's names are exported, with the version node that programs expect.
+pub fn version_script(library: Library) -> String {
     let mut text = format!("{}{{\n  global:\n", library.version_node());
-    for function in functions {
+    for function in all().iter().filter(|function| function.library == library) {
         writeln!(text, "    {};", function.name).expect("a String takes any text");
     }
     text + "  local: *;\n};\n"

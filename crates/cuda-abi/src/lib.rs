@@ -10,11 +10,10 @@
 //!
 //! # How the two shared libraries are made
 //!
-//! `crates/driver` and `crates/runtime` are `staticlib`s. Their build scripts call [`functions::generate`] for stubs, the
-//! `cuGetProcAddress` table and a version script; `crates/cuda-abi/link-library.sh` links the archive into the `.so` with
-//! that script, so that exactly the names of `functions.in` are exported, bound inside the library (`-Bsymbolic`), and
-//! cudart's carry their version node. (`cargo`'s own `cdylib` passes a version script of its own, which cannot be combined
-//! with one that has nodes.)
+//! `crates/driver` and `crates/runtime` are `staticlib`s. Their build scripts call [`functions::generate`] for stubs and
+//! the `cuGetProcAddress` table; `scripts/link-library` links the archive into the `.so` with the version script of
+//! [`functions::version_script`], so that exactly the names of `functions.in` are exported, bound inside the library,
+//! and cudart's carry their version node.
 
 #[macro_use]
 mod macros;

@@ -79,8 +79,7 @@ fn expand(options: Punctuated<Ident, Token![,]>, item: ItemFn) -> Result<Tokens>
             let variant = format_ident!("{}_{}", item.sig.ident, suffix);
             let legacy = quote!(::cuda_abi::shim::DefaultStream::Legacy);
             let per_thread = quote!(::cuda_abi::shim::DefaultStream::PerThread);
-            let first =
-                export(&functions, &item.sig.ident, &item, &options, rest, Some(legacy), &body_name)?;
+            let first = export(&functions, &item.sig.ident, &item, &options, rest, Some(legacy), &body_name)?;
             let second = export(&functions, &variant, &item, &options, rest, Some(per_thread), &body_name)?;
             (quote!(#first #second), parameters.clone())
         }
@@ -132,7 +131,10 @@ fn export(
         .find(|function| function.name == text)
         .ok_or_else(|| Error::new(name.span(), format!("functions.in has no {text}")))?;
     if !function.done {
-        return Err(Error::new(name.span(), format!("functions.in says that {text} is missing: make it done")));
+        return Err(Error::new(
+            name.span(),
+            format!("functions.in says that {text} is missing: make it done"),
+        ));
     }
     let result = signature::check(function, name, parameters.iter().map(|p| &p.ty), &item.sig.output)?;
 
