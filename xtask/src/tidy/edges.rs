@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Names are those of the folders in `crates/`.
 const LAYERS: &[(&str, &[&str])] = &[
     ("cuda-abi", &[]),
-    ("entry-macros", &[]),
+    ("entry-macros", &["cuda-abi"]),
     ("simt-ir", &[]),
     ("fatbin", &[]),
     ("guard", &[]),
