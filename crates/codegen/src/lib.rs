@@ -1,0 +1,4 @@
+//! Machine code from transformed kernels. The only crate that knows LLVM.
+
+pub mod llvm;
+pub mod target;

@@ -1,0 +1,299 @@
+//! The CPU that code is made for, and the way from a module to machine code.
+
+use crate::llvm::{Function, Module, take_message};
+use llvm_sys::core;
+use llvm_sys::error::{LLVMErrorRef, LLVMGetErrorMessage};
+use llvm_sys::prelude::LLVMMemoryBufferRef;
+use llvm_sys::target;
+use llvm_sys::target_machine as machine;
+use llvm_sys::transforms::pass_builder;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString};
+use std::fmt;
+use std::ptr;
+use std::rc::Rc;
+use std::sync::Once;
+
+#[cfg(not(target_arch = "x86_64"))]
+compile_error!(
+    "code generation is for x86-64 only: add the CPU levels of this target here and its backend in build.rs"
+);
+
+/// Instruction set levels that code generation distinguishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// SSE4.2: x86-64-v2. Vectors of 128 bits, no fused multiply-add.
+    Baseline,
+    /// AVX2, FMA and F16C: x86-64-v3.
+    Avx2,
+    /// AVX-512 F, BW, CD, DQ and VL: x86-64-v4.
+    Avx512,
+}
+
+/// A CPU to compile for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Cpu {
+    name: String,
+    features: String,
+}
+
+/// Why a CPU name was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnknownCpu {
+    /// Not one of the names.
+    Name(String),
+    /// This machine's CPU lacks SSE4.2.
+    HostTooOld,
+}
+
+impl fmt::Display for UnknownCpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => write!(f, "unknown CPU `{name}`: expected native, baseline, avx2 or avx512"),
+            Self::HostTooOld => write!(f, "this CPU lacks SSE4.2, which generated code needs"),
+        }
+    }
+}
+
+impl std::error::Error for UnknownCpu {}
+
+impl Cpu {
+    /// The CPU called `name`: `native` (or nothing) for the one this runs on, or a level: `baseline`, `avx2`,
+    /// `avx512`.
+    pub fn named(name: &str) -> Result<Self, UnknownCpu> {
+        match name {
+            "" | "native" => Self::native(),
+            "baseline" => Ok(Self::level_cpu(Level::Baseline)),
+            "avx2" => Ok(Self::level_cpu(Level::Avx2)),
+            "avx512" => Ok(Self::level_cpu(Level::Avx512)),
+            other => Err(UnknownCpu::Name(other.to_owned())),
+        }
+    }
+
+    /// The CPU that this runs on, with all its features.
+    pub fn native() -> Result<Self, UnknownCpu> {
+        // SAFETY: both return strings that are ours to dispose of.
+        let (name, features) = unsafe {
+            (take_message(machine::LLVMGetHostCPUName()), take_message(machine::LLVMGetHostCPUFeatures()))
+        };
+        let cpu = Self { name, features };
+        if cpu.has("sse4.2") { Ok(cpu) } else { Err(UnknownCpu::HostTooOld) }
+    }
+
+    /// The least CPU of a level.
+    pub fn level_cpu(level: Level) -> Self {
+        let (name, features) = match level {
+            Level::Baseline => ("x86-64-v2", "+sse4.2,+popcnt,+cx16"),
+            Level::Avx2 => ("x86-64-v3", "+sse4.2,+popcnt,+cx16,+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt"),
+            Level::Avx512 => (
+                "x86-64-v4",
+                "+sse4.2,+popcnt,+cx16,+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,\
+                 +avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl",
+            ),
+        };
+        Self { name: name.into(), features: features.into() }
+    }
+
+    /// Whether code for it may use `feature`, by LLVM's name.
+    pub fn has(&self, feature: &str) -> bool {
+        self.features.split(',').any(|known| known.strip_prefix('+') == Some(feature))
+    }
+
+    /// The highest level all of whose features it has.
+    pub fn level(&self) -> Level {
+        let all = |features: &[&str]| features.iter().all(|feature| self.has(feature));
+        if !all(&["avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt"]) {
+            Level::Baseline
+        } else if all(&["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"]) {
+            Level::Avx512
+        } else {
+            Level::Avx2
+        }
+    }
+
+    /// Width in bits of the vectors that code should use. Also the widest that a target intrinsic may have: wider ones
+    /// abort LLVM.
+    pub fn vector_bits(&self) -> u32 {
+        match self.level() {
+            Level::Baseline => 128,
+            Level::Avx2 => 256,
+            // The first generations lower their clock for 512-bit vectors by more than these gain.
+            Level::Avx512
+                if matches!(self.name.as_str(), "skylake-avx512" | "cascadelake" | "cooperlake") =>
+            {
+                256
+            }
+            Level::Avx512 => 512,
+        }
+    }
+
+    /// LLVM's name of the CPU.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// LLVM's feature string.
+    pub fn features(&self) -> &str {
+        &self.features
+    }
+}
+
+/// Passes run on a module, in LLVM's notation. Chosen by measurement: what a vectorising or unrolling pipeline adds costs
+/// more compile time than it gains on code that is vectors already, and some of it makes such code slower.
+const PASSES: &CStr = c"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,loop-mssa(licm),gvn<no-load-pre>,instsimplify,dce)";
+
+/// Makes machine code for one CPU. Belongs to a thread: get it by [`Machine::for_cpu`].
+pub struct Machine {
+    raw: machine::LLVMTargetMachineRef,
+    layout: target::LLVMTargetDataRef,
+    triple: CString,
+    cpu: Cpu,
+}
+
+impl Machine {
+    /// This thread's machine for `cpu`. Making one takes part of a millisecond, so the thread keeps the last.
+    pub fn for_cpu(cpu: &Cpu) -> Result<Rc<Self>, String> {
+        thread_local! {
+            static LAST: RefCell<Option<Rc<Machine>>> = const { RefCell::new(None) };
+        }
+        LAST.with_borrow_mut(|last| match last {
+            Some(machine) if machine.cpu == *cpu => Ok(machine.clone()),
+            _ => Ok(last.insert(Rc::new(Self::new(cpu)?)).clone()),
+        })
+    }
+
+    fn new(cpu: &Cpu) -> Result<Self, String> {
+        static BACKEND: Once = Once::new();
+        let c_string = |text: &str| CString::new(text).map_err(|_| "a CPU name with a NUL".to_owned());
+        let (name, features) = (c_string(&cpu.name)?, c_string(&cpu.features)?);
+        // SAFETY: the backend is initialised first; all strings are NUL-terminated and only read; what LLVM returns is
+        // checked before use and disposed of once.
+        unsafe {
+            BACKEND.call_once(|| {
+                target::LLVMInitializeX86TargetInfo();
+                target::LLVMInitializeX86Target();
+                target::LLVMInitializeX86TargetMC();
+                target::LLVMInitializeX86AsmPrinter();
+                target::LLVMInitializeX86AsmParser();
+            });
+            let triple = c_string(&take_message(machine::LLVMGetDefaultTargetTriple()))?;
+            let (mut backend, mut message) = (ptr::null_mut(), ptr::null_mut());
+            if machine::LLVMGetTargetFromTriple(triple.as_ptr(), &mut backend, &mut message) != 0 {
+                return Err(take_message(message));
+            }
+            let raw = machine::LLVMCreateTargetMachine(
+                backend,
+                triple.as_ptr(),
+                name.as_ptr(),
+                features.as_ptr(),
+                machine::LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
+                machine::LLVMRelocMode::LLVMRelocPIC,
+                machine::LLVMCodeModel::LLVMCodeModelSmall,
+            );
+            if raw.is_null() {
+                return Err(format!("LLVM has no machine for {}", cpu.name));
+            }
+            let layout = machine::LLVMCreateTargetDataLayout(raw);
+            Ok(Self { raw, layout, triple, cpu: cpu.clone() })
+        }
+    }
+
+    /// The CPU it makes code for.
+    pub fn cpu(&self) -> &Cpu {
+        &self.cpu
+    }
+
+    /// Tells `module` what it will be compiled for. Comes before emission: folding depends on it.
+    pub fn prepare(&self, module: Module<'_>) {
+        // SAFETY: module, triple and layout are alive; LLVM copies the latter two.
+        unsafe {
+            core::LLVMSetTarget(module.raw(), self.triple.as_ptr());
+            target::LLVMSetModuleDataLayout(module.raw(), self.layout);
+        }
+    }
+
+    /// Gives `function` the attributes that all generated functions have. Without the vector widths LLVM would split
+    /// 512-bit values.
+    pub fn set_attributes(&self, function: Function<'_>) {
+        function.add_attribute("nounwind");
+        function.add_attribute("mustprogress");
+        let bits = self.cpu.vector_bits().to_string();
+        function.add_string_attribute("prefer-vector-width", &bits);
+        function.add_string_attribute("min-legal-vector-width", &bits);
+        // A large frame touches its pages in order, so that a stack overflow meets the guard page.
+        function.add_string_attribute("probe-stack", "inline-asm");
+    }
+
+    /// Runs the passes. The module must be well formed: it is verified first, since a malformed one may end the process.
+    pub fn optimize(&self, module: Module<'_>) -> Result<(), String> {
+        module.verify().map_err(|message| format!("malformed code: {message}"))?;
+        // SAFETY: module and machine are alive; the options are ours.
+        unsafe {
+            let options = pass_builder::LLVMCreatePassBuilderOptions();
+            let error = pass_builder::LLVMRunPasses(module.raw(), PASSES.as_ptr(), self.raw, options);
+            pass_builder::LLVMDisposePassBuilderOptions(options);
+            take_error(error)
+        }
+    }
+
+    /// Machine code as a relocatable ELF object.
+    pub fn emit_object(&self, module: Module<'_>) -> Result<Vec<u8>, String> {
+        self.emit(module, machine::LLVMCodeGenFileType::LLVMObjectFile)
+    }
+
+    /// Machine code as assembly text. Changes the module: emit the object from another.
+    pub fn emit_assembly(&self, module: Module<'_>) -> Result<String, String> {
+        let text = self.emit(module, machine::LLVMCodeGenFileType::LLVMAssemblyFile)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    fn emit(&self, module: Module<'_>, kind: machine::LLVMCodeGenFileType) -> Result<Vec<u8>, String> {
+        let (mut message, mut buffer): (_, LLVMMemoryBufferRef) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: module and machine are alive; on success the buffer is ours and holds `size` bytes.
+        let bytes = unsafe {
+            let failed = machine::LLVMTargetMachineEmitToMemoryBuffer(
+                self.raw,
+                module.raw(),
+                kind,
+                &mut message,
+                &mut buffer,
+            );
+            if failed != 0 {
+                return Err(take_message(message));
+            }
+            let start = core::LLVMGetBufferStart(buffer).cast::<u8>();
+            let bytes = std::slice::from_raw_parts(start, core::LLVMGetBufferSize(buffer)).to_vec();
+            core::LLVMDisposeMemoryBuffer(buffer);
+            bytes
+        };
+        match module.context().take_errors() {
+            errors if errors.is_empty() => Ok(bytes),
+            errors => Err(errors.join("; ")),
+        }
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // SAFETY: created in `new`, disposed of once.
+        unsafe {
+            target::LLVMDisposeTargetData(self.layout);
+            machine::LLVMDisposeTargetMachine(self.raw);
+        }
+    }
+}
+
+/// # Safety
+/// `error` comes from LLVM and is used no more.
+unsafe fn take_error(error: LLVMErrorRef) -> Result<(), String> {
+    if error.is_null() {
+        return Ok(());
+    }
+    // SAFETY: a non-null error has one message, which is disposed of once; taking it consumes the error.
+    unsafe {
+        let message = LLVMGetErrorMessage(error);
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        llvm_sys::error::LLVMDisposeErrorMessage(message);
+        Err(text)
+    }
+}
