@@ -3,7 +3,7 @@
 //! * [`parse`] reads a text into a [`ast::Module`]; every error it finds carries line, column and the
 //!   offending text. Instructions are read generically (opcode, modifiers, operands): which of them exist is
 //!   the business of the instruction table alone.
-//! * Names of one function (registers, variables, labels, symbols) are bound by `resolve`.
+//! * [`resolve`] binds the names of a function: registers, variables, labels, symbols.
 //!
 //! The tree borrows its names from the source text.
 
@@ -11,7 +11,9 @@ pub mod ast;
 mod error;
 pub mod lexer;
 mod parser;
+pub mod resolve;
 mod span;
+pub mod special;
 pub mod target;
 
 pub use error::{Errors, LoadError, LoadErrorKind};

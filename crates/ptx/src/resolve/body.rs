@@ -1,0 +1,386 @@
+//! One function's body.
+
+use std::collections::HashMap;
+
+use super::scope::Names;
+use super::{
+    Address, Guard, Instruction, Label, LabelId, LocalVariable, Operand, OperandKind, Parameter, PrototypeId,
+    Register, RegisterId, ResolvedFunction, Role, Symbol, Symbols, TargetsId, VariableId, duplicate,
+    is_register, unknown,
+};
+use crate::ast::{self, Block, Body, Component, Function, Name, Statement, Type, Variable};
+use crate::error::{Errors, LoadError, LoadErrorKind};
+use crate::special::SpecialRegister;
+
+/// Binds the names of `function`. One that has no body, or whose body was skipped, has no instructions.
+pub fn function<'m, 'a>(
+    symbols: &Symbols<'m, 'a>,
+    function: &'m Function<'a>,
+) -> Result<ResolvedFunction<'m, 'a>, Errors> {
+    let result = ResolvedFunction {
+        function,
+        registers: Vec::new(),
+        variables: Vec::new(),
+        returns: Vec::new(),
+        params: Vec::new(),
+        labels: Vec::new(),
+        prototypes: Vec::new(),
+        branch_targets: Vec::new(),
+        call_targets: Vec::new(),
+        instructions: Vec::new(),
+    };
+    let mut resolver = Resolver { symbols, result, scopes: vec![Scope::default()], errors: Vec::new() };
+    resolver.parameters();
+    if let Body::Parsed(code) = &function.body {
+        resolver.block(&code.block);
+    }
+    resolver.check_overlap();
+    Errors::from_list(resolver.errors)?;
+    Ok(resolver.result)
+}
+
+struct Resolver<'s, 'm, 'a> {
+    symbols: &'s Symbols<'m, 'a>,
+    result: ResolvedFunction<'m, 'a>,
+    /// Outermost (the parameters) first.
+    scopes: Vec<Scope<'m, 'a>>,
+    errors: Vec<LoadError>,
+}
+
+#[derive(Default)]
+struct Scope<'m, 'a> {
+    names: Names<'a, Declared<'m, 'a>>,
+    /// What has been bound so far; members of ranges get their ids at first use.
+    bound: HashMap<&'a str, Bound>,
+}
+
+/// What a declaration in a function makes.
+#[derive(Clone, Copy)]
+enum Declared<'m, 'a> {
+    Register { ty: Type, vector: Option<u32> },
+    Variable(&'m Variable<'a>, Role),
+    Fixed(Bound),
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy)]
+enum Bound {
+    Register(RegisterId),
+    Variable(VariableId),
+    Label(LabelId),
+    Prototype(PrototypeId),
+    CallTargets(TargetsId),
+    BranchTargets(TargetsId),
+}
+
+/// An error has been recorded.
+struct Failed;
+
+impl<'m, 'a> Resolver<'_, 'm, 'a> {
+    fn parameters(&mut self) {
+        let function = self.result.function;
+        for (i, variable) in function.returns.iter().enumerate() {
+            if let Some(parameter) = self.parameter(variable, Role::Return(i as u32)) {
+                self.result.returns.push(parameter);
+            }
+        }
+        for (i, variable) in function.params.iter().enumerate() {
+            if let Some(parameter) = self.parameter(variable, Role::Param(i as u32)) {
+                self.result.params.push(parameter);
+            }
+        }
+    }
+
+    /// Declares a parameter and gives it its place at once, whether it is used or not.
+    fn parameter(&mut self, variable: &'m Variable<'a>, role: Role) -> Option<Parameter> {
+        if variable.name.text == "_" {
+            // Only declarations leave parameters unnamed; nothing can refer to them.
+            return Some(if is_register(variable.space) {
+                Parameter::Register(self.new_register(variable.name, None, variable.ty, variable.vector))
+            } else {
+                Parameter::Variable(self.new_variable(variable, None, role))
+            });
+        }
+        self.declare_variable(variable, role);
+        match self.local(variable.name.text)? {
+            Bound::Register(id) => Some(Parameter::Register(id)),
+            Bound::Variable(id) => Some(Parameter::Variable(id)),
+            _ => None,
+        }
+    }
+
+    fn block(&mut self, block: &'m Block<'a>) {
+        self.scopes.push(Scope::default());
+        self.declare_labels(block);
+        for statement in &block.statements {
+            if self.errors.len() >= Errors::LIMIT {
+                break;
+            }
+            self.statement(statement);
+        }
+        self.check_overlap();
+        self.scopes.pop();
+    }
+
+    /// Labels can be referred to before they stand there.
+    fn declare_labels(&mut self, block: &'m Block<'a>) {
+        for statement in &block.statements {
+            let (name, bound) = match statement {
+                Statement::Label(name) => {
+                    self.result.labels.push(Label { name: *name, at: 0 });
+                    (*name, Bound::Label(LabelId(self.result.labels.len() as u32 - 1)))
+                }
+                Statement::Prototype(prototype) => {
+                    self.result.prototypes.push(prototype);
+                    let id = PrototypeId(self.result.prototypes.len() as u32 - 1);
+                    (prototype.name, Bound::Prototype(id))
+                }
+                Statement::CallTargets(list) => {
+                    self.result.call_targets.push(Vec::new());
+                    let id = TargetsId(self.result.call_targets.len() as u32 - 1);
+                    (list.name, Bound::CallTargets(id))
+                }
+                Statement::BranchTargets(list) => {
+                    self.result.branch_targets.push(Vec::new());
+                    let id = TargetsId(self.result.branch_targets.len() as u32 - 1);
+                    (list.name, Bound::BranchTargets(id))
+                }
+                _ => continue,
+            };
+            self.declare("label", name, Declared::Fixed(bound));
+        }
+    }
+
+    fn statement(&mut self, statement: &'m Statement<'a>) {
+        match statement {
+            Statement::Instruction(instruction) => {
+                if let Ok(instruction) = self.instruction(instruction) {
+                    self.result.instructions.push(instruction);
+                }
+            }
+            Statement::Label(name) => {
+                // A second label of the same name has been reported; this scope holds one of them.
+                if let Some(Bound::Label(LabelId(id))) = self.local(name.text) {
+                    self.result.labels[id as usize].at = self.result.instructions.len() as u32;
+                }
+            }
+            Statement::Registers(registers) => {
+                let register = Declared::Register { ty: registers.ty, vector: registers.vector };
+                for declared in &registers.names {
+                    self.declare_counted(declared.name, declared.count, register);
+                }
+            }
+            Statement::Variable(variable) => self.declare_variable(variable, Role::Local),
+            Statement::Block(block) => self.block(block),
+            Statement::BranchTargets(list) => {
+                let labels = list.names.iter().filter_map(|name| self.label(*name)).collect();
+                if let Some(Bound::BranchTargets(TargetsId(id))) = self.local(list.name.text) {
+                    self.result.branch_targets[id as usize] = labels;
+                }
+            }
+            Statement::CallTargets(list) => {
+                let functions = list.names.iter().filter_map(|name| self.called(*name)).collect();
+                if let Some(Bound::CallTargets(TargetsId(id))) = self.local(list.name.text) {
+                    self.result.call_targets[id as usize] = functions;
+                }
+            }
+            Statement::Prototype(_) | Statement::Pragma(_) => {}
+        }
+    }
+
+    fn instruction(&mut self, syntax: &'m ast::Instruction<'a>) -> Result<Instruction<'m, 'a>, Failed> {
+        // All operands are looked at, so that each unknown name is reported.
+        let guard = syntax.guard.map(|guard| self.guard(guard)).transpose();
+        let operands: Vec<_> = syntax.operands.iter().map(|operand| self.operand(operand)).collect();
+        let operands = operands.into_iter().collect::<Result<_, Failed>>()?;
+        Ok(Instruction { syntax, guard: guard?, operands })
+    }
+
+    fn guard(&mut self, guard: ast::Guard<'a>) -> Result<Guard, Failed> {
+        match self.operand_of_name(guard.register)? {
+            OperandKind::Register(register) => Ok(Guard { negated: guard.negated, register }),
+            _ => Err(self.wrong(guard.register, "a guard is a predicate register")),
+        }
+    }
+
+    fn operand(&mut self, operand: &ast::Operand<'a>) -> Result<Operand<'m, 'a>, Failed> {
+        use ast::OperandKind as Syntax;
+        let kind = match &operand.kind {
+            Syntax::Name(name) => self.operand_of_name(*name)?,
+            Syntax::Component(name, component) => self.component(*name, *component)?,
+            Syntax::Immediate(value) => OperandKind::Immediate(*value),
+            Syntax::SymbolOffset(name, offset) => OperandKind::Symbol(self.symbol(*name)?, *offset),
+            Syntax::Sink => OperandKind::Sink,
+            Syntax::Not(inner) => OperandKind::Not(Box::new(self.operand(inner)?)),
+            Syntax::Negate(inner) => OperandKind::Negate(Box::new(self.operand(inner)?)),
+            Syntax::Vector(list) => OperandKind::Vector(self.operands(list)?),
+            Syntax::List(list) => OperandKind::List(self.operands(list)?),
+            Syntax::Pair(a, b) => OperandKind::Pair(Box::new(self.operand(a)?), Box::new(self.operand(b)?)),
+            Syntax::Element(name, index) => {
+                OperandKind::Element(self.symbol(*name)?, Box::new(self.operand(index)?))
+            }
+            Syntax::Address(address) => OperandKind::Address(Box::new(Address {
+                base: self.operand(&address.base)?,
+                offset: address.offset,
+                rest: self.operands(&address.rest)?,
+                unified: address.unified,
+            })),
+        };
+        Ok(Operand { kind, span: operand.span })
+    }
+
+    fn operands(&mut self, list: &[ast::Operand<'a>]) -> Result<Vec<Operand<'m, 'a>>, Failed> {
+        list.iter().map(|operand| self.operand(operand)).collect()
+    }
+
+    fn operand_of_name(&mut self, name: Name<'a>) -> Result<OperandKind<'m, 'a>, Failed> {
+        if let Some(bound) = self.local(name.text) {
+            return Ok(match bound {
+                Bound::Register(id) => OperandKind::Register(id),
+                Bound::Variable(id) => OperandKind::Symbol(Symbol::Local(id), 0),
+                Bound::Label(id) => OperandKind::Label(id),
+                Bound::Prototype(id) => OperandKind::Prototype(id),
+                Bound::CallTargets(id) => OperandKind::CallTargets(id),
+                Bound::BranchTargets(id) => OperandKind::BranchTargets(id),
+            });
+        }
+        if let Some(symbol) = self.symbols.get(name.text) {
+            return Ok(OperandKind::Symbol(symbol, 0));
+        }
+        if let Some(register) = SpecialRegister::from_name(name.text) {
+            return Ok(OperandKind::Special(register, None));
+        }
+        self.errors.push(unknown(self.symbols.source, name));
+        Err(Failed)
+    }
+
+    fn component(&mut self, name: Name<'a>, component: Component) -> Result<OperandKind<'m, 'a>, Failed> {
+        match self.operand_of_name(name)? {
+            OperandKind::Register(id) => {
+                let width = self.result.registers[id.0 as usize].vector;
+                match component {
+                    Component::Element(n) if width.is_none_or(|w| u32::from(n) >= w) => {
+                        Err(self.wrong(name, "the register has no such element"))
+                    }
+                    _ => Ok(OperandKind::Component(id, component)),
+                }
+            }
+            OperandKind::Special(special, _)
+                if special.describe().vector && matches!(component, Component::Element(_)) =>
+            {
+                Ok(OperandKind::Special(special, Some(component)))
+            }
+            _ => Err(self.wrong(name, "only registers have parts")),
+        }
+    }
+
+    fn symbol(&mut self, name: Name<'a>) -> Result<Symbol<'m, 'a>, Failed> {
+        match self.operand_of_name(name)? {
+            OperandKind::Symbol(symbol, _) => Ok(symbol),
+            _ => Err(self.wrong(name, "expected the name of a variable")),
+        }
+    }
+
+    fn label(&mut self, name: Name<'a>) -> Option<LabelId> {
+        match self.operand_of_name(name).ok()? {
+            OperandKind::Label(id) => Some(id),
+            _ => {
+                self.wrong(name, "expected a label");
+                None
+            }
+        }
+    }
+
+    fn called(&mut self, name: Name<'a>) -> Option<&'m Function<'a>> {
+        match self.operand_of_name(name).ok()? {
+            OperandKind::Symbol(Symbol::Function(function), _) => Some(function),
+            _ => {
+                self.wrong(name, "expected a function");
+                None
+            }
+        }
+    }
+
+    /// What `name` stands for in the innermost scope of the function that has it.
+    fn local(&mut self, name: &'a str) -> Option<Bound> {
+        for at in (0..self.scopes.len()).rev() {
+            if let Some(bound) = self.scopes[at].bound.get(name) {
+                return Some(*bound);
+            }
+            let Some((declared, index)) = self.scopes[at].names.get(name) else { continue };
+            let bound = match declared {
+                Declared::Fixed(bound) => bound,
+                Declared::Register { ty, vector } => {
+                    let stem = self.scopes[at].names.declared(name)?;
+                    Bound::Register(self.new_register(stem, index, ty, vector))
+                }
+                Declared::Variable(variable, _) if is_register(variable.space) => {
+                    Bound::Register(self.new_register(variable.name, index, variable.ty, variable.vector))
+                }
+                Declared::Variable(variable, role) => {
+                    Bound::Variable(self.new_variable(variable, index, role))
+                }
+            };
+            self.scopes[at].bound.insert(name, bound);
+            return Some(bound);
+        }
+        None
+    }
+
+    fn new_register(
+        &mut self,
+        stem: Name<'a>,
+        index: Option<u32>,
+        ty: Type,
+        vector: Option<u32>,
+    ) -> RegisterId {
+        self.result.registers.push(Register { stem, index, ty, vector });
+        RegisterId(self.result.registers.len() as u32 - 1)
+    }
+
+    fn new_variable(&mut self, declaration: &'m Variable<'a>, index: Option<u32>, role: Role) -> VariableId {
+        self.result.variables.push(LocalVariable { declaration, index, role });
+        VariableId(self.result.variables.len() as u32 - 1)
+    }
+
+    /// Declares a variable. A single one gets its id now, so that ids follow the order of declarations.
+    fn declare_variable(&mut self, variable: &'m Variable<'a>, role: Role) {
+        self.declare_counted(variable.name, variable.count, Declared::Variable(variable, role));
+        if variable.count.is_none() {
+            self.local(variable.name.text);
+        }
+    }
+
+    fn declare_counted(&mut self, name: Name<'a>, count: Option<u32>, what: Declared<'m, 'a>) {
+        match count {
+            None => self.declare("variable", name, what),
+            Some(count) => {
+                let scope = self.innermost();
+                if scope.names.insert_range(name, count, what).is_err() {
+                    self.errors.push(duplicate(self.symbols.source, "variable", name));
+                }
+            }
+        }
+    }
+
+    fn declare(&mut self, kind: &str, name: Name<'a>, what: Declared<'m, 'a>) {
+        if self.innermost().names.insert(name, what).is_some() {
+            self.errors.push(duplicate(self.symbols.source, kind, name));
+        }
+    }
+
+    fn innermost(&mut self) -> &mut Scope<'m, 'a> {
+        self.scopes.last_mut().expect("the parameters' scope is never closed")
+    }
+
+    fn check_overlap(&mut self) {
+        let source = self.symbols.source;
+        let overlap = self.innermost().names.overlap();
+        self.errors.extend(overlap.map(|name| duplicate(source, "variable", name)));
+    }
+
+    fn wrong(&mut self, name: Name<'a>, message: &str) -> Failed {
+        self.errors.push(LoadError::at(LoadErrorKind::Type, self.symbols.source, name.span, message));
+        Failed
+    }
+}

@@ -1,0 +1,367 @@
+//! Binding of names.
+//!
+//! [`Symbols`] holds what module scope declares. [`function`] turns one function's body into a flat list of
+//! instructions whose operands refer to dense registers, variables and labels: scopes are gone, and nothing
+//! is looked up by name any more.
+
+mod body;
+mod scope;
+
+use crate::ast::{
+    self, AddressInitialiser, Alias, Component, Function, Immediate, Initialiser, Item, Linkage, Module,
+    Name, StateSpace, Type, Variable,
+};
+use crate::error::{Errors, LoadError, LoadErrorKind};
+use crate::span::Span;
+use crate::special::SpecialRegister;
+
+pub use body::function;
+use scope::Names;
+
+/// A register of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RegisterId(pub u32);
+
+/// A variable or parameter in memory that a function declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VariableId(pub u32);
+
+/// A label of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LabelId(pub u32);
+
+/// A `.callprototype` of a function: an index into [`ResolvedFunction::prototypes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PrototypeId(pub u32);
+
+/// A list of targets of a function: an index into [`ResolvedFunction::branch_targets`] or `call_targets`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TargetsId(pub u32);
+
+/// A function with its names bound.
+#[derive(Clone, Debug)]
+pub struct ResolvedFunction<'m, 'a> {
+    /// What it was made from.
+    pub function: &'m Function<'a>,
+    /// The registers that are used, in order of first use, parameters first. Indexed by [`RegisterId`].
+    pub registers: Vec<Register<'a>>,
+    /// Variables and parameters in memory, in order of declaration. Indexed by [`VariableId`].
+    pub variables: Vec<LocalVariable<'m, 'a>>,
+    /// Where each return parameter is.
+    pub returns: Vec<Parameter>,
+    /// Where each parameter is.
+    pub params: Vec<Parameter>,
+    /// Indexed by [`LabelId`].
+    pub labels: Vec<Label<'a>>,
+    /// Indexed by [`PrototypeId`].
+    pub prototypes: Vec<&'m ast::Prototype<'a>>,
+    /// `.branchtargets`, indexed by [`TargetsId`].
+    pub branch_targets: Vec<Vec<LabelId>>,
+    /// `.calltargets`, indexed by [`TargetsId`].
+    pub call_targets: Vec<Vec<&'m Function<'a>>>,
+    /// In order of execution, blocks flattened.
+    pub instructions: Vec<Instruction<'m, 'a>>,
+}
+
+/// A register.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Register<'a> {
+    /// Its name, or the stem of the range it is from.
+    pub stem: Name<'a>,
+    /// Its number in the range.
+    pub index: Option<u32>,
+    /// Type of each (element).
+    pub ty: Type,
+    /// Elements of a vector register.
+    pub vector: Option<u32>,
+}
+
+/// A variable declared in a function.
+#[derive(Clone, Copy, Debug)]
+pub struct LocalVariable<'m, 'a> {
+    /// The declaration.
+    pub declaration: &'m Variable<'a>,
+    /// Its number, if declared as `name<count>`.
+    pub index: Option<u32>,
+    /// What it is to the function.
+    pub role: Role,
+}
+
+/// What a local variable is to its function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Its n-th parameter.
+    Param(u32),
+    /// Its n-th return parameter.
+    Return(u32),
+    /// Declared in the body. In `.param`: an argument or a result of calls.
+    Local,
+}
+
+/// Where a parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// In a register, as `.func (.reg .u32 r)` says.
+    Register(RegisterId),
+    /// In parameter space.
+    Variable(VariableId),
+}
+
+/// A place to branch to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Label<'a> {
+    /// Its name.
+    pub name: Name<'a>,
+    /// Index of the instruction it stands before; the number of instructions if it stands at the end.
+    pub at: u32,
+}
+
+/// An instruction with its names bound.
+#[derive(Clone, Debug)]
+pub struct Instruction<'m, 'a> {
+    /// Opcode, modifiers, places.
+    pub syntax: &'m ast::Instruction<'a>,
+    /// The guard.
+    pub guard: Option<Guard>,
+    /// The operands, one for one those of `syntax`.
+    pub operands: Vec<Operand<'m, 'a>>,
+}
+
+/// Which predicate decides whether an instruction is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// Whether it is executed where the predicate is false.
+    pub negated: bool,
+    /// The predicate.
+    pub register: RegisterId,
+}
+
+/// An operand and its place.
+#[derive(Clone, Debug)]
+pub struct Operand<'m, 'a> {
+    /// The operand.
+    pub kind: OperandKind<'m, 'a>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The forms of operands, as in [`ast::OperandKind`] with names bound.
+#[derive(Clone, Debug)]
+pub enum OperandKind<'m, 'a> {
+    /// A register.
+    Register(RegisterId),
+    /// An element of a vector register, or bytes or halves of a register.
+    Component(RegisterId, Component),
+    /// A special register, or an element of it.
+    Special(SpecialRegister, Option<Component>),
+    /// A number.
+    Immediate(Immediate),
+    /// A variable or function, as an address, and bytes added.
+    Symbol(Symbol<'m, 'a>, i64),
+    /// A label.
+    Label(LabelId),
+    /// A `.callprototype`.
+    Prototype(PrototypeId),
+    /// A list of functions.
+    CallTargets(TargetsId),
+    /// A list of labels.
+    BranchTargets(TargetsId),
+    /// `_`
+    Sink,
+    /// `!p`
+    Not(Box<Operand<'m, 'a>>),
+    /// `-a`
+    Negate(Box<Operand<'m, 'a>>),
+    /// `{a, b, _}`
+    Vector(Vec<Operand<'m, 'a>>),
+    /// `a|b`
+    Pair(Box<Operand<'m, 'a>>, Box<Operand<'m, 'a>>),
+    /// `[…]`
+    Address(Box<Address<'m, 'a>>),
+    /// `symbol[index]`
+    Element(Symbol<'m, 'a>, Box<Operand<'m, 'a>>),
+    /// `(a, b)`
+    List(Vec<Operand<'m, 'a>>),
+}
+
+/// `[base+offset, rest…]`
+#[derive(Clone, Debug)]
+pub struct Address<'m, 'a> {
+    /// A register, symbol, number or element.
+    pub base: Operand<'m, 'a>,
+    /// Bytes added.
+    pub offset: i64,
+    /// Further things in the brackets.
+    pub rest: Vec<Operand<'m, 'a>>,
+    /// `.unified` after the bracket.
+    pub unified: bool,
+}
+
+/// Something with an address.
+#[derive(Clone, Copy, Debug)]
+pub enum Symbol<'m, 'a> {
+    /// A variable or parameter of the function itself.
+    Local(VariableId),
+    /// A variable of module scope, with its number if declared as `name<count>`.
+    Global(&'m Variable<'a>, Option<u32>),
+    /// A function, with aliases followed.
+    Function(&'m Function<'a>),
+}
+
+/// What module scope declares.
+#[derive(Debug)]
+pub struct Symbols<'m, 'a> {
+    source: &'a str,
+    names: Names<'a, Entity<'m, 'a>>,
+}
+
+/// Something of module scope.
+#[derive(Clone, Copy, Debug)]
+pub enum Entity<'m, 'a> {
+    /// A variable: its definition, or a declaration if this module has no more.
+    Variable(&'m Variable<'a>),
+    /// A function: its definition, or a declaration if this module has no more.
+    Function(&'m Function<'a>),
+}
+
+impl<'m, 'a> Symbols<'m, 'a> {
+    /// Collects the symbols of `module`, which was read from `source`, and checks module scope: nothing is
+    /// defined twice, and initial values and aliases refer to what exists.
+    pub fn new(source: &'a str, module: &'m Module<'a>) -> Result<Symbols<'m, 'a>, Errors> {
+        let mut symbols = Symbols { source, names: Names::default() };
+        let mut errors = Vec::new();
+        for item in &module.items {
+            let result = match item {
+                Item::Variable(variable) => symbols.declare_variable(variable),
+                Item::Function(function) => symbols.declare_function(function),
+                _ => Ok(()),
+            };
+            errors.extend(result.err());
+        }
+        errors.extend(symbols.names.overlap().map(|name| symbols.duplicate("variable", name)));
+        for item in &module.items {
+            if let Item::Alias(alias) = item {
+                errors.extend(symbols.bind_alias(alias).err());
+            }
+        }
+        for variable in module.variables() {
+            if let Some(initialiser) = &variable.initialiser {
+                symbols.check_initialiser(initialiser, &mut errors);
+            }
+        }
+        Errors::from_list(errors)?;
+        Ok(symbols)
+    }
+
+    /// The symbol of this name.
+    pub fn get(&self, name: &str) -> Option<Symbol<'m, 'a>> {
+        let (entity, index) = self.names.get(name)?;
+        Some(match entity {
+            Entity::Variable(variable) => Symbol::Global(variable, index),
+            Entity::Function(function) => Symbol::Function(function),
+        })
+    }
+
+    fn declare_variable(&mut self, variable: &'m Variable<'a>) -> Result<(), LoadError> {
+        if let Some(count) = variable.count {
+            let range = self.names.insert_range(variable.name, count, Entity::Variable(variable));
+            return range.map_err(|()| self.duplicate("variable", variable.name));
+        }
+        match self.names.insert(variable.name, Entity::Variable(variable)) {
+            None => Ok(()),
+            Some(Entity::Variable(previous)) => {
+                let previous_yields = is_declaration(previous);
+                if !previous_yields && !is_declaration(variable) {
+                    return Err(self.duplicate("variable", variable.name));
+                }
+                if !previous_yields {
+                    self.names.insert(previous.name, Entity::Variable(previous));
+                }
+                Ok(())
+            }
+            Some(Entity::Function(_)) => Err(self.duplicate("function", variable.name)),
+        }
+    }
+
+    fn declare_function(&mut self, function: &'m Function<'a>) -> Result<(), LoadError> {
+        match self.names.insert(function.name, Entity::Function(function)) {
+            None => Ok(()),
+            Some(Entity::Function(previous)) => {
+                if previous.is_entry != function.is_entry {
+                    return Err(self.duplicate("function", function.name));
+                }
+                if previous.is_defined() {
+                    if function.is_defined() {
+                        return Err(self.duplicate("function", function.name));
+                    }
+                    self.names.insert(previous.name, Entity::Function(previous));
+                }
+                Ok(())
+            }
+            Some(Entity::Variable(_)) => Err(self.duplicate("variable", function.name)),
+        }
+    }
+
+    /// Makes the alias's name stand for the function behind it. A chain of aliases resolves if each is
+    /// declared after the one it refers to.
+    fn bind_alias(&mut self, alias: &Alias<'a>) -> Result<(), LoadError> {
+        for name in [alias.name, alias.target] {
+            if !matches!(self.names.get(name.text), Some((Entity::Function(_), _))) {
+                return Err(unknown(self.source, name));
+            }
+        }
+        if let Some((target, _)) = self.names.get(alias.target.text) {
+            self.names.insert(alias.name, target);
+        }
+        Ok(())
+    }
+
+    fn check_initialiser(&self, initialiser: &Initialiser<'a>, errors: &mut Vec<LoadError>) {
+        match initialiser {
+            Initialiser::Address(AddressInitialiser { symbol, .. }) if self.get(symbol.text).is_none() => {
+                errors.push(unknown(self.source, *symbol));
+            }
+            Initialiser::List(list) => list.iter().for_each(|i| self.check_initialiser(i, errors)),
+            _ => {}
+        }
+    }
+
+    fn duplicate(&self, what: &str, name: Name<'a>) -> LoadError {
+        duplicate(self.source, what, name)
+    }
+}
+
+/// Whether a definition of the same name may stand beside it.
+fn is_declaration(variable: &Variable<'_>) -> bool {
+    matches!(variable.linkage, Linkage::Extern | Linkage::Common) && variable.initialiser.is_none()
+}
+
+/// Checks the names of all functions of a module.
+pub fn check<'a>(source: &'a str, module: &Module<'a>) -> Result<(), Errors> {
+    let symbols = Symbols::new(source, module)?;
+    let mut errors = Vec::new();
+    for function in module.functions() {
+        if let Err(found) = self::function(&symbols, function) {
+            errors.extend_from_slice(found.list());
+        }
+        if errors.len() >= Errors::LIMIT {
+            break;
+        }
+    }
+    Errors::from_list(errors)
+}
+
+fn unknown(source: &str, name: Name<'_>) -> LoadError {
+    let message = format!("unknown symbol '{}'", name.text);
+    LoadError::at(LoadErrorKind::Name, source, name.span, message)
+}
+
+fn duplicate(source: &str, what: &str, name: Name<'_>) -> LoadError {
+    let message = format!("duplicate definition of {what} '{}'", name.text);
+    LoadError::at(LoadErrorKind::Name, source, name.span, message)
+}
+
+/// Whether a variable of this space is a register.
+fn is_register(space: StateSpace) -> bool {
+    space == StateSpace::Reg
+}
