@@ -211,7 +211,7 @@ fn float_binary(op: FloatBinary, mode: FloatMode, ty: Type, a: u64, b: u64) -> u
             } else if a_inf || b_inf {
                 sign | format.infinity()
             } else {
-                round(x.mul(y))
+                round(x.times(y))
             }
         }
         FloatBinary::Div => {
@@ -222,7 +222,7 @@ fn float_binary(op: FloatBinary, mode: FloatMode, ty: Type, a: u64, b: u64) -> u
             } else if b_inf {
                 sign
             } else {
-                round(x.div(y))
+                round(x.over(y))
             }
         }
     };
@@ -292,7 +292,7 @@ fn fma(mode: FloatMode, ty: Type, a: u64, b: u64, c: u64) -> u64 {
     } else if format.is_infinite(c) {
         c
     } else {
-        let product = format.unpack(a).mul(format.unpack(b));
+        let product = format.unpack(a).times(format.unpack(b));
         product.add(format.unpack(c), mode.round).round(format, mode.round, mode.ftz)
     };
     saturate(format, mode, result)

@@ -147,7 +147,7 @@ impl Exact {
     }
 
     /// Product of numbers of at most 53 significand bits.
-    pub fn mul(self, other: Exact) -> Exact {
+    pub fn times(self, other: Exact) -> Exact {
         Exact {
             negative: self.negative != other.negative,
             exp: self.exp + other.exp,
@@ -184,7 +184,7 @@ impl Exact {
     }
 
     /// Quotient of numbers of at most 53 significand bits; the divisor is not zero.
-    pub fn div(self, other: Exact) -> Exact {
+    pub fn over(self, other: Exact) -> Exact {
         let (a, b) = (self.normalized(), other);
         let negative = self.negative != other.negative;
         if self.sig == 0 {
@@ -348,12 +348,12 @@ mod tests {
                 let (ea, eb) = (f.unpack(a.into()), f.unpack(b.into()));
                 let near = Rounding::Nearest;
                 assert_eq!(ea.add(eb, near).round(f, near, false) as u32, (x + y).to_bits(), "{x:e} + {y:e}");
-                assert_eq!(ea.mul(eb).round(f, near, false) as u32, (x * y).to_bits(), "{x:e} * {y:e}");
+                assert_eq!(ea.times(eb).round(f, near, false) as u32, (x * y).to_bits(), "{x:e} * {y:e}");
                 if y != 0.0 {
-                    assert_eq!(ea.div(eb).round(f, near, false) as u32, (x / y).to_bits(), "{x:e} / {y:e}");
+                    assert_eq!(ea.over(eb).round(f, near, false) as u32, (x / y).to_bits(), "{x:e} / {y:e}");
                 }
                 let c = f32::from_bits(a.rotate_left(7) & 0x7f00_ffff);
-                let fma = ea.mul(eb).add(f.unpack(c.to_bits().into()), near);
+                let fma = ea.times(eb).add(f.unpack(c.to_bits().into()), near);
                 assert_eq!(
                     fma.round(f, near, false) as u32,
                     x.mul_add(y, c).to_bits(),
@@ -362,7 +362,7 @@ mod tests {
                 let (dx, dy) = (f64::from(x) * 1.1, f64::from(y) / 3.0);
                 let (da, db) = (g.unpack(dx.to_bits()), g.unpack(dy.to_bits()));
                 let dz = dx - dy * 0.9;
-                let fma = da.mul(db).add(g.unpack(dz.to_bits()), near).round(g, near, false);
+                let fma = da.times(db).add(g.unpack(dz.to_bits()), near).round(g, near, false);
                 assert_eq!(fma, dx.mul_add(dy, dz).to_bits(), "{dx:e} * {dy:e} + {dz:e}");
             }
             let x = f32::from_bits(a);
@@ -379,11 +379,11 @@ mod tests {
     #[test]
     fn directed_roundings_enclose() {
         let f = Format::of(Type::F32);
-        let third = f.unpack(f.one()).div(f.unpack(3f32.to_bits().into()));
+        let third = f.unpack(f.one()).over(f.unpack(3f32.to_bits().into()));
         assert_eq!(third.round(f, Rounding::Down, false), 0x3eaa_aaaa);
         assert_eq!(third.round(f, Rounding::Zero, false), 0x3eaa_aaaa);
         assert_eq!(third.round(f, Rounding::Up, false), 0x3eaa_aaab);
-        let huge = f.unpack(f.max_finite()).mul(f.unpack(f.max_finite()));
+        let huge = f.unpack(f.max_finite()).times(f.unpack(f.max_finite()));
         assert_eq!(huge.round(f, Rounding::Down, false), f.max_finite());
         assert_eq!(huge.round(f, Rounding::Up, false), f.infinity());
     }
@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn flushing_looks_at_the_result_rounded_at_full_precision() {
         let f = Format::of(Type::F32);
-        let product = f.unpack(0x0080_0000).mul(f.unpack(0x3f7f_ffff));
+        let product = f.unpack(0x0080_0000).times(f.unpack(0x3f7f_ffff));
         assert_eq!(product.round(f, Rounding::Nearest, false), 0x0080_0000);
         assert_eq!(product.round(f, Rounding::Nearest, true), 0);
     }

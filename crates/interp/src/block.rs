@@ -1,0 +1,214 @@
+//! Runs the threads of one block, and lets them meet.
+
+use kernel_abi::{BARRIERS, BlockFrame, Fault, FaultKind, WARP};
+use simt_ir::{BarrierKind, Op, Program};
+
+use crate::thread::{Arrival, BlockContext, Event, State, Thread};
+use crate::warp::{self, Member};
+
+/// Instructions a thread executes before another one gets its turn: threads that wait for each other through memory make progress.
+const QUANTUM: u32 = 2000;
+
+/// Runs block `frame.ctaid`.
+///
+/// # Safety
+/// As for [`kernel_abi::CompiledKernel::run`].
+pub unsafe fn run(program: &Program, frame: &mut BlockFrame) -> Result<(), Fault> {
+    let ctaid = frame.ctaid;
+    // SAFETY: the launch outlives the run.
+    let launch = unsafe { &*frame.launch };
+    let context = BlockContext { program, launch, frame, ctaid };
+    let threads = (0..launch.threads).map(|linear| Thread::new(&context, linear)).collect();
+    Block { context, threads, arrivals: vec![Vec::new(); BARRIERS] }.run()
+}
+
+struct Block<'a> {
+    context: BlockContext<'a>,
+    threads: Vec<Thread<'a>>,
+    /// For each barrier the threads that have announced themselves without waiting.
+    arrivals: Vec<Vec<(u32, Arrival)>>,
+}
+
+impl Block<'_> {
+    fn run(mut self) -> Result<(), Fault> {
+        loop {
+            let mut progress = false;
+            for index in 0..self.threads.len() {
+                if self.threads[index].state == State::Ready {
+                    progress = true;
+                    self.turn(index)?;
+                }
+            }
+            for first in (0..self.threads.len()).step_by(WARP as usize) {
+                let last = (first + WARP as usize).min(self.threads.len());
+                progress |= self.meet(first..last, false);
+            }
+            if progress {
+                continue;
+            }
+            if self.threads.iter().all(|thread| thread.state == State::Done) {
+                return Ok(());
+            }
+            // Nobody can go on by itself: barriers, then warp operations that some named lanes will never reach.
+            if self.complete_barrier()? {
+                continue;
+            }
+            let stuck = (0..self.threads.len()).step_by(WARP as usize).any(|first| {
+                let last = (first + WARP as usize).min(self.threads.len());
+                self.meet(first..last, true)
+            });
+            if !stuck {
+                return Err(self.deadlock());
+            }
+        }
+    }
+
+    fn turn(&mut self, index: usize) -> Result<(), Fault> {
+        match self.threads[index].run(&self.context, QUANTUM) {
+            Ok(()) => Ok(()),
+            Err(Event::Arrived(arrival)) => {
+                let slot = self.slot(arrival.barrier, index)?;
+                self.arrivals[slot].push((index as u32, arrival));
+                Ok(())
+            }
+            Err(Event::Fault { kind, address, ptx_line, detail }) => {
+                Err(self.fault(index, kind, address, ptx_line, detail))
+            }
+        }
+    }
+
+    fn fault(&self, index: usize, kind: FaultKind, address: Option<u64>, line: u32, detail: String) -> Fault {
+        let thread = &self.threads[index];
+        Fault {
+            kind,
+            address,
+            ctaid: self.context.ctaid,
+            warp: thread.linear / WARP,
+            lane: Some(thread.lane()),
+            ptx_line: (line != 0).then_some(line),
+            detail,
+        }
+    }
+
+    fn slot(&self, barrier: u32, index: usize) -> Result<usize, Fault> {
+        if (barrier as usize) < BARRIERS {
+            return Ok(barrier as usize);
+        }
+        let detail = format!("there is no barrier {barrier}");
+        Err(self.fault(index, FaultKind::IllegalInstruction, None, 0, detail))
+    }
+
+    /// Executes a warp operation for which all lanes have come. When `force` is set, for whoever is there.
+    fn meet(&mut self, warp: std::ops::Range<usize>, force: bool) -> bool {
+        let ready = self.threads[warp.clone()].iter().any(|thread| thread.state == State::Ready);
+        let live = self.lanes(&warp, |thread| thread.state != State::Done);
+        let mut groups: Vec<(Op, Option<u32>, Vec<usize>)> = Vec::new();
+        for index in warp.clone() {
+            let State::Warp(op, args) = &self.threads[index].state else { continue };
+            let mask = warp::member_mask(*op, args);
+            let same = groups.iter_mut().find(|(o, m, members)| {
+                let place = self.threads[members[0]].location() == self.threads[index].location();
+                o == op && *m == mask && (mask.is_some() || place)
+            });
+            match same {
+                Some((_, _, members)) => members.push(index),
+                None => groups.push((*op, mask, vec![index])),
+            }
+        }
+        // Without a member mask the lanes that happen to be together take part: those furthest behind go first.
+        groups.sort_by_key(|(_, _, members)| {
+            let (depth, func, block, at) = self.threads[members[0]].location();
+            (std::cmp::Reverse(depth), func, block, at)
+        });
+        let complete = groups.into_iter().find(|(_, mask, members)| {
+            let here = members.iter().fold(0, |set, i| set | 1u32 << self.threads[*i].lane());
+            match mask {
+                Some(mask) => mask & live & !here == 0 || force,
+                None => !ready,
+            }
+        });
+        let Some((op, _, members)) = complete else { return false };
+        self.execute(op, &members);
+        true
+    }
+
+    fn lanes(&self, warp: &std::ops::Range<usize>, holds: impl Fn(&Thread<'_>) -> bool) -> u32 {
+        self.threads[warp.clone()].iter().filter(|t| holds(t)).fold(0, |set, t| set | 1 << t.lane())
+    }
+
+    fn execute(&mut self, op: Op, members: &[usize]) {
+        let program = self.context.program;
+        let inputs: Vec<Member> = members
+            .iter()
+            .map(|index| {
+                let thread = &self.threads[*index];
+                let State::Warp(_, args) = &thread.state else {
+                    unreachable!("members wait at the operation")
+                };
+                let types = thread.warp_operand_types(program);
+                Member { lane: thread.lane(), args: args.iter().copied().zip(types).collect() }
+            })
+            .collect();
+        for (index, results) in members.iter().zip(warp::execute(op, &inputs)) {
+            self.threads[*index].resume(program, &results);
+        }
+    }
+
+    /// Lets one barrier go at which enough threads have arrived.
+    fn complete_barrier(&mut self) -> Result<bool, Fault> {
+        for barrier in 0..BARRIERS {
+            let waiting: Vec<(usize, Arrival)> = (0..self.threads.len())
+                .filter_map(|index| match self.threads[index].state {
+                    State::Barrier(arrival) if arrival.barrier as usize == barrier => Some((index, arrival)),
+                    _ => None,
+                })
+                .collect();
+            let Some((_, first)) = waiting.first() else { continue };
+            let announced = &self.arrivals[barrier];
+            let enough = if first.threads == 0 {
+                let at_barrier = waiting.len() + announced.len();
+                at_barrier >= self.threads.iter().filter(|t| t.state != State::Done).count()
+            } else {
+                // The hardware counts warps: a warp whose threads come, or have ended, counts whole.
+                let mut warps: Vec<u32> = waiting.iter().map(|(index, _)| *index as u32 / WARP).collect();
+                warps.extend(announced.iter().map(|(index, _)| index / WARP));
+                warps.sort_unstable();
+                warps.dedup();
+                warps.len() as u32 * WARP >= first.threads
+            };
+            if !enough {
+                continue;
+            }
+            let votes = waiting.iter().filter(|(_, arrival)| arrival.vote).count() as u64;
+            let arrived = waiting.len() as u64;
+            for (index, arrival) in waiting {
+                let results: &[u64] = match arrival.kind {
+                    BarrierKind::Sync | BarrierKind::Arrive => &[],
+                    BarrierKind::RedPopc => &[votes],
+                    BarrierKind::RedAnd => &[(votes == arrived) as u64],
+                    BarrierKind::RedOr => &[(votes > 0) as u64],
+                };
+                self.threads[index].resume(self.context.program, results);
+            }
+            self.arrivals[barrier].clear();
+            return Ok(true);
+        }
+        // A barrier number out of range is waited for by nobody else.
+        for index in 0..self.threads.len() {
+            if let State::Barrier(arrival) = self.threads[index].state {
+                self.slot(arrival.barrier, index)?;
+            }
+        }
+        Ok(false)
+    }
+
+    fn deadlock(&self) -> Fault {
+        let index = self.threads.iter().position(|t| t.state != State::Done).unwrap_or(0);
+        let at = match &self.threads[index].state {
+            State::Barrier(arrival) => format!("at barrier {}", arrival.barrier),
+            _ => "at a warp operation".to_string(),
+        };
+        let detail = format!("all threads of the block wait, the first of them {at}");
+        self.fault(index, FaultKind::Deadlock, None, 0, detail)
+    }
+}

@@ -1,0 +1,130 @@
+//! The reference back end: slow, obvious, and independent of the compiler.
+//!
+//! Every thread of a block is interpreted by itself ([`thread`]), so divergence needs no masks: threads only meet where an
+//! operation says so. [`block`] runs the threads of a block in turn and lets them meet at warp operations ([`warp`])
+//! and barriers. What it computes is what generated code must compute.
+
+mod block;
+mod memory;
+mod thread;
+mod warp;
+
+use std::sync::Arc;
+
+use kernel_abi::{
+    BlockFrame, CompileError, CompileRequest, CompiledKernel, EntryKind, Fault, KernelBackend, KernelInfo,
+};
+use simt_ir::{Op, Program};
+
+/// Runs every kernel by interpretation.
+#[derive(Debug, Default)]
+pub struct Interpreter;
+
+impl KernelBackend for Interpreter {
+    fn name(&self) -> &'static str {
+        "interp"
+    }
+
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn CompiledKernel>, CompileError> {
+        Ok(Arc::new(InterpretedKernel::new((request.program)()?)))
+    }
+}
+
+/// A kernel to interpret.
+pub struct InterpretedKernel {
+    program: Arc<Program>,
+    info: KernelInfo,
+}
+
+impl InterpretedKernel {
+    /// Prepares a verified program.
+    pub fn new(program: Arc<Program>) -> InterpretedKernel {
+        let info = info(&program);
+        InterpretedKernel { program, info }
+    }
+}
+
+impl CompiledKernel for InterpretedKernel {
+    fn info(&self) -> &KernelInfo {
+        &self.info
+    }
+
+    unsafe fn run(&self, frame: &mut BlockFrame, first: u64, count: u64) -> Result<(), Fault> {
+        // SAFETY: the launch outlives the run, by the contract of `CompiledKernel::run`.
+        let grid = unsafe { (*frame.launch).grid }.map(u64::from);
+        for index in first..first.saturating_add(count) {
+            frame.ctaid =
+                [index % grid[0], index / grid[0] % grid[1], index / grid[0] / grid[1]].map(|i| i as u32);
+            // SAFETY: as promised to us, for a block within the grid.
+            unsafe { block::run(&self.program, frame)? };
+        }
+        Ok(())
+    }
+}
+
+/// What the device must provide for a program, as far as it does not depend on how it is compiled.
+fn info(program: &Program) -> KernelInfo {
+    let (local_bytes, unbounded_stack) = stack_need(program);
+    KernelInfo {
+        param_bytes: program.param_bytes,
+        shared_bytes: program.shared_bytes,
+        shared_align: program.shared_align,
+        local_bytes,
+        unbounded_stack,
+        state_bytes: 0,
+        globals: program.globals.clone(),
+        entry: EntryKind::Blocks,
+    }
+}
+
+/// Bytes of local memory along the deepest chain of calls, and whether recursion or indirect calls make it unbounded.
+fn stack_need(program: &Program) -> (u32, bool) {
+    // For each function: not visited, on the current path, or done with its need.
+    #[derive(Clone, Copy)]
+    enum Mark {
+        New,
+        Open,
+        Done(u32),
+    }
+    struct Walk<'a> {
+        program: &'a Program,
+        marks: Vec<Mark>,
+        unbounded: bool,
+    }
+    impl Walk<'_> {
+        fn need(&mut self, index: usize) -> u32 {
+            match self.marks[index] {
+                Mark::Done(bytes) => return bytes,
+                Mark::Open => {
+                    self.unbounded = true;
+                    return 0;
+                }
+                Mark::New => self.marks[index] = Mark::Open,
+            }
+            let func = &self.program.functions[index];
+            let mut deepest = 0;
+            for block in func.blocks() {
+                for inst in &func.block(block).insts {
+                    match func.inst(*inst).op {
+                        Op::Call(callee) => deepest = deepest.max(self.need(callee.index())),
+                        Op::CallIndirect(_) => self.unbounded = true,
+                        _ => {}
+                    }
+                }
+            }
+            let own = func.local_bytes.saturating_add(func.local_align);
+            let bytes = deepest.saturating_add(own);
+            self.marks[index] = Mark::Done(bytes);
+            bytes
+        }
+    }
+    let mut walk = Walk { program, marks: vec![Mark::New; program.functions.len()], unbounded: false };
+    let mut bytes = walk.need(0);
+    if walk.unbounded {
+        // What is called through a pointer may come on top.
+        for index in 1..program.functions.len() {
+            bytes = bytes.max(walk.need(index).saturating_add(program.kernel().local_bytes));
+        }
+    }
+    (bytes, walk.unbounded)
+}

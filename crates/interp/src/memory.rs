@@ -1,0 +1,183 @@
+//! What a thread's addresses mean.
+
+use kernel_abi::{BlockFrame, FaultKind, LaunchFrame};
+use simt_ir::{Access, AtomicOp, FloatMode, IntBinary, MinMax, Op, Order, Space, Type, eval};
+
+/// A bad access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadAccess {
+    /// How it is bad.
+    pub kind: FaultKind,
+    /// Where.
+    pub address: u64,
+}
+
+/// The address windows of one thread.
+#[derive(Clone, Copy)]
+pub struct Windows<'a> {
+    launch: &'a LaunchFrame,
+    param_bytes: u64,
+    shared: u64,
+    local: u64,
+}
+
+impl<'a> Windows<'a> {
+    /// The windows of thread `linear` of the block that `frame` is about.
+    pub fn new(launch: &'a LaunchFrame, frame: &BlockFrame, param_bytes: u32, linear: u32) -> Windows<'a> {
+        Windows {
+            launch,
+            param_bytes: param_bytes.into(),
+            shared: frame.shared as u64,
+            local: frame.local as u64 + u64::from(linear) * u64::from(launch.local_bytes),
+        }
+    }
+
+    /// First host address and size of a window.
+    pub fn window(&self, space: Space) -> (u64, u64) {
+        match space {
+            Space::Shared => (self.shared, self.launch.shared_bytes.into()),
+            Space::Local => (self.local, self.launch.local_bytes.into()),
+            Space::Param => (self.launch.params as u64, self.param_bytes),
+            Space::Generic | Space::Global | Space::Const => (0, u64::MAX),
+        }
+    }
+
+    /// Whether a generic address lies in a window. Global is what is in no other window.
+    pub fn is_in(&self, space: Space, address: u64) -> bool {
+        let inside = |space| {
+            let (start, size) = self.window(space);
+            address.wrapping_sub(start) < size
+        };
+        match space {
+            Space::Generic => true,
+            Space::Global => !inside(Space::Shared) && !inside(Space::Local) && !inside(Space::Param),
+            // Constants lie in device memory here; no address is known to be one.
+            Space::Const => false,
+            space => inside(space),
+        }
+    }
+
+    /// The host address of an access of `bytes` bytes at operand `address` of type `ty`.
+    pub fn resolve(&self, access: &Access, ty: Type, address: u64, bytes: u64) -> Result<u64, BadAccess> {
+        let mut at = address.wrapping_add(access.offset as u64);
+        if ty == Type::I32 {
+            at &= u64::from(u32::MAX);
+        }
+        let (start, size) = self.window(access.space);
+        if !at.is_multiple_of(bytes) {
+            return Err(BadAccess { kind: FaultKind::Misaligned, address: at });
+        }
+        if at.checked_add(bytes).is_none_or(|end| end > size) {
+            return Err(BadAccess { kind: FaultKind::IllegalAddress, address: at });
+        }
+        Ok(start + at)
+    }
+}
+
+fn bad(fault: guard::Fault) -> BadAccess {
+    BadAccess { kind: FaultKind::IllegalAddress, address: fault.address }
+}
+
+/// Reads one value of device memory.
+pub fn load(ty: Type, address: u64) -> Result<u64, BadAccess> {
+    // SAFETY: addresses a kernel uses are device memory, or memory the program gave to the device; what is not mapped is
+    // reported. Races are the kernel's.
+    unsafe {
+        match ty.bytes() {
+            1 => guard::load::<u8>(address).map(u64::from),
+            2 => guard::load::<u16>(address).map(u64::from),
+            4 => guard::load::<u32>(address).map(u64::from),
+            _ => guard::load::<u64>(address),
+        }
+    }
+    .map_err(bad)
+}
+
+/// Writes one value of device memory.
+pub fn store(ty: Type, address: u64, value: u64) -> Result<(), BadAccess> {
+    // SAFETY: as for `load`.
+    unsafe {
+        match ty.bytes() {
+            1 => guard::store(address, value as u8),
+            2 => guard::store(address, value as u16),
+            4 => guard::store(address, value as u32),
+            _ => guard::store(address, value),
+        }
+    }
+    .map_err(bad)
+}
+
+fn compare_exchange(ty: Type, address: u64, expected: u64, new: u64) -> Result<u64, BadAccess> {
+    // SAFETY: as for `load`.
+    unsafe {
+        match ty.bytes() {
+            1 => guard::compare_exchange(address, expected as u8, new as u8).map(u64::from),
+            2 => guard::compare_exchange(address, expected as u16, new as u16).map(u64::from),
+            4 => guard::compare_exchange(address, expected as u32, new as u32).map(u64::from),
+            _ => guard::compare_exchange(address, expected, new),
+        }
+    }
+    .map_err(bad)
+}
+
+/// Replaces the value if it equals `expected`; returns what it was.
+pub fn atomic_cas(ty: Type, address: u64, expected: u64, new: u64) -> Result<u64, BadAccess> {
+    compare_exchange(ty, address, expected, new)
+}
+
+/// Replaces the value by `op(value, operand)`; returns what it was.
+pub fn atomic(op: AtomicOp, ty: Type, address: u64, operand: u64) -> Result<u64, BadAccess> {
+    let mut old = load(ty, address)?;
+    loop {
+        let seen = compare_exchange(ty, address, old, updated(op, ty, old, operand))?;
+        if seen == old {
+            return Ok(old);
+        }
+        old = seen;
+    }
+}
+
+fn updated(op: AtomicOp, ty: Type, old: u64, operand: u64) -> u64 {
+    let pure = |op| eval::eval(op, &[old, operand], &[ty, ty], ty).expect("pure operations have a value");
+    let min_max = |max| Op::MinMax(MinMax { max, nan: false, ftz: false, xorsign_abs: false });
+    match op {
+        AtomicOp::Add => pure(Op::Int(IntBinary::Add)),
+        AtomicOp::FAdd { ftz } => {
+            pure(Op::Float(simt_ir::FloatBinary::Add, FloatMode { ftz, ..FloatMode::default() }))
+        }
+        AtomicOp::FMin => pure(min_max(false)),
+        AtomicOp::FMax => pure(min_max(true)),
+        AtomicOp::And => pure(Op::Int(IntBinary::And)),
+        AtomicOp::Or => pure(Op::Int(IntBinary::Or)),
+        AtomicOp::Xor => pure(Op::Int(IntBinary::Xor)),
+        AtomicOp::Exch => operand,
+        AtomicOp::MinS => pure(Op::Int(IntBinary::MinS)),
+        AtomicOp::MinU => pure(Op::Int(IntBinary::MinU)),
+        AtomicOp::MaxS => pure(Op::Int(IntBinary::MaxS)),
+        AtomicOp::MaxU => pure(Op::Int(IntBinary::MaxU)),
+        AtomicOp::Inc => {
+            if old >= operand {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomicOp::Dec => {
+            if old == 0 || old > operand {
+                operand
+            } else {
+                old - 1
+            }
+        }
+    }
+}
+
+/// What an ordered access needs around it on the host.
+pub fn fence_for(order: Order) {
+    match order {
+        Order::Weak | Order::Volatile | Order::Relaxed => {}
+        Order::Acquire | Order::Release | Order::AcqRel | Order::SeqCst => {
+            std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Operations by which the threads of a warp exchange values.
+
+use simt_ir::{Op, ShuffleMode, Type, VoteMode, eval};
+
+/// One thread that has come to a warp operation.
+pub struct Member {
+    /// Its lane.
+    pub lane: u32,
+    /// Its operands, with their types.
+    pub args: Vec<(u64, Type)>,
+}
+
+/// The member mask operand of a warp operation, if it has one.
+pub fn member_mask(op: Op, args: &[u64]) -> Option<u32> {
+    let at = match op {
+        Op::Shuffle(_) => 3,
+        Op::Vote(_) | Op::MatchAny | Op::MatchAll | Op::Redux(_) => 1,
+        Op::Elect | Op::WarpSync => 0,
+        _ => return None,
+    };
+    args.get(at).map(|mask| *mask as u32)
+}
+
+/// The results for each member, in the order of `members`.
+pub fn execute(op: Op, members: &[Member]) -> Vec<Vec<u64>> {
+    let present = members.iter().fold(0, |mask, member| mask | 1u32 << member.lane);
+    let lanes_where = |holds: &dyn Fn(&Member) -> bool| {
+        members.iter().filter(|m| holds(m)).fold(0, |mask, member| mask | 1u32 << member.lane)
+    };
+    match op {
+        Op::Shuffle(mode) => members.iter().map(|member| shuffle(mode, member, members)).collect(),
+        Op::Vote(mode) => {
+            let votes = lanes_where(&|m| m.args[0].0 != 0);
+            let result = match mode {
+                VoteMode::All => (votes == present).into(),
+                VoteMode::Any => (votes != 0).into(),
+                VoteMode::Uni => (votes == present || votes == 0).into(),
+                VoteMode::Ballot => votes.into(),
+            };
+            vec![vec![result]; members.len()]
+        }
+        Op::MatchAny => {
+            let same = |value: u64| lanes_where(&|m| m.args[0].0 == value);
+            members.iter().map(|m| vec![same(m.args[0].0).into()]).collect()
+        }
+        Op::MatchAll => {
+            let first = members[0].args[0].0;
+            let all = members.iter().all(|m| m.args[0].0 == first);
+            vec![vec![if all { present.into() } else { 0 }, all.into()]; members.len()]
+        }
+        Op::Redux(op) => {
+            let ty = members[0].args[0].1;
+            let value = members[1..].iter().fold(members[0].args[0].0, |sum, member| {
+                eval::eval(Op::Int(op), &[sum, member.args[0].0], &[ty, ty], ty)
+                    .expect("integer operations are pure")
+            });
+            vec![vec![value]; members.len()]
+        }
+        Op::ActiveMask => vec![vec![present.into()]; members.len()],
+        Op::Elect => {
+            let mask = members[0].args[0].0 as u32;
+            let leader = (present & mask).trailing_zeros();
+            members.iter().map(|m| vec![leader.into(), (m.lane == leader).into()]).collect()
+        }
+        _ => vec![Vec::new(); members.len()],
+    }
+}
+
+/// Value and whether the source lane is in range. A source that does not take part leaves the own value.
+fn shuffle(mode: ShuffleMode, member: &Member, members: &[Member]) -> Vec<u64> {
+    let operand = |i: usize| member.args[i].0 as u32;
+    let (lane, delta) = (member.lane, operand(1) & 31);
+    let (clamp, segment) = (operand(2) & 31, operand(2) >> 8 & 31);
+    let first = lane & segment;
+    let bound = first | clamp & !segment & 31;
+    let (source, in_range) = match mode {
+        ShuffleMode::Up => (lane.wrapping_sub(delta), lane as i32 - delta as i32 >= bound as i32),
+        ShuffleMode::Down => (lane + delta, lane + delta <= bound),
+        ShuffleMode::Bfly => (lane ^ delta, lane ^ delta <= bound),
+        ShuffleMode::Idx => (first | delta & !segment, first | delta & !segment <= bound),
+    };
+    let source = if in_range { source } else { lane };
+    let value = members.iter().find(|m| m.lane == source).map_or(member.args[0].0, |m| m.args[0].0);
+    vec![value, in_range.into()]
+}
