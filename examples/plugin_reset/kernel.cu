@@ -1,0 +1,1 @@
+extern "C" __global__ void next(unsigned *values) { values[threadIdx.x] = values[threadIdx.x] * 3 + 1; }
