@@ -1,12 +1,16 @@
 //! Checks of this repository that cargo and clippy do not make.
 //!
 //! ```text
-//! cargo run -p xtask -- tidy
+//! cargo run -p xtask -- tidy              dependency edges, sources, licences, the list of exported names
+//! cargo run -p xtask -- symbols dist/lib  what the built libraries export, against that list
 //! ```
 
+mod exports;
+mod symbols;
 mod tidy;
 mod workspace;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -14,7 +18,8 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         ["tidy"] => tidy::run(),
-        _ => Err("usage: xtask tidy".into()),
+        ["symbols", folder] => symbols::run(Path::new(folder)),
+        _ => Err("usage: xtask tidy | xtask symbols FOLDER".into()),
     };
     match outcome {
         Ok(report) => report.print(),

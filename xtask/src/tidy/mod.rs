@@ -4,7 +4,7 @@ mod edges;
 mod licences;
 mod sources;
 
-use crate::{Error, Report, workspace};
+use crate::{Error, Report, exports, workspace};
 
 /// Runs every check.
 pub fn run() -> Result<Report, Error> {
@@ -18,5 +18,6 @@ pub fn run() -> Result<Report, Error> {
     report.add("no file is over its length", sources::lengths(&texts));
     report.add("SAFETY comments say something", sources::safety(&texts));
     report.add("no words that do not belong here", sources::words(&texts));
+    report.add("every exported name has one body or is a stub", exports::check(&texts));
     Ok(report)
 }

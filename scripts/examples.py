@@ -1,0 +1,85 @@
+"""Builds and runs the examples; used by scripts/demo and scripts/test."""
+
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DIST = ROOT / "dist"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+BUILT = TARGET / "examples"
+
+
+def nvcc():
+    """The compiler that scripts/setup installed, or the one in $NVCC."""
+    if chosen := os.environ.get("NVCC"):
+        return chosen
+    found = list((ROOT / ".cache/venv").glob("lib/python3*/site-packages/nvidia/cu13/bin/nvcc"))
+    if not found:
+        raise SystemExit("nvcc is missing: run scripts/setup")
+    return str(found[0])
+
+
+def build():
+    """Compiles the CUDA examples with nvcc against dist/lib, and those in Rust; raises if one does not compile."""
+    make = ["make", "-j2", "--no-print-directory", "-C", str(ROOT / "examples")]
+    subprocess.run([*make, f"NVCC={nvcc()}", f"LIB={DIST / 'lib'}", f"OUT={BUILT}"], check=True)
+    if rust_names():
+        subprocess.run(["cargo", "build", "--release", "--locked", "-p", "anywarp-examples"], cwd=ROOT, check=True)
+
+
+def cuda_names():
+    """Every folder of examples/ with a main.cu."""
+    return sorted(main.parent.name for main in (ROOT / "examples").glob("*/main.cu"))
+
+
+def rust_names():
+    """Every program of the package examples/rust."""
+    return sorted(source.stem for source in (ROOT / "examples/rust/src/bin").glob("*.rs"))
+
+
+@dataclass
+class Result:
+    """How a run ended: its last line where it succeeded, otherwise what went wrong."""
+
+    name: str
+    ok: bool
+    text: str
+    seconds: float
+
+
+def run(name, arguments=(), env=None, timeout=300):
+    """Runs one example on the libraries in dist/lib. An example ends its output with `ok: ...` or `failed: ...`."""
+    rust = name in rust_names()
+    program = TARGET / "release" / name if rust else BUILT / name / name
+    environment = {**os.environ, **(env or {}), "LD_LIBRARY_PATH": str(DIST / "lib")}
+    start = time.monotonic()
+    process = subprocess.Popen(
+        [str(program), *map(str, arguments)],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=timeout)
+        late = False
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        late = True
+    seconds = time.monotonic() - start
+    last = next((line for line in reversed(output.splitlines()) if line.strip()), "(no output)")
+    if late:
+        return Result(name, False, f"no end after {timeout} s; last line: {last}", seconds)
+    if process.returncode == 0 and last.startswith("ok: "):
+        return Result(name, True, last.removeprefix("ok: "), seconds)
+    status = process.returncode
+    ended = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+    return Result(name, False, f"{ended}; {last}", seconds)

@@ -1,0 +1,86 @@
+//! `xtask symbols FOLDER`: the built libraries export exactly what `functions.in` lists.
+
+use crate::{Error, Report, workspace};
+use cuda_abi::functions::{self, Library};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// What every name of the compiler library starts with.
+const COMPILER_PREFIX: &str = "anywarp_";
+
+/// Compares the libraries in a folder with the table.
+pub fn run(folder: &Path) -> Result<Report, Error> {
+    let mut report = Report::default();
+    let driver = exported(&folder.join(Library::Driver.soname()))?;
+    report.add("libcuda.so.1 exports the table's functions", compare(&driver, &expected(Library::Driver)));
+    let runtime = exported(&folder.join(Library::Runtime.soname()))?;
+    report
+        .add("libcudart.so.13 exports the table's functions", compare(&runtime, &expected(Library::Runtime)));
+    let compiler = exported(&folder.join("libanywarp_compiler.so"))?;
+    let strange = compiler.iter().filter(|name| !name.starts_with(COMPILER_PREFIX));
+    report.add("the compiler exports names of its own", strange.cloned().collect());
+    Ok(report)
+}
+
+/// The names a library should export, with their version as `nm` writes it.
+fn expected(library: Library) -> BTreeSet<String> {
+    let node = match library {
+        Library::Driver => "",
+        Library::Runtime => "@@libcudart.so.13",
+    };
+    let functions = functions::all();
+    let names = functions.iter().filter(|function| function.library == library);
+    names.map(|function| format!("{}{node}", function.name)).collect()
+}
+
+/// The dynamic symbols that a library defines, without the version nodes themselves.
+fn exported(library: &Path) -> Result<BTreeSet<String>, Error> {
+    let library = library.canonicalize().map_err(|error| format!("{}: {error}", library.display()))?;
+    let library = library.to_str().ok_or("the library's path is not UTF-8")?;
+    Ok(parse(&workspace::output("nm", &["-D", "--defined-only", "--with-symbol-versions", library])?))
+}
+
+fn parse(nm: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for line in nm.lines() {
+        // ADDRESS KIND NAME; a version node is an absolute symbol.
+        if let [_, kind, name] = line.split_whitespace().collect::<Vec<_>>()[..]
+            && kind != "A"
+        {
+            names.insert(name.to_owned());
+        }
+    }
+    names
+}
+
+fn compare(found: &BTreeSet<String>, wanted: &BTreeSet<String>) -> Vec<String> {
+    let missing = wanted.difference(found).map(|name| format!("{name} is not exported"));
+    let surplus = found.difference(wanted).map(|name| format!("{name} is exported and should not be"));
+    missing.chain(surplus).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nm_is_read_without_version_nodes() {
+        let names = parse(
+            "0000000000001139 T cudaFree@@libcudart.so.13\n0000000000000000 A libcudart.so.13@@libcudart.so.13\n",
+        );
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["cudaFree@@libcudart.so.13"]);
+    }
+
+    #[test]
+    fn both_directions_are_findings() {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let findings = compare(&set(&["a", "b"]), &set(&["b", "c"]));
+        assert_eq!(findings, ["c is not exported", "a is exported and should not be"]);
+    }
+
+    #[test]
+    fn the_table_names_both_libraries() {
+        assert!(expected(Library::Driver).contains("cuInit"));
+        assert!(expected(Library::Runtime).contains("cudaMalloc@@libcudart.so.13"));
+    }
+}
