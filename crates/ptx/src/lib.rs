@@ -11,6 +11,7 @@ pub mod ast;
 mod error;
 pub mod lexer;
 mod parser;
+mod print;
 pub mod resolve;
 mod span;
 pub mod special;

@@ -52,19 +52,22 @@ impl<'a> Parser<'a> {
         if let Err((kind, message)) = target::check_target(version, &target, self.options.device) {
             return Err(self.error_of(kind, target.architecture.span, message));
         }
-        let address_size = if self.dotted() == Some("address_size") {
-            self.advance();
-            let span = self.token.span;
-            let bits = self.small()?;
-            if bits != 64 {
-                let kind = if bits == 32 { LoadErrorKind::AddressSize } else { LoadErrorKind::Syntax };
-                return Err(self.error_of(kind, span, format!("{bits}-bit addresses are not supported")));
-            }
-            Some(bits)
-        } else {
-            None
-        };
+        let address_size =
+            if self.dotted() == Some("address_size") { Some(self.address_size()?) } else { None };
         Ok((version, target, address_size))
+    }
+
+    fn address_size(&mut self) -> Parsed<u32> {
+        self.advance();
+        let span = self.token.span;
+        match self.small()? {
+            64 => Ok(64),
+            32 => {
+                let kind = LoadErrorKind::AddressSize;
+                Err(self.error_of(kind, span, "32-bit addresses are not supported"))
+            }
+            _ => Err(self.error(span, "an address has 32 or 64 bits")),
+        }
     }
 
     fn version(&mut self) -> Parsed<Version> {
@@ -115,6 +118,9 @@ impl<'a> Parser<'a> {
             Some("alias") => module.items.push(Item::Alias(self.alias()?)),
             Some("loc") => self.loc()?,
             Some("target") => self.further_target(module)?,
+            Some("address_size") if module.address_size.is_none() => {
+                module.address_size = Some(self.address_size()?);
+            }
             Some("version" | "address_size") => {
                 return Err(self.error(start, "this directive stands once, at the start"));
             }
