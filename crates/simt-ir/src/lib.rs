@@ -19,10 +19,13 @@ pub mod eval;
 pub mod function;
 pub mod op;
 pub mod soft;
+pub mod text;
 mod ty;
+pub mod verify;
 
 pub use builder::{FunctionBuilder, Var};
 pub use cfg::{Cfg, DomTree};
 pub use function::*;
 pub use op::*;
 pub use ty::Type;
+pub use verify::{VerifyError, verify};
