@@ -1,3 +1,42 @@
 //! The `anywarp` command.
+//!
+//! ```text
+//! anywarp run PROGRAM [ARGUMENT]...   run a CUDA program on Anywarp's libraries
+//! anywarp version                     this command's version
+//! ```
 
-fn main() {}
+mod installation;
+mod program;
+mod run;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: anywarp run PROGRAM [ARGUMENT]...   run a CUDA program on Anywarp's libraries
+       anywarp version                     show the version
+";
+
+/// Exit status for a wrong command line, as shells use it.
+const EXIT_USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let command = arguments.next().unwrap_or_default();
+    let rest: Vec<OsString> = arguments.collect();
+    match (command.to_str(), rest.as_slice()) {
+        (Some("run"), [program, arguments @ ..]) => run::run(program, arguments),
+        (Some("version" | "--version" | "-V"), []) => {
+            println!("anywarp {}", env!("CARGO_PKG_VERSION"));
+            ExitCode::SUCCESS
+        }
+        (Some("help" | "--help" | "-h"), _) => {
+            print!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprint!("{USAGE}");
+            ExitCode::from(EXIT_USAGE)
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! `anywarp run` as a user meets it: the command is copied into a folder laid out like `dist/`.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder that goes away with its test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(path.join("bin")).unwrap();
+        fs::copy(env!("CARGO_BIN_EXE_anywarp"), path.join("bin/anywarp")).unwrap();
+        Self(path)
+    }
+
+    /// With a file where the driver library lies.
+    fn installed(test: &str) -> Self {
+        let folder = Self::new(test);
+        fs::create_dir_all(folder.0.join("lib")).unwrap();
+        fs::write(folder.0.join("lib/libcuda.so.1"), "").unwrap();
+        folder
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(self.0.join("bin/anywarp"));
+        command.arg("run").args(arguments).env_remove("LD_LIBRARY_PATH").output().unwrap()
+    }
+
+    /// A program compiled from C.
+    fn program(&self, source: &str) -> String {
+        let (text, binary) = (self.0.join("program.c"), self.0.join("program"));
+        fs::write(&text, source).unwrap();
+        let mut compiler = Command::new("cc");
+        assert!(compiler.arg(&text).arg("-o").arg(&binary).status().unwrap().success());
+        binary.to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn the_exit_status_is_the_programs() {
+    let folder = Folder::installed("exit_status");
+    assert_eq!(folder.run(&["sh", "-c", "exit 7"]).status.code(), Some(7));
+    assert!(folder.run(&["true"]).status.success());
+}
+
+#[test]
+fn a_signal_ends_the_command_too() {
+    let folder = Folder::installed("signal");
+    assert_eq!(folder.run(&["sh", "-c", "kill -TERM $$"]).status.signal(), Some(15));
+}
+
+#[test]
+fn the_program_gets_its_arguments_and_our_libraries() {
+    let folder = Folder::installed("arguments");
+    let output = folder.run(&["sh", "-c", "echo $LD_LIBRARY_PATH; echo $2-$1", "sh", "a b", "--version"]);
+    let library = fs::canonicalize(folder.0.join("lib")).unwrap();
+    let expected = format!("{}\n--version-a b\n", library.display());
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+}
+
+#[test]
+fn what_cannot_run_is_named() {
+    let folder = Folder::installed("not_found");
+    let output = folder.run(&["no-such-program"]);
+    assert_eq!(output.status.code(), Some(127));
+    assert!(stderr(&output).contains("no-such-program"), "{}", stderr(&output));
+    let output = folder.run(&["/"]);
+    assert_eq!(output.status.code(), Some(126));
+}
+
+#[test]
+fn without_libraries_nothing_runs() {
+    let folder = Folder::new("no_libraries");
+    let output = folder.run(&["true"]);
+    assert_eq!(output.status.code(), Some(126));
+    assert!(stderr(&output).contains("libcuda.so.1"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_program_with_a_runtime_inside_is_told() {
+    let folder = Folder::installed("static_runtime");
+    let kernels = "__attribute__((section(\".nv_fatbin\"))) int kernels = 1;\n";
+    let inside = format!("{kernels} int main(void) {{ return 3; }}");
+    let output = folder.run(&[&folder.program(&inside)]);
+    assert!(stderr(&output).contains("-cudart shared"), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(3), "the program runs nevertheless");
+    let plain = folder.run(&[&folder.program("int main(void) { return 0; }")]);
+    assert_eq!(stderr(&plain), "");
+}
+
+#[test]
+fn a_wrong_command_line_shows_the_usage() {
+    let folder = Folder::installed("usage");
+    let output = folder.run(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("usage: anywarp run"));
+}
