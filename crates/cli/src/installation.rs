@@ -8,9 +8,7 @@ pub fn library_folder() -> Result<PathBuf, String> {
     let folder = command.parent().and_then(Path::parent).map(|root| root.join("lib"));
     match folder {
         Some(folder) if folder.join("libcuda.so.1").is_file() => Ok(folder),
-        Some(folder) => {
-            Err(format!("{} has no libcuda.so.1: `make build` puts it there", folder.display()))
-        }
+        Some(folder) => Err(format!("{} has no libcuda.so.1: `make build` puts it there", folder.display())),
         None => Err(format!("{} has no folder above it", command.display())),
     }
 }
