@@ -7,17 +7,18 @@
 
 #include "example.h"
 
-// Options are two arrays that go together: a name, and its value in a pointer's clothes.
-struct JitOptions {
-    std::vector<CUjit_option> names;
-    std::vector<void *> values;
-    void add(CUjit_option name, size_t value) {
-        names.push_back(name);
-        values.push_back((void *)value);
-    }
-    void add(CUjit_option name, void *value) { add(name, size_t(value)); }
-    unsigned count() const { return unsigned(names.size()); }
-};
+// Loads PTX with a limit on registers, a log for information, and one for errors, which is kept in `errors`.
+CUresult load(CUmodule *module, const std::string &source, std::string &errors) {
+    char info_log[1024] = "", error_log[1024] = "";
+    // Two arrays that go together: an option's name, and its value in a pointer's clothes. They are made anew for each
+    // load: the driver writes into them how much of each log it has filled.
+    CUjit_option names[] = {CU_JIT_MAX_REGISTERS, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                            CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {(void *)32, info_log, (void *)sizeof info_log, error_log, (void *)sizeof error_log};
+    CUresult code = cuModuleLoadDataEx(module, source.c_str(), 5, names, values);
+    errors = error_log;
+    return code;
+}
 
 // A kernel whose constant is only known now, so its source is made here.
 std::string fill_source(float value) {
@@ -42,17 +43,9 @@ int main() {
     CUdeviceptr device_values;
     CU_CHECK(cuMemAlloc(&device_values, sizeof values));
 
-    // With options: a limit on registers, a log for information, a log for errors.
-    char info[1024] = "", errors[1024] = "";
-    JitOptions options;
-    options.add(CU_JIT_MAX_REGISTERS, 32);
-    options.add(CU_JIT_INFO_LOG_BUFFER, info);
-    options.add(CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, sizeof info);
-    options.add(CU_JIT_ERROR_LOG_BUFFER, errors);
-    options.add(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, sizeof errors);
+    std::string errors;
     CUmodule module;
-    CU_CHECK(cuModuleLoadDataEx(&module, fill_source(0.5f).c_str(), options.count(), options.names.data(),
-                                options.values.data()));
+    CU_CHECK(load(&module, fill_source(0.5f), errors));
     CUfunction fill;
     CU_CHECK(cuModuleGetFunction(&fill, module, "fill"));
     void *fill_arguments[] = {&device_values};
@@ -64,11 +57,10 @@ int main() {
     std::string wrong = fill_source(1.0f);
     wrong.replace(wrong.find("mul.wide.u32"), 12, "mul.wise.u32");
     CUmodule none;
-    CUresult refused = cuModuleLoadDataEx(&none, wrong.c_str(), options.count(), options.names.data(),
-                                          options.values.data());
+    CUresult refused = load(&none, wrong, errors);
     REQUIRE(refused == CUDA_ERROR_INVALID_PTX, "a wrong instruction gave code %d", refused);
-    REQUIRE(strstr(errors, "8"), "the error log does not name line 8: %s", errors);
-    printf("the mistake made on purpose: %s\n", errors);
+    REQUIRE(errors.find("10") != std::string::npos, "the error log does not name line 10: %s", errors.c_str());
+    printf("the mistake made on purpose: %s\n", errors.c_str());
 
     // Two sources, linked: one comes from memory, one from its file.
     CUlinkState link;
