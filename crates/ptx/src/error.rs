@@ -95,8 +95,9 @@ impl Errors {
     /// After this many errors a text is not looked at further.
     pub const LIMIT: usize = 20;
 
-    /// The errors as a value, if there are any.
+    /// The errors as a value, if there are any; puts them in order.
     pub fn from_list(mut list: Vec<LoadError>) -> Result<(), Errors> {
+        list.sort_by_key(|error| (error.line, error.column));
         list.truncate(Errors::LIMIT);
         if list.is_empty() { Ok(()) } else { Err(Errors { list }) }
     }

@@ -10,13 +10,19 @@
 pub mod ast;
 mod error;
 pub mod lexer;
+pub mod link;
 mod parser;
 mod print;
+pub mod provided;
+mod reach;
 pub mod resolve;
 mod span;
 pub mod special;
 pub mod target;
+pub mod visit;
 
+pub use ast::Module;
 pub use error::{Errors, LoadError, LoadErrorKind};
 pub use parser::{Bodies, Options, parse, parse_with};
+pub use reach::read_reachable;
 pub use span::{LineIndex, Position, Span, position};

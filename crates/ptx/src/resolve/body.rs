@@ -11,6 +11,7 @@ use super::{
 use crate::ast::{self, Block, Body, Component, Function, Name, Statement, Type, Variable};
 use crate::error::{Errors, LoadError, LoadErrorKind};
 use crate::special::SpecialRegister;
+use crate::visit::initialiser_names;
 
 /// Binds the names of `function`. One that has no body, or whose body was skipped, has no instructions.
 pub fn function<'m, 'a>(
@@ -170,7 +171,15 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
                     self.declare_counted(declared.name, declared.count, register);
                 }
             }
-            Statement::Variable(variable) => self.declare_variable(variable, Role::Local),
+            Statement::Variable(variable) => {
+                if let Some(initialiser) = &variable.initialiser {
+                    initialiser_names(initialiser, &mut |name| {
+                        // An unknown name is reported where it is looked up.
+                        let _ = self.operand_of_name(*name);
+                    });
+                }
+                self.declare_variable(variable, Role::Local);
+            }
             Statement::Block(block) => self.block(block),
             Statement::BranchTargets(list) => {
                 let labels = list.names.iter().filter_map(|name| self.label(*name)).collect();

@@ -16,7 +16,7 @@ use crate::span::Span;
 use crate::special::SpecialRegister;
 
 pub use body::function;
-use scope::Names;
+pub(crate) use scope::Names;
 
 /// A register of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

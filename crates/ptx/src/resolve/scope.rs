@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::ast::Name;
 
 #[derive(Debug)]
-pub(super) struct Names<'a, T> {
+pub(crate) struct Names<'a, T> {
     single: HashMap<&'a str, (Name<'a>, T)>,
     ranges: HashMap<&'a str, Range<'a, T>>,
 }
