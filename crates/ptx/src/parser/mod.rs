@@ -205,7 +205,9 @@ impl<'a> Parser<'a> {
 
     /// `first separator second …` up to what is no separator.
     fn comma_separated<T>(&mut self, mut one: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
-        let mut list = vec![one(self)?];
+        // Most lists have up to four elements; growing from one would allocate twice for them.
+        let mut list = Vec::with_capacity(4);
+        list.push(one(self)?);
         while self.eat(b',') {
             list.push(one(self)?);
         }
