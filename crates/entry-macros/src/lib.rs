@@ -90,6 +90,7 @@ fn expand(options: Punctuated<Ident, Token![,]>, item: ItemFn) -> Result<Tokens>
     Ok(quote! {
         #exports
         #[allow(non_snake_case, reason = "named after the exported function")]
+        #[allow(clippy::too_many_arguments, reason = "the API's")]
         #[inline]
         #unsafety fn #body_name(#(#names: #types),*) #output #block
     })

@@ -99,15 +99,13 @@ fn kinds_of_errors() {
 #[test]
 fn damaged_text_is_refused_calmly() {
     for (_, source) in files("valid").into_iter().chain(files("invalid")) {
-        // An odd step, so that over the files every kind of place is met.
-        let step = source.len() / 4000 * 2 + 1;
-        for cut in (0..source.len()).step_by(step) {
+        for cut in 0..source.len() {
             if let Some(part) = source.get(..cut) {
                 let _ = load(part);
             }
         }
         let bytes = source.as_bytes();
-        for at in (0..bytes.len()).step_by(step) {
+        for at in 0..bytes.len() {
             let mut damaged = bytes.to_vec();
             damaged[at] = b"{}[]().;\"%<0@/"[at % 14];
             if let Ok(text) = String::from_utf8(damaged) {

@@ -460,3 +460,12 @@ c_enum! {
         CU_OUT_CSV = 1,
     }
 }
+
+c_enum! {
+    /// What a place may do with memory.
+    CUmemAccess_flags {
+        CU_MEM_ACCESS_FLAGS_PROT_NONE = 0,
+        CU_MEM_ACCESS_FLAGS_PROT_READ = 1,
+        CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3,
+    }
+}

@@ -63,6 +63,11 @@ pub type CUtexObject = u64;
 /// A surface object.
 pub type CUsurfObject = u64;
 
+/// Names one attribute of a stream.
+pub type CUstreamAttrID = super::CUlaunchAttributeID;
+/// A stream attribute's value.
+pub type CUstreamAttrValue = super::CUlaunchAttributeValue;
+
 /// An address in the device's address space, which is also the process's own.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -205,9 +205,7 @@ impl<'a> Parser<'a> {
 
     /// `first separator second …` up to what is no separator.
     fn comma_separated<T>(&mut self, mut one: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
-        // Most lists have up to four elements; growing from one would allocate twice for them.
-        let mut list = Vec::with_capacity(4);
-        list.push(one(self)?);
+        let mut list = vec![one(self)?];
         while self.eat(b',') {
             list.push(one(self)?);
         }

@@ -1,0 +1,74 @@
+//! Generates stubs and linker input (see `cuda_abi::functions`), and a Rust function for each driver function that the
+//! sources name.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::error::Error;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cuda_abi::functions::{self, Function, Library};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
+    functions::generate(Library::Runtime, &out)?;
+
+    println!("cargo::rerun-if-changed=src");
+    let mut words = BTreeSet::new();
+    collect_words(Path::new("src"), &mut words)?;
+    let mut text =
+        String::from("use cuda_abi::driver::*;\nuse cuda_abi::runtime::CudaResult;\nuse std::ffi::*;\n\n");
+    text += "use super::symbols::{Symbol, check};\n\n";
+    for function in functions::all() {
+        if function.library == Library::Driver && words.contains(function.name) {
+            write_function(&mut text, &function)?;
+        }
+    }
+    fs::write(out.join("driver_functions.rs"), text)?;
+    Ok(())
+}
+
+/// Every word under `folder` that could name a driver function.
+fn collect_words(folder: &Path, words: &mut BTreeSet<String>) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect_words(&path, words)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let source = fs::read_to_string(&path)?;
+            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            words.extend(
+                source.split(|c| !is_word(c)).filter(|word| word.starts_with("cu")).map(str::to_owned),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn write_function(text: &mut String, function: &Function) -> Result<(), Box<dyn Error>> {
+    let Function { name, result, .. } = function;
+    let types = function.parameters.as_ref().ok_or_else(|| format!("{name} has no public signature"))?;
+    if *result != "CUresult" {
+        return Err(format!("{name} does not answer with a code").into());
+    }
+    let parameters: Vec<_> = types.iter().enumerate().map(|(i, ty)| format!("a{i}: {ty}")).collect();
+    let arguments: Vec<_> = (0..types.len()).map(|i| format!("a{i}")).collect();
+    let (parameters, arguments, types) = (parameters.join(", "), arguments.join(", "), types.join(", "));
+    write!(
+        text,
+        "/// Calls the driver's `{name}`.\n\
+         ///\n\
+         /// # Safety\n\
+         /// The pointers are what the driver's manual demands.\n\
+         pub unsafe fn {name}({parameters}) -> CudaResult {{\n    \
+             static SYMBOL: Symbol = Symbol::new(c\"{name}\");\n    \
+             let address = SYMBOL.address()?;\n    \
+             // SAFETY: a driver's function of this name has this signature.\n    \
+             let function: unsafe extern \"C\" fn({types}) -> CUresult = unsafe {{ std::mem::transmute(address) }};\n    \
+             // SAFETY: the caller's duty.\n    \
+             check(unsafe {{ function({arguments}) }})\n\
+         }}\n\n"
+    )?;
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! Device management.
+
+use super::prelude::*;
+use super::properties;
+use crate::{context, devices, thread};
+
+/// The number of devices.
+#[entry_point]
+fn cudaGetDeviceCount(count: Out<i32>) -> CudaResult {
+    count.check()?.set(devices::count()?)?;
+    Ok(())
+}
+
+/// The device of the calling thread.
+#[entry_point]
+fn cudaGetDevice(device: Out<i32>) -> CudaResult {
+    device.check()?.set(context::device()?)?;
+    Ok(())
+}
+
+/// Chooses the calling thread's device and makes its primary context current.
+#[entry_point]
+fn cudaSetDevice(device: i32) -> CudaResult {
+    context::activate(devices::check(device)?)?;
+    thread::choose_device(device);
+    Ok(())
+}
+
+/// Brings a device's primary context to life without making it current.
+#[entry_point]
+fn cudaInitDevice(device: i32, deviceFlags: u32, flags: u32) -> CudaResult {
+    let device = devices::check(device)?;
+    if flags & !cudaInitDeviceFlagsAreValid != 0 {
+        return Err(cudaErrorInvalidValue);
+    }
+    if flags & cudaInitDeviceFlagsAreValid != 0 {
+        call!(cuDevicePrimaryCtxSetFlags_v2(device, deviceFlags))?;
+    }
+    context::primary(device)?;
+    Ok(())
+}
+
+/// Names the devices that threads without a choice of their own may get. An empty list means any.
+#[entry_point]
+fn cudaSetValidDevices(device_arr: Array<i32>, len: i32) -> CudaResult {
+    let len = usize::try_from(len).map_err(|_| cudaErrorInvalidValue)?;
+    if len == 0 {
+        return devices::prefer(Vec::new());
+    }
+    if len > devices::count()? as usize {
+        return Err(cudaErrorInvalidValue);
+    }
+    let list = (0..len).map(|index| device_arr.get(index)).collect::<Result<Vec<_>, _>>()?;
+    devices::prefer(list)
+}
+
+/// The device that has most of what is asked for.
+#[entry_point]
+fn cudaChooseDevice(device: Out<i32>, prop: In<cudaDeviceProp>) -> CudaResult {
+    let (device, wanted) = (device.check()?, prop.get()?);
+    device.set(properties::closest(&wanted)?)?;
+    Ok(())
+}
+
+/// All of a device's properties.
+#[entry_point]
+fn cudaGetDeviceProperties(prop: Out<cudaDeviceProp>, device: i32) -> CudaResult {
+    let prop = prop.check()?;
+    prop.set(properties::of(devices::check(device)?)?)?;
+    Ok(())
+}
+
+/// One number about a device. Both APIs number the attributes alike.
+#[entry_point]
+fn cudaDeviceGetAttribute(value: Out<i32>, attr: cudaDeviceAttr, device: i32) -> CudaResult {
+    let value = value.check()?;
+    context::initialize()?;
+    call!(cuDeviceGetAttribute(value.as_ptr(), CUdevice_attribute(attr.0), device))
+}
+
+/// One number about a pair of devices.
+#[entry_point]
+fn cudaDeviceGetP2PAttribute(
+    value: Out<i32>,
+    attr: cudaDeviceP2PAttr,
+    srcDevice: i32,
+    dstDevice: i32,
+) -> CudaResult {
+    let value = value.check()?;
+    context::initialize()?;
+    call!(cuDeviceGetP2PAttribute(value.as_ptr(), CUdevice_P2PAttribute(attr.0), srcDevice, dstDevice))
+}
+
+/// The device at a place on the PCI bus.
+#[entry_point]
+fn cudaDeviceGetByPCIBusId(device: Out<i32>, pciBusId: Text) -> CudaResult {
+    let device = device.check()?;
+    context::initialize()?;
+    call!(cuDeviceGetByPCIBusId(device.as_ptr(), pciBusId.get()?.as_ptr()))
+}
+
+/// A device's place on the PCI bus, as text of at most `len` bytes.
+#[entry_point]
+fn cudaDeviceGetPCIBusId(pciBusId: *mut c_char, len: i32, device: i32) -> CudaResult {
+    context::initialize()?;
+    call!(cuDeviceGetPCIBusId(pciBusId, len, device))
+}
+
+/// Waits for all work of the current context.
+#[entry_point]
+fn cudaDeviceSynchronize() -> CudaResult {
+    context::ensure_current()?;
+    call!(cuCtxSynchronize())
+}
+
+/// Destroys everything in the primary context of the thread's device.
+#[entry_point]
+fn cudaDeviceReset() -> CudaResult {
+    context::reset(context::device()?)
+}
+
+/// Sets how the thread's device waits, and other properties of its primary context.
+#[entry_point]
+fn cudaSetDeviceFlags(flags: u32) -> CudaResult {
+    let device = context::device()?;
+    call!(cuDevicePrimaryCtxSetFlags_v2(device, flags))
+}
+
+/// The flags of the current context; if there is none, those that the device's primary context will have.
+#[entry_point]
+fn cudaGetDeviceFlags(flags: Out<u32>) -> CudaResult {
+    let flags = flags.check()?;
+    let device = context::device()?;
+    let mut current = CUcontext::NULL;
+    call!(cuCtxGetCurrent(&mut current))?;
+    if current.is_null() {
+        let mut active = 0;
+        call!(cuDevicePrimaryCtxGetState(device, flags.as_ptr(), &mut active))
+    } else {
+        call!(cuCtxGetFlags(flags.as_ptr()))
+    }
+}
+
+/// A limit of the current context.
+#[entry_point]
+fn cudaDeviceGetLimit(pValue: Out<usize>, limit: cudaLimit) -> CudaResult {
+    let value = pValue.check()?;
+    context::ensure_current()?;
+    call!(cuCtxGetLimit(value.as_ptr(), CUlimit(limit.0)))
+}
+
+/// Sets a limit of the current context.
+#[entry_point]
+fn cudaDeviceSetLimit(limit: cudaLimit, value: usize) -> CudaResult {
+    context::ensure_current()?;
+    call!(cuCtxSetLimit(CUlimit(limit.0), value))
+}
+
+/// The current context's preferred split between L1 cache and shared memory.
+#[entry_point]
+fn cudaDeviceGetCacheConfig(pCacheConfig: Out<cudaFuncCache>) -> CudaResult {
+    let config = pCacheConfig.check()?;
+    context::ensure_current()?;
+    call!(cuCtxGetCacheConfig(config.as_ptr().cast()))
+}
+
+/// Sets the current context's preferred split between L1 cache and shared memory.
+#[entry_point]
+fn cudaDeviceSetCacheConfig(cacheConfig: cudaFuncCache) -> CudaResult {
+    context::ensure_current()?;
+    call!(cuCtxSetCacheConfig(CUfunc_cache(cacheConfig.0)))
+}
+
+/// The width of the current context's shared memory banks.
+#[entry_point]
+fn cudaDeviceGetSharedMemConfig(pConfig: Out<cudaSharedMemConfig>) -> CudaResult {
+    let config = pConfig.check()?;
+    context::ensure_current()?;
+    call!(cuCtxGetSharedMemConfig(config.as_ptr().cast()))
+}
+
+/// Sets the width of the current context's shared memory banks, where a device has a choice.
+#[entry_point]
+fn cudaDeviceSetSharedMemConfig(config: cudaSharedMemConfig) -> CudaResult {
+    context::ensure_current()?;
+    call!(cuCtxSetSharedMemConfig(CUsharedconfig(config.0)))
+}
+
+/// The least and the greatest priority of streams; either may be unwanted.
+#[entry_point]
+fn cudaDeviceGetStreamPriorityRange(leastPriority: Out<i32>, greatestPriority: Out<i32>) -> CudaResult {
+    context::ensure_current()?;
+    call!(cuCtxGetStreamPriorityRange(leastPriority.as_ptr(), greatestPriority.as_ptr()))
+}
+
+/// The widest texture of the channel format that can be bound to linear memory.
+#[entry_point]
+fn cudaDeviceGetTexture1DLinearMaxWidth(
+    maxWidthInElements: Out<usize>,
+    fmtDesc: In<cudaChannelFormatDesc>,
+    device: i32,
+) -> CudaResult {
+    let width = maxWidthInElements.check()?;
+    let (format, channels) = crate::formats::of_channels(&fmtDesc.get()?)?;
+    context::initialize()?;
+    call!(cuDeviceGetTexture1DLinearMaxWidth(width.as_ptr(), format, channels, device))
+}
+
+/// Has persisting lines of the L2 cache become normal ones.
+#[entry_point]
+fn cudaCtxResetPersistingL2Cache() -> CudaResult {
+    context::ensure_current()?;
+    call!(cuCtxResetPersistingL2Cache())
+}

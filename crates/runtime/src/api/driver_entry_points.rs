@@ -1,0 +1,52 @@
+//! Driver entry point access.
+
+use super::prelude::*;
+
+/// The driver's function of a name, in the variant that version 13.0 of the API has.
+#[entry_point(ptsz)]
+fn cudaGetDriverEntryPoint(
+    default: DefaultStream,
+    symbol: Text,
+    funcPtr: Out<*mut c_void>,
+    flags: u64,
+    driverStatus: Out<cudaDriverEntryPointQueryResult>,
+) -> CudaResult {
+    lookup(default, symbol, funcPtr, CUDART_VERSION, flags, driverStatus)
+}
+
+/// The driver's function of a name, in the newest variant that a version of the API has.
+#[entry_point(ptsz)]
+fn cudaGetDriverEntryPointByVersion(
+    default: DefaultStream,
+    symbol: Text,
+    funcPtr: Out<*mut c_void>,
+    cudaVersion: u32,
+    flags: u64,
+    driverStatus: Out<cudaDriverEntryPointQueryResult>,
+) -> CudaResult {
+    let version = i32::try_from(cudaVersion).map_err(|_| cudaErrorInvalidValue)?;
+    lookup(default, symbol, funcPtr, version, flags, driverStatus)
+}
+
+fn lookup(
+    default: DefaultStream,
+    symbol: Text,
+    function: Out<*mut c_void>,
+    version: i32,
+    flags: u64,
+    status: Out<cudaDriverEntryPointQueryResult>,
+) -> CudaResult {
+    let function = function.check()?;
+    let flags = match (default, flags) {
+        (DefaultStream::PerThread, cudaEnableDefault) => cudaEnablePerThreadDefaultStream,
+        _ => flags,
+    };
+    // Both APIs number the results alike.
+    call!(cuGetProcAddress_v2(
+        symbol.get()?.as_ptr(),
+        function.as_ptr(),
+        version,
+        flags,
+        status.as_ptr().cast()
+    ))
+}

@@ -1,0 +1,67 @@
+//! Device memory. Where the driver refuses to allocate nothing, the runtime gives a null pointer.
+
+use std::ptr;
+
+use crate::api::prelude::*;
+use crate::context;
+use crate::copy::device_pointer;
+
+/// Allocates device memory.
+#[entry_point]
+fn cudaMalloc(devPtr: Out<*mut c_void>, size: usize) -> CudaResult {
+    let pointer = devPtr.check()?;
+    context::ensure_current()?;
+    if size == 0 {
+        pointer.set(ptr::null_mut())?;
+        return Ok(());
+    }
+    call!(cuMemAlloc_v2(pointer.as_ptr().cast(), size))
+}
+
+/// Frees device memory; null is allowed.
+#[entry_point]
+fn cudaFree(devPtr: *mut c_void) -> CudaResult {
+    context::ensure_current()?;
+    call!(cuMemFree_v2(device_pointer(devPtr)))
+}
+
+/// Allocates rows that lie as far apart as suits the device; the distance is in bytes.
+#[entry_point]
+fn cudaMallocPitch(devPtr: Out<*mut c_void>, pitch: Out<usize>, width: usize, height: usize) -> CudaResult {
+    let (pointer, pitch) = (devPtr.check()?, pitch.check()?);
+    context::ensure_current()?;
+    let (address, distance) = allocate_rows(width, height)?;
+    pointer.set(address)?;
+    pitch.set(distance)?;
+    Ok(())
+}
+
+/// Allocates a box of rows.
+#[entry_point]
+fn cudaMalloc3D(pitchedDevPtr: Out<cudaPitchedPtr>, extent: cudaExtent) -> CudaResult {
+    let pointer = pitchedDevPtr.check()?;
+    context::ensure_current()?;
+    let rows = extent.height.checked_mul(extent.depth).ok_or(cudaErrorMemoryAllocation)?;
+    let (ptr, pitch) = allocate_rows(extent.width, rows)?;
+    pointer.set(cudaPitchedPtr { ptr, pitch, xsize: extent.width, ysize: extent.height })?;
+    Ok(())
+}
+
+/// How much of the device's memory is free, and how much there is.
+#[entry_point]
+fn cudaMemGetInfo(free: Out<usize>, total: Out<usize>) -> CudaResult {
+    let (free, total) = (free.check()?, total.check()?);
+    context::ensure_current()?;
+    call!(cuMemGetInfo_v2(free.as_ptr(), total.as_ptr()))
+}
+
+fn allocate_rows(width: usize, rows: usize) -> CudaResult<(*mut c_void, usize)> {
+    /// The size in bytes of what a kernel reads at a time. The widest gives a pitch that suits all.
+    const ELEMENT: u32 = 16;
+    if width == 0 || rows == 0 {
+        return Ok((ptr::null_mut(), 0));
+    }
+    let (mut address, mut pitch) = (CUdeviceptr(0), 0);
+    call!(cuMemAllocPitch_v2(&mut address, &mut pitch, width, rows, ELEMENT))?;
+    Ok((ptr::with_exposed_provenance_mut(address.0 as usize), pitch))
+}

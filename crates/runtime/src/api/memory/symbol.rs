@@ -1,0 +1,102 @@
+//! Variables of the device code, by their shadow in the program.
+
+use std::ptr;
+
+use super::copy::{copy, copy_in_order};
+use crate::api::prelude::*;
+use crate::streams::resolve;
+use crate::{context, registry};
+
+/// A variable's address in the current context.
+#[entry_point]
+fn cudaGetSymbolAddress(devPtr: Out<*mut c_void>, symbol: *const c_void) -> CudaResult {
+    let pointer = devPtr.check()?;
+    context::ensure_current()?;
+    let (address, _) = registry::variable(symbol.addr())?.address()?;
+    pointer.set(ptr::with_exposed_provenance_mut(address.0 as usize))?;
+    Ok(())
+}
+
+/// A variable's size in bytes.
+#[entry_point]
+fn cudaGetSymbolSize(size: Out<usize>, symbol: *const c_void) -> CudaResult {
+    let size = size.check()?;
+    context::ensure_current()?;
+    let (_, bytes) = registry::variable(symbol.addr())?.address()?;
+    size.set(bytes)?;
+    Ok(())
+}
+
+/// Copies bytes into a variable, `offset` bytes from its beginning.
+#[entry_point(ptds)]
+fn cudaMemcpyToSymbol(
+    default: DefaultStream,
+    symbol: *const c_void,
+    src: *const c_void,
+    count: usize,
+    offset: usize,
+    kind: cudaMemcpyKind,
+) -> CudaResult {
+    check_kind(kind, cudaMemcpyHostToDevice)?;
+    copy(default, place(symbol, offset, count)?, src, count, kind)
+}
+
+/// Copies bytes into a variable in stream order.
+#[entry_point(ptsz)]
+fn cudaMemcpyToSymbolAsync(
+    default: DefaultStream,
+    symbol: *const c_void,
+    src: *const c_void,
+    count: usize,
+    offset: usize,
+    kind: cudaMemcpyKind,
+    stream: cudaStream_t,
+) -> CudaResult {
+    check_kind(kind, cudaMemcpyHostToDevice)?;
+    copy_in_order(place(symbol, offset, count)?, src, count, kind, resolve(default, stream))
+}
+
+/// Copies bytes out of a variable, from `offset` bytes after its beginning.
+#[entry_point(ptds)]
+fn cudaMemcpyFromSymbol(
+    default: DefaultStream,
+    dst: *mut c_void,
+    symbol: *const c_void,
+    count: usize,
+    offset: usize,
+    kind: cudaMemcpyKind,
+) -> CudaResult {
+    check_kind(kind, cudaMemcpyDeviceToHost)?;
+    copy(default, dst, place(symbol, offset, count)?, count, kind)
+}
+
+/// Copies bytes out of a variable in stream order.
+#[entry_point(ptsz)]
+fn cudaMemcpyFromSymbolAsync(
+    default: DefaultStream,
+    dst: *mut c_void,
+    symbol: *const c_void,
+    count: usize,
+    offset: usize,
+    kind: cudaMemcpyKind,
+    stream: cudaStream_t,
+) -> CudaResult {
+    check_kind(kind, cudaMemcpyDeviceToHost)?;
+    copy_in_order(dst, place(symbol, offset, count)?, count, kind, resolve(default, stream))
+}
+
+/// One end is on the device: only three directions make sense.
+fn check_kind(kind: cudaMemcpyKind, with_host: cudaMemcpyKind) -> CudaResult {
+    let allowed = [with_host, cudaMemcpyDeviceToDevice, cudaMemcpyDefault].contains(&kind);
+    if allowed { Ok(()) } else { Err(cudaErrorInvalidMemcpyDirection) }
+}
+
+/// The address of `count` bytes of a variable.
+fn place(symbol: *const c_void, offset: usize, count: usize) -> CudaResult<*mut c_void> {
+    context::ensure_current()?;
+    let (address, size) = registry::variable(symbol.addr())?.address()?;
+    if offset.checked_add(count).is_none_or(|end| end > size) {
+        return Err(cudaErrorInvalidValue);
+    }
+    Ok(ptr::with_exposed_provenance_mut(address.0 as usize + offset))
+}

@@ -1,0 +1,197 @@
+//! Stream management.
+
+use super::prelude::*;
+use crate::context;
+use crate::streams::resolve;
+
+/// Makes a stream that takes turns with the legacy default stream.
+#[entry_point]
+fn cudaStreamCreate(pStream: Out<cudaStream_t>) -> CudaResult {
+    let stream = pStream.check()?;
+    context::ensure_current()?;
+    call!(cuStreamCreate(stream.as_ptr(), cudaStreamDefault))
+}
+
+/// Makes a stream. The driver's flags have the same numbers.
+#[entry_point]
+fn cudaStreamCreateWithFlags(pStream: Out<cudaStream_t>, flags: u32) -> CudaResult {
+    let stream = pStream.check()?;
+    context::ensure_current()?;
+    call!(cuStreamCreate(stream.as_ptr(), flags))
+}
+
+/// Makes a stream with a priority: smaller numbers go first.
+#[entry_point]
+fn cudaStreamCreateWithPriority(pStream: Out<cudaStream_t>, flags: u32, priority: i32) -> CudaResult {
+    let stream = pStream.check()?;
+    context::ensure_current()?;
+    call!(cuStreamCreateWithPriority(stream.as_ptr(), flags, priority))
+}
+
+/// Destroys a stream, when its work is done.
+#[entry_point]
+fn cudaStreamDestroy(stream: cudaStream_t) -> CudaResult {
+    context::ensure_current()?;
+    call!(cuStreamDestroy_v2(stream))
+}
+
+/// Whether the stream's work is done.
+#[entry_point(ptsz)]
+fn cudaStreamQuery(default: DefaultStream, stream: cudaStream_t) -> CudaResult {
+    context::ensure_current()?;
+    call!(cuStreamQuery(resolve(default, stream)))
+}
+
+/// Waits until the stream's work is done.
+#[entry_point(ptsz)]
+fn cudaStreamSynchronize(default: DefaultStream, stream: cudaStream_t) -> CudaResult {
+    context::ensure_current()?;
+    call!(cuStreamSynchronize(resolve(default, stream)))
+}
+
+/// Has later work of the stream wait for the event.
+#[entry_point(ptsz)]
+fn cudaStreamWaitEvent(
+    default: DefaultStream,
+    stream: cudaStream_t,
+    event: cudaEvent_t,
+    flags: u32,
+) -> CudaResult {
+    context::ensure_current()?;
+    call!(cuStreamWaitEvent(resolve(default, stream), event, flags))
+}
+
+/// Has the host function called, with the stream and its state, when the work before it is done.
+#[entry_point(ptsz)]
+fn cudaStreamAddCallback(
+    default: DefaultStream,
+    stream: cudaStream_t,
+    callback: cudaStreamCallback_t,
+    userData: *mut c_void,
+    flags: u32,
+) -> CudaResult {
+    context::ensure_current()?;
+    // SAFETY: the types differ in the name of the code that the callback gets: a number of 32 bits in both.
+    let callback = unsafe { std::mem::transmute::<cudaStreamCallback_t, CUstreamCallback>(callback) };
+    call!(cuStreamAddCallback(resolve(default, stream), callback, userData, flags))
+}
+
+/// Ties managed memory to the stream.
+#[entry_point(ptsz)]
+fn cudaStreamAttachMemAsync(
+    default: DefaultStream,
+    stream: cudaStream_t,
+    devPtr: *mut c_void,
+    length: usize,
+    flags: u32,
+) -> CudaResult {
+    context::ensure_current()?;
+    let pointer = crate::copy::device_pointer(devPtr);
+    call!(cuStreamAttachMemAsync(resolve(default, stream), pointer, length, flags))
+}
+
+/// The flags that the stream was made with.
+#[entry_point(ptsz)]
+fn cudaStreamGetFlags(default: DefaultStream, hStream: cudaStream_t, flags: Out<u32>) -> CudaResult {
+    let flags = flags.check()?;
+    context::ensure_current()?;
+    call!(cuStreamGetFlags(resolve(default, hStream), flags.as_ptr()))
+}
+
+/// The stream's priority.
+#[entry_point(ptsz)]
+fn cudaStreamGetPriority(default: DefaultStream, hStream: cudaStream_t, priority: Out<i32>) -> CudaResult {
+    let priority = priority.check()?;
+    context::ensure_current()?;
+    call!(cuStreamGetPriority(resolve(default, hStream), priority.as_ptr()))
+}
+
+/// A number that no other stream of the process has or had.
+#[entry_point(ptsz)]
+fn cudaStreamGetId(default: DefaultStream, hStream: cudaStream_t, streamId: Out<u64>) -> CudaResult {
+    let id = streamId.check()?;
+    context::ensure_current()?;
+    call!(cuStreamGetId(resolve(default, hStream), id.as_ptr()))
+}
+
+/// The stream's device.
+#[entry_point(ptsz)]
+fn cudaStreamGetDevice(default: DefaultStream, hStream: cudaStream_t, device: Out<i32>) -> CudaResult {
+    let device = device.check()?;
+    context::ensure_current()?;
+    call!(cuStreamGetDevice(resolve(default, hStream), device.as_ptr()))
+}
+
+/// Gives one stream another's attributes.
+#[entry_point(ptsz)]
+fn cudaStreamCopyAttributes(default: DefaultStream, dst: cudaStream_t, src: cudaStream_t) -> CudaResult {
+    context::ensure_current()?;
+    call!(cuStreamCopyAttributes(resolve(default, dst), resolve(default, src)))
+}
+
+/// One of the stream's attributes.
+#[entry_point(ptsz)]
+fn cudaStreamGetAttribute(
+    default: DefaultStream,
+    hStream: cudaStream_t,
+    attr: cudaLaunchAttributeID,
+    value_out: Out<cudaLaunchAttributeValue>,
+) -> CudaResult {
+    let value = value_out.check()?;
+    context::ensure_current()?;
+    call!(cuStreamGetAttribute(resolve(default, hStream), attr, value.as_ptr()))
+}
+
+/// Sets one of the stream's attributes.
+#[entry_point(ptsz)]
+fn cudaStreamSetAttribute(
+    default: DefaultStream,
+    hStream: cudaStream_t,
+    attr: cudaLaunchAttributeID,
+    value: In<cudaLaunchAttributeValue>,
+) -> CudaResult {
+    context::ensure_current()?;
+    call!(cuStreamSetAttribute(resolve(default, hStream), attr, value.as_ptr()))
+}
+
+/// Begins to capture the stream's work into a graph.
+#[entry_point(ptsz)]
+fn cudaStreamBeginCapture(
+    default: DefaultStream,
+    stream: cudaStream_t,
+    mode: cudaStreamCaptureMode,
+) -> CudaResult {
+    context::ensure_current()?;
+    call!(cuStreamBeginCapture_v2(resolve(default, stream), CUstreamCaptureMode(mode.0)))
+}
+
+/// Ends the capture and gives its graph.
+#[entry_point(ptsz)]
+fn cudaStreamEndCapture(
+    default: DefaultStream,
+    stream: cudaStream_t,
+    pGraph: Out<cudaGraph_t>,
+) -> CudaResult {
+    let graph = pGraph.check()?;
+    context::ensure_current()?;
+    call!(cuStreamEndCapture(resolve(default, stream), graph.as_ptr()))
+}
+
+/// Whether the stream is being captured.
+#[entry_point(ptsz)]
+fn cudaStreamIsCapturing(
+    default: DefaultStream,
+    stream: cudaStream_t,
+    pCaptureStatus: Out<cudaStreamCaptureStatus>,
+) -> CudaResult {
+    let status = pCaptureStatus.check()?;
+    context::ensure_current()?;
+    call!(cuStreamIsCapturing(resolve(default, stream), status.as_ptr().cast()))
+}
+
+/// Swaps the thread's capture mode.
+#[entry_point]
+fn cudaThreadExchangeStreamCaptureMode(mode: *mut cudaStreamCaptureMode) -> CudaResult {
+    context::initialize()?;
+    call!(cuThreadExchangeStreamCaptureMode(mode.cast()))
+}

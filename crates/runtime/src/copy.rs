@@ -1,0 +1,284 @@
+//! Descriptions of copies in the driver's terms.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use cuda_abi::driver::*;
+use cuda_abi::runtime::*;
+
+use crate::driver::call;
+use crate::formats;
+
+/// An address as the driver writes it.
+pub fn device_pointer(pointer: *const c_void) -> CUdeviceptr {
+    CUdeviceptr(pointer.expose_provenance() as u64)
+}
+
+/// Fails for a number that is no direction.
+pub fn check_kind(kind: cudaMemcpyKind) -> CudaResult {
+    if kind <= cudaMemcpyDefault { Ok(()) } else { Err(cudaErrorInvalidMemcpyDirection) }
+}
+
+/// One end of a copy.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    place: Place,
+    /// Bytes into the row.
+    x: usize,
+    y: usize,
+    z: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Memory { kind: CUmemorytype, pointer: *mut c_void, pitch: usize, height: usize },
+    Array(CUarray),
+}
+
+impl End {
+    /// Memory whose rows lie `pitch` bytes apart and whose slices have `height` rows, read from in direction `kind`.
+    pub fn source(kind: cudaMemcpyKind, pointer: *const c_void, pitch: usize, height: usize) -> Self {
+        Self::memory(source_type(kind), pointer.cast_mut(), pitch, height)
+    }
+
+    /// The same, written to.
+    pub fn destination(kind: cudaMemcpyKind, pointer: *mut c_void, pitch: usize, height: usize) -> Self {
+        Self::memory(destination_type(kind), pointer, pitch, height)
+    }
+
+    /// An array.
+    pub fn array(array: CUarray) -> Self {
+        Self { place: Place::Array(array), x: 0, y: 0, z: 0 }
+    }
+
+    /// Moves the end to a place in the memory or array; `x` in bytes.
+    pub fn at(self, x: usize, y: usize, z: usize) -> Self {
+        Self { x, y, z, ..self }
+    }
+
+    fn memory(kind: CUmemorytype, pointer: *mut c_void, pitch: usize, height: usize) -> Self {
+        Self { place: Place::Memory { kind, pointer, pitch, height }, x: 0, y: 0, z: 0 }
+    }
+
+    fn kind(&self) -> CUmemorytype {
+        match self.place {
+            Place::Memory { kind, .. } => kind,
+            Place::Array(_) => CU_MEMORYTYPE_ARRAY,
+        }
+    }
+
+    fn host(&self) -> *mut c_void {
+        match self.place {
+            Place::Memory { kind: CU_MEMORYTYPE_HOST, pointer, .. } => pointer,
+            _ => ptr::null_mut(),
+        }
+    }
+
+    fn device(&self) -> CUdeviceptr {
+        match self.place {
+            Place::Memory { kind, pointer, .. } if kind != CU_MEMORYTYPE_HOST => device_pointer(pointer),
+            _ => CUdeviceptr(0),
+        }
+    }
+
+    fn in_array(&self) -> CUarray {
+        match self.place {
+            Place::Array(array) => array,
+            Place::Memory { .. } => CUarray::NULL,
+        }
+    }
+
+    fn pitch(&self) -> usize {
+        if let Place::Memory { pitch, .. } = self.place { pitch } else { 0 }
+    }
+
+    fn height(&self) -> usize {
+        if let Place::Memory { height, .. } = self.place { height } else { 0 }
+    }
+}
+
+/// A copy of `height` rows of `width` bytes.
+pub fn describe_2d(source: End, destination: End, width: usize, height: usize) -> CUDA_MEMCPY2D {
+    CUDA_MEMCPY2D {
+        srcXInBytes: source.x,
+        srcY: source.y,
+        srcMemoryType: source.kind(),
+        srcHost: source.host(),
+        srcDevice: source.device(),
+        srcArray: source.in_array(),
+        srcPitch: source.pitch(),
+        dstXInBytes: destination.x,
+        dstY: destination.y,
+        dstMemoryType: destination.kind(),
+        dstHost: destination.host(),
+        dstDevice: destination.device(),
+        dstArray: destination.in_array(),
+        dstPitch: destination.pitch(),
+        WidthInBytes: width,
+        Height: height,
+    }
+}
+
+/// A copy of a box; `None` if there is nothing in it.
+pub fn describe_3d(parameters: &cudaMemcpy3DParms) -> CudaResult<Option<CUDA_MEMCPY3D>> {
+    let p = parameters;
+    check_kind(p.kind)?;
+    let (source, destination) = (
+        BoxEnd { array: CUarray(p.srcArray.0), pointer: p.srcPtr, position: p.srcPos },
+        BoxEnd { array: CUarray(p.dstArray.0), pointer: p.dstPtr, position: p.dstPos },
+    );
+    let scale = scale(&source, &destination)?;
+    let Some(extent) = extent_in_bytes(p.extent, scale)? else { return Ok(None) };
+    let source = source.end(source_type(p.kind), scale)?;
+    let destination = destination.end(destination_type(p.kind), scale)?;
+    Ok(Some(CUDA_MEMCPY3D {
+        srcXInBytes: source.x,
+        srcY: source.y,
+        srcZ: source.z,
+        srcLOD: 0,
+        srcMemoryType: source.kind(),
+        srcHost: source.host(),
+        srcDevice: source.device(),
+        srcArray: source.in_array(),
+        reserved0: ptr::null_mut(),
+        srcPitch: source.pitch(),
+        srcHeight: source.height(),
+        dstXInBytes: destination.x,
+        dstY: destination.y,
+        dstZ: destination.z,
+        dstLOD: 0,
+        dstMemoryType: destination.kind(),
+        dstHost: destination.host(),
+        dstDevice: destination.device(),
+        dstArray: destination.in_array(),
+        reserved1: ptr::null_mut(),
+        dstPitch: destination.pitch(),
+        dstHeight: destination.height(),
+        WidthInBytes: extent.width,
+        Height: extent.height,
+        Depth: extent.depth,
+    }))
+}
+
+/// A copy of a box from one context to another; `None` if there is nothing in it.
+pub fn describe_3d_peer(
+    parameters: &cudaMemcpy3DPeerParms,
+    source_context: CUcontext,
+    destination_context: CUcontext,
+) -> CudaResult<Option<CUDA_MEMCPY3D_PEER>> {
+    let p = parameters;
+    let (source, destination) = (
+        BoxEnd { array: CUarray(p.srcArray.0), pointer: p.srcPtr, position: p.srcPos },
+        BoxEnd { array: CUarray(p.dstArray.0), pointer: p.dstPtr, position: p.dstPos },
+    );
+    let scale = scale(&source, &destination)?;
+    let Some(extent) = extent_in_bytes(p.extent, scale)? else { return Ok(None) };
+    let source = source.end(CU_MEMORYTYPE_DEVICE, scale)?;
+    let destination = destination.end(CU_MEMORYTYPE_DEVICE, scale)?;
+    Ok(Some(CUDA_MEMCPY3D_PEER {
+        srcXInBytes: source.x,
+        srcY: source.y,
+        srcZ: source.z,
+        srcLOD: 0,
+        srcMemoryType: source.kind(),
+        srcHost: source.host(),
+        srcDevice: source.device(),
+        srcArray: source.in_array(),
+        srcContext: source_context,
+        srcPitch: source.pitch(),
+        srcHeight: source.height(),
+        dstXInBytes: destination.x,
+        dstY: destination.y,
+        dstZ: destination.z,
+        dstLOD: 0,
+        dstMemoryType: destination.kind(),
+        dstHost: destination.host(),
+        dstDevice: destination.device(),
+        dstArray: destination.in_array(),
+        dstContext: destination_context,
+        dstPitch: destination.pitch(),
+        dstHeight: destination.height(),
+        WidthInBytes: extent.width,
+        Height: extent.height,
+        Depth: extent.depth,
+    }))
+}
+
+/// One end of a copy of a box as the runtime describes it: an array or a pointer, and a position.
+struct BoxEnd {
+    array: CUarray,
+    pointer: cudaPitchedPtr,
+    position: cudaPos,
+}
+
+impl BoxEnd {
+    /// The end in the driver's terms, where a step in x is `scale` bytes.
+    fn end(&self, kind: CUmemorytype, scale: usize) -> CudaResult<End> {
+        let x = self.position.x.checked_mul(scale).ok_or(cudaErrorInvalidValue)?;
+        let end = match (self.array.is_null(), self.pointer.ptr.is_null()) {
+            (false, true) => End::array(self.array),
+            (true, false) => End::memory(kind, self.pointer.ptr, self.pointer.pitch, self.pointer.ysize),
+            // Neither or both.
+            _ => return Err(cudaErrorInvalidValue),
+        };
+        Ok(end.at(x, self.position.y, self.position.z))
+    }
+}
+
+/// What a step in x is in bytes: an element of the arrays that take part, a byte if there are none.
+fn scale(source: &BoxEnd, destination: &BoxEnd) -> CudaResult<usize> {
+    let mut scale = None;
+    for array in [source.array, destination.array].into_iter().filter(|array| !array.is_null()) {
+        let size = element_size(array)?;
+        if *scale.get_or_insert(size) != size {
+            return Err(cudaErrorInvalidValue);
+        }
+    }
+    Ok(scale.unwrap_or(1))
+}
+
+/// The size of an array's elements in bytes.
+fn element_size(array: CUarray) -> CudaResult<usize> {
+    let descriptor = array_descriptor(array)?;
+    formats::texel_size(descriptor.Format, descriptor.NumChannels)
+}
+
+/// An array's shape and format.
+pub fn array_descriptor(array: CUarray) -> CudaResult<CUDA_ARRAY3D_DESCRIPTOR> {
+    let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR {
+        Width: 0,
+        Height: 0,
+        Depth: 0,
+        Format: CUarray_format(0),
+        NumChannels: 0,
+        Flags: 0,
+    };
+    call!(cuArray3DGetDescriptor_v2(&mut descriptor, array))?;
+    Ok(descriptor)
+}
+
+/// The extent with its width in bytes; `None` if it is empty.
+fn extent_in_bytes(extent: cudaExtent, scale: usize) -> CudaResult<Option<cudaExtent>> {
+    if extent.width == 0 || extent.height == 0 || extent.depth == 0 {
+        return Ok(None);
+    }
+    let width = extent.width.checked_mul(scale).ok_or(cudaErrorInvalidValue)?;
+    Ok(Some(cudaExtent { width, ..extent }))
+}
+
+/// Where the source is by the direction of a copy. Host-to-host copies take device memory too.
+fn source_type(kind: cudaMemcpyKind) -> CUmemorytype {
+    match kind {
+        cudaMemcpyHostToDevice => CU_MEMORYTYPE_HOST,
+        cudaMemcpyDeviceToHost | cudaMemcpyDeviceToDevice => CU_MEMORYTYPE_DEVICE,
+        _ => CU_MEMORYTYPE_UNIFIED,
+    }
+}
+
+fn destination_type(kind: cudaMemcpyKind) -> CUmemorytype {
+    match kind {
+        cudaMemcpyDeviceToHost => CU_MEMORYTYPE_HOST,
+        cudaMemcpyHostToDevice | cudaMemcpyDeviceToDevice => CU_MEMORYTYPE_DEVICE,
+        _ => CU_MEMORYTYPE_UNIFIED,
+    }
+}

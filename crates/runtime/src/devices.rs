@@ -1,0 +1,39 @@
+//! Devices: how many there are and which one a thread uses.
+
+use std::sync::{Mutex, PoisonError};
+
+use cuda_abi::driver::CUdevice;
+use cuda_abi::runtime::{CudaResult, cudaErrorInvalidDevice};
+
+use crate::driver::call;
+use crate::{context, thread};
+
+/// The devices that `cudaSetValidDevices` named, most wanted first; empty if it was not called.
+static PREFERRED: Mutex<Vec<CUdevice>> = Mutex::new(Vec::new());
+
+/// The number of devices.
+pub fn count() -> CudaResult<i32> {
+    context::initialize()?;
+    let mut count = 0;
+    call!(cuDeviceGetCount(&mut count))?;
+    Ok(count)
+}
+
+/// Fails for a number that no device has.
+pub fn check(device: CUdevice) -> CudaResult<CUdevice> {
+    if (0..count()?).contains(&device) { Ok(device) } else { Err(cudaErrorInvalidDevice) }
+}
+
+/// The device that the thread uses when no context is current: its own choice, the program's, the first.
+pub fn of_thread() -> CUdevice {
+    thread::chosen_device()
+        .or_else(|| PREFERRED.lock().unwrap_or_else(PoisonError::into_inner).first().copied())
+        .unwrap_or(0)
+}
+
+/// Sets which devices threads without a choice of their own may get, most wanted first.
+pub fn prefer(devices: Vec<CUdevice>) -> CudaResult {
+    devices.iter().try_for_each(|&device| check(device).map(drop))?;
+    *PREFERRED.lock().unwrap_or_else(PoisonError::into_inner) = devices;
+    Ok(())
+}

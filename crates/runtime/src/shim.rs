@@ -1,0 +1,27 @@
+//! What surrounds the body of an entry point.
+
+use cuda_abi::runtime::{
+    CudaResult, cudaError_t, cudaErrorNotReady, cudaErrorNotSupported, cudaErrorUnknown, cudaSuccess,
+};
+use cuda_abi::shim::{Entry, WriteArguments, guarded, trace};
+
+use crate::thread;
+
+/// Called by the C side of every entry point.
+pub fn call(entry: &Entry, arguments: WriteArguments<'_>, body: impl FnOnce() -> CudaResult) -> cudaError_t {
+    let result = guarded(entry, Err(cudaErrorUnknown), body);
+    let code = result.err().unwrap_or(cudaSuccess);
+    // "Not ready" is an answer, not a failure. Success leaves an earlier failure where it is.
+    if entry.sets_last_error && code != cudaSuccess && code != cudaErrorNotReady {
+        thread::replace_last_error(code);
+    }
+    trace(entry, arguments, &code);
+    code
+}
+
+/// Called by every stub.
+pub fn missing(name: &'static str) {
+    let entry = Entry { name, before_init: true, sets_last_error: true };
+    thread::replace_last_error(cudaErrorNotSupported);
+    trace(&entry, &|f| f.write_str("?"), &cudaErrorNotSupported);
+}

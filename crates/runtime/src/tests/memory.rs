@@ -1,0 +1,137 @@
+use std::ffi::c_void;
+
+use cuda_abi::driver::*;
+use cuda_abi::runtime::*;
+
+use super::*;
+use crate::api::memory::allocate::*;
+use crate::api::memory::copy::*;
+use crate::api::memory::set::*;
+use crate::api::memory::symbol::*;
+
+fn pointer(address: usize) -> *mut c_void {
+    ptr::without_provenance_mut(address)
+}
+
+fn begin_in_context() {
+    begin();
+    mock_driver::make_current(CUcontext(0x200));
+}
+
+#[test]
+fn no_bytes_are_a_null_pointer() {
+    begin_in_context();
+    let mut p = pointer(1);
+    // SAFETY: the result has its place.
+    assert_eq!(unsafe { cudaMalloc(out(&mut p), 0) }, cudaSuccess);
+    assert!(p.is_null());
+    assert!(!mock_driver::calls().contains(&"cuMemAlloc_v2".to_owned()));
+    // SAFETY: the result has its place.
+    assert_eq!(unsafe { cudaMalloc(out(&mut p), 16) }, cudaSuccess);
+    assert_eq!(p.addr(), 0x5000);
+}
+
+#[test]
+fn the_direction_chooses_the_function() {
+    begin_in_context();
+    let copy = |kind, count| {
+        mock_driver::calls();
+        // SAFETY: the mock looks at no pointer.
+        let code = unsafe { cudaMemcpy(pointer(16), pointer(32), count, kind) };
+        (code, mock_driver::calls())
+    };
+    let expect = |name: &str| (cudaSuccess, vec![name.to_owned()]);
+    let _ = copy(cudaMemcpyDefault, 1);
+    assert_eq!(copy(cudaMemcpyHostToDevice, 8), expect("cuMemcpyHtoD_v2"));
+    assert_eq!(copy(cudaMemcpyDeviceToHost, 8), expect("cuMemcpyDtoH_v2"));
+    assert_eq!(copy(cudaMemcpyDeviceToDevice, 8), expect("cuMemcpyDtoD_v2"));
+    assert_eq!(copy(cudaMemcpyHostToHost, 8), expect("cuMemcpy"));
+    assert_eq!(copy(cudaMemcpyDefault, 8), expect("cuMemcpy"));
+    assert_eq!(copy(cudaMemcpyDefault, 0), (cudaSuccess, vec![]));
+    assert_eq!(copy(cudaMemcpyKind(99), 8), (cudaErrorInvalidMemcpyDirection, vec![]));
+    // SAFETY: the mock looks at no pointer.
+    assert_eq!(unsafe { cudaMemcpy_ptds(pointer(16), pointer(32), 8, cudaMemcpyHostToDevice) }, cudaSuccess);
+    assert_eq!(mock_driver::calls(), ["cuMemcpyHtoD_v2_ptds"]);
+}
+
+#[test]
+fn rows_are_described_to_the_driver() {
+    begin_in_context();
+    // SAFETY: the mock looks at no pointer.
+    let copy = |dpitch, spitch, kind| unsafe {
+        cudaMemcpy2D(pointer(0x10), dpitch, pointer(0x20), spitch, 100, 3, kind)
+    };
+    assert_eq!(copy(64, 128, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
+    assert_eq!(copy(128, 64, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
+    assert_eq!(copy(128, 256, cudaMemcpyHostToDevice), cudaSuccess);
+    let d = mock_driver::last_copy_2d().unwrap();
+    assert_eq!((d.srcMemoryType, d.srcHost.addr(), d.srcPitch), (CU_MEMORYTYPE_HOST, 0x20, 256));
+    assert_eq!((d.dstMemoryType, d.dstDevice, d.dstPitch), (CU_MEMORYTYPE_DEVICE, CUdeviceptr(0x10), 128));
+    assert_eq!((d.WidthInBytes, d.Height), (100, 3));
+    assert_eq!(copy(128, 256, cudaMemcpyDefault), cudaSuccess);
+    let d = mock_driver::last_copy_2d().unwrap();
+    assert_eq!((d.srcMemoryType, d.dstMemoryType), (CU_MEMORYTYPE_UNIFIED, CU_MEMORYTYPE_UNIFIED));
+}
+
+#[test]
+fn boxes_are_set_slice_by_slice_unless_they_touch() {
+    begin_in_context();
+    let whole = cudaPitchedPtr { ptr: pointer(0x1000), pitch: 64, xsize: 10, ysize: 4 };
+    let set = |height| {
+        mock_driver::calls();
+        // SAFETY: the mock looks at no pointer.
+        let code = unsafe { cudaMemset3D(whole, 0, cudaExtent { width: 10, height, depth: 3 }) };
+        (code, mock_driver::calls().len())
+    };
+    let _ = set(4);
+    assert_eq!(set(4), (cudaSuccess, 1));
+    assert_eq!(set(2), (cudaSuccess, 3));
+    assert_eq!(set(0), (cudaSuccess, 0));
+    let huge = cudaExtent { width: 1, height: 4, depth: usize::MAX };
+    // SAFETY: the mock looks at no pointer.
+    assert_eq!(unsafe { cudaMemset3D(whole, 0, huge) }, cudaErrorInvalidValue);
+}
+
+#[test]
+fn symbols_are_found_by_their_shadow_and_bounds_are_checked() {
+    begin_in_context();
+    let (shadow, lost, stranger) = ([0u8; 64], 0u8, 0u8);
+    let _registered = Registered::new().variable(&shadow, c"table").variable(&lost, mock_driver::MISSING);
+    let mut found = ptr::null_mut();
+    let mut size = 0;
+    // SAFETY: results have their places; the mock looks at no other pointer.
+    unsafe {
+        assert_eq!(cudaGetSymbolAddress(out(&mut found), address(&shadow)), cudaSuccess);
+        assert_eq!(found.addr(), mock_driver::GLOBAL_ADDRESS as usize);
+        assert_eq!(cudaGetSymbolSize(out(&mut size), address(&shadow)), cudaSuccess);
+        assert_eq!(size, mock_driver::GLOBAL_SIZE);
+        assert_eq!(cudaGetSymbolAddress(out(&mut found), address(&stranger)), cudaErrorInvalidSymbol);
+        assert_eq!(cudaGetSymbolAddress(out(&mut found), address(&lost)), cudaErrorInvalidSymbol);
+
+        let to = |count, offset, kind| cudaMemcpyToSymbol(address(&shadow), pointer(16), count, offset, kind);
+        assert_eq!(to(64, 0, cudaMemcpyHostToDevice), cudaSuccess);
+        assert_eq!(to(32, 32, cudaMemcpyDefault), cudaSuccess);
+        assert_eq!(to(33, 32, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+        assert_eq!(to(usize::MAX, 32, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+        assert_eq!(to(4, 0, cudaMemcpyDeviceToHost), cudaErrorInvalidMemcpyDirection);
+        let code = cudaMemcpyFromSymbol(pointer(16), address(&shadow), 8, 8, cudaMemcpyDeviceToHost);
+        assert_eq!(code, cudaSuccess);
+    }
+}
+
+#[test]
+fn managed_variables_are_symbols_by_their_address_too() {
+    begin_in_context();
+    let mut managed: *mut c_void = ptr::null_mut();
+    let place = &raw mut managed;
+    let registered = Registered::new().managed(place, c"m");
+    let mut found = ptr::null_mut();
+    // SAFETY: the handle is the binary's, results have their places.
+    unsafe {
+        assert_eq!(crate::api::compiler::__cudaInitModule(registered.handle), 1);
+        for symbol in [place.cast_const().cast(), place.read()] {
+            assert_eq!(cudaGetSymbolAddress(out(&mut found), symbol), cudaSuccess);
+            assert_eq!(found.addr(), mock_driver::MANAGED_ADDRESS as usize);
+        }
+    }
+}
