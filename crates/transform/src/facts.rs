@@ -1,0 +1,345 @@
+//! What is known about the numbers integer values hold.
+
+use kernel_abi::{Shape, XLayout};
+use simt_ir::{
+    Block, Cfg, Convert, Def, DomTree, Function, IntBinary, IntCmp, Op, Shift, SpecialReg, Terminator, Type,
+    Value,
+};
+
+use crate::shapes::LANES;
+use crate::simplify::sign_extended;
+
+/// An inclusive range of signed numbers.
+pub type Range = (i64, i64);
+
+/// Answers questions about a function's integer values.
+pub struct Facts<'a> {
+    func: &'a Function,
+    cfg: &'a Cfg,
+    dom: &'a DomTree,
+    shape: &'a Shape,
+}
+
+/// How far definitions are followed.
+const DEPTH: u32 = 12;
+
+impl<'a> Facts<'a> {
+    /// Facts about a function launched in a shape.
+    pub fn new(func: &'a Function, cfg: &'a Cfg, dom: &'a DomTree, shape: &'a Shape) -> Facts<'a> {
+        Facts { func, cfg, dom, shape }
+    }
+
+    /// The number of zero bits in which the base of an affine value surely ends; 64 for base 0.
+    ///
+    /// The base of an affine value is its instruction applied to the bases of its operands.
+    pub fn base_zeros(&self, value: Value) -> u32 {
+        self.zeros(value, DEPTH)
+    }
+
+    fn zeros(&self, value: Value, depth: u32) -> u32 {
+        let Some(data) = self.func.def_inst(value).filter(|_| depth > 0) else { return 0 };
+        let arg = |at: usize| self.zeros(data.args[at], depth - 1);
+        match data.op {
+            Op::Const(bits) => bits.trailing_zeros(),
+            Op::Int(IntBinary::Add | IntBinary::Sub | IntBinary::Or | IntBinary::Xor) => arg(0).min(arg(1)),
+            Op::Int(IntBinary::And) => arg(0).max(arg(1)),
+            Op::Int(IntBinary::Mul) => (arg(0) + arg(1)).min(64),
+            Op::Shift(Shift::Left) => match self.func.constant(data.args[1]) {
+                Some(amount) => (u64::from(arg(0)) + amount).min(64) as u32,
+                None => 0,
+            },
+            Op::Shift(_) => match self.func.constant(data.args[1]) {
+                Some(_) if arg(0) >= 64 => 64,
+                Some(amount) => u64::from(arg(0)).saturating_sub(amount) as u32,
+                None => 0,
+            },
+            Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc) => arg(0),
+            Op::SpecialReg(SpecialReg::LaneId) => 64,
+            Op::SpecialReg(SpecialReg::Tid(0)) => match self.shape.x {
+                _ if self.shape.dims == 1 => 5,
+                XLayout::Rows => 5,
+                XLayout::Period(_) => 64,
+                XLayout::Irregular => 0,
+            },
+            Op::SpecialReg(SpecialReg::Tid(1)) => match self.shape.x {
+                XLayout::Period(period) if self.shape.dims == 2 => (32 / u32::from(period)).trailing_zeros(),
+                _ => 0,
+            },
+            Op::SpecialReg(SpecialReg::Ntid(0)) => match self.shape.x {
+                XLayout::Rows => 5,
+                XLayout::Period(period) => period.trailing_zeros(),
+                XLayout::Irregular => 0,
+            },
+            _ => 0,
+        }
+    }
+
+    /// Whether extending an affine 8- to 32-bit value to more bits keeps its offsets in every lane active in `block`, when the base
+    /// is extended by its sign.
+    pub fn extends(&self, value: Value, block: Block, offsets: &[i64; LANES], unsigned: bool) -> bool {
+        let (mut low, mut high) = self.range(value);
+        let (min, max) = signed_limits(self.func.ty(value));
+        let (least, most) = (offsets.iter().min().unwrap(), offsets.iter().max().unwrap());
+        let fits = |low: i64, high: i64| {
+            // A lane's value minus its offset is the base: it must be a number of the narrow type.
+            (!unsigned || low >= 0) && low - most >= min && high - least <= max
+        };
+        if fits(low, high) {
+            return true;
+        }
+        (low, high) = self.guarded((low, high), value, block);
+        fits(low, high)
+    }
+
+    /// The range of a value as a signed number of its type, in every lane.
+    pub fn range(&self, value: Value) -> Range {
+        self.range_at(value, DEPTH)
+    }
+
+    fn range_at(&self, value: Value, depth: u32) -> Range {
+        let ty = self.func.ty(value);
+        let full = signed_limits(ty);
+        let Some(data) = self.func.def_inst(value).filter(|_| depth > 0) else {
+            return self.param_range(value, depth).unwrap_or(full);
+        };
+        let arg = |at: usize| self.range_at(data.args[at], depth - 1);
+        let constant = |at: usize| self.func.constant(data.args[at]);
+        let range = match data.op {
+            Op::Const(bits) => {
+                let number = sign_extended(bits, ty.bits());
+                Some((number, number))
+            }
+            Op::SpecialReg(reg) => special_range(reg),
+            Op::Int(op) => {
+                if self.is_global_id(op, &data.args) {
+                    return (0, i64::from(i32::MAX) - 1);
+                }
+                let (a, b) = (arg(0), arg(1));
+                combine(op, a, b, constant(0).is_some() || constant(1).is_some())
+            }
+            Op::Shift(Shift::Left) => constant(1).filter(|amount| *amount < 32).and_then(|amount| {
+                let (low, high) = arg(0);
+                Some((low.checked_mul(1 << amount)?, high.checked_mul(1 << amount)?))
+            }),
+            Op::Shift(Shift::RightU) => {
+                constant(1).filter(|amount| *amount < u64::from(ty.bits())).and_then(|amount| {
+                    let (low, high) = arg(0);
+                    match (low, amount) {
+                        (0.., _) => Some((low >> amount, high >> amount)),
+                        (_, 0) => None,
+                        _ => Some((0, (ty.mask() >> amount) as i64)),
+                    }
+                })
+            }
+            Op::Shift(Shift::RightS) => {
+                constant(1).filter(|amount| *amount < u64::from(ty.bits())).map(|amount| {
+                    let (low, high) = arg(0);
+                    (low >> amount, high >> amount)
+                })
+            }
+            Op::Convert(Convert::ZExt) => {
+                let (low, high) = arg(0);
+                let mask = self.func.ty(data.args[0]).mask();
+                Some(if low >= 0 && self.func.ty(data.args[0]) != Type::Pred {
+                    (low, high)
+                } else {
+                    (0, i64::try_from(mask).unwrap_or(i64::MAX))
+                })
+            }
+            Op::Convert(Convert::SExt | Convert::Trunc) => Some(arg(0)),
+            Op::Select => {
+                let (a, b) = (arg(1), arg(2));
+                Some((a.0.min(b.0), a.1.max(b.1)))
+            }
+            Op::IntUnary(simt_ir::IntUnary::PopCount | simt_ir::IntUnary::LeadingZeros) => Some((0, 64)),
+            _ => None,
+        };
+        range.filter(|(low, high)| full.0 <= *low && *high <= full.1).unwrap_or(full)
+    }
+
+    /// The hull of what is passed for a parameter of a block that is no loop header.
+    fn param_range(&self, value: Value, depth: u32) -> Option<Range> {
+        let Def::Param(block, index) = self.func.def(value) else { return None };
+        let position = self.cfg.position(block)?;
+        let mut hull: Option<Range> = None;
+        for &pred in self.cfg.preds(block) {
+            if depth < 3 || self.cfg.position(pred)? >= position {
+                return None;
+            }
+            for target in self.func.block(pred).term.targets() {
+                if target.block == block {
+                    let (low, high) = self.range_at(target.args[index as usize], depth / 2);
+                    hull = Some(hull.map_or((low, high), |(l, h)| (l.min(low), h.max(high))));
+                }
+            }
+        }
+        hull
+    }
+
+    /// `ctaid * ntid (+ tid)` and `nctaid * ntid`, where the launch is known to keep them below 2^31.
+    fn is_global_id(&self, op: IntBinary, args: &[Value]) -> bool {
+        let reg = |value: Value| match self.func.def_inst(value)?.op {
+            Op::SpecialReg(reg) => Some(reg),
+            _ => None,
+        };
+        let product = |value: Value| {
+            let data = self.func.def_inst(value)?;
+            if data.op != Op::Int(IntBinary::Mul) {
+                return None;
+            }
+            match (reg(data.args[0])?, reg(data.args[1])?) {
+                (SpecialReg::CtaId(a), SpecialReg::Ntid(b)) | (SpecialReg::Ntid(b), SpecialReg::CtaId(a))
+                    if a == b =>
+                {
+                    Some(a)
+                }
+                _ => None,
+            }
+        };
+        if !self.shape.ids_fit_i32 || self.func.ty(args[0]) != Type::I32 {
+            return false;
+        }
+        match op {
+            IntBinary::Mul => matches!(
+                (reg(args[0]), reg(args[1])),
+                (Some(SpecialReg::CtaId(a) | SpecialReg::NctaId(a)), Some(SpecialReg::Ntid(b)))
+                | (Some(SpecialReg::Ntid(b)), Some(SpecialReg::CtaId(a) | SpecialReg::NctaId(a))) if a == b
+            ),
+            IntBinary::Add => {
+                let sum = |id: Value, tid: Value| match (product(id), reg(tid)) {
+                    (Some(a), Some(SpecialReg::Tid(b))) => a == b,
+                    _ => false,
+                };
+                sum(args[0], args[1]) || sum(args[1], args[0])
+            }
+            _ => false,
+        }
+    }
+
+    /// The range in lanes that have passed the branches that dominate `block`.
+    fn guarded(&self, mut range: Range, value: Value, block: Block) -> Range {
+        let mut at = block;
+        while let Some(parent) = self.dom.idom(at) {
+            if self.cfg.preds(at) == [parent]
+                && let Terminator::Branch { cond, then, otherwise, .. } = &self.func.block(parent).term
+                && then.block != otherwise.block
+            {
+                self.assume(&mut range, value, *cond, then.block == at, DEPTH);
+            }
+            at = parent;
+        }
+        range
+    }
+
+    /// Narrows the range by a condition that is known to be `holds`.
+    fn assume(&self, range: &mut Range, value: Value, cond: Value, holds: bool, depth: u32) {
+        let Some(data) = self.func.def_inst(cond).filter(|_| depth > 0) else { return };
+        match data.op {
+            Op::IntUnary(simt_ir::IntUnary::Not) => {
+                self.assume(range, value, data.args[0], !holds, depth - 1)
+            }
+            Op::Int(IntBinary::And) if holds => {
+                data.args.iter().for_each(|arg| self.assume(range, value, *arg, true, depth - 1));
+            }
+            Op::Int(IntBinary::Or) if !holds => {
+                data.args.iter().for_each(|arg| self.assume(range, value, *arg, false, depth - 1));
+            }
+            Op::IntCmp(cmp) => {
+                let cmp = if holds { cmp } else { inverse(cmp) };
+                if data.args[0] == value {
+                    narrow(range, cmp, self.range(data.args[1]));
+                } else if data.args[1] == value {
+                    narrow(range, swapped(cmp), self.range(data.args[0]));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Narrows the range of `x` given `x cmp y` and the range of `y`.
+fn narrow(range: &mut Range, cmp: IntCmp, (low, high): Range) {
+    let (above, below) = match cmp {
+        IntCmp::Eq => (Some(low), Some(high)),
+        IntCmp::LtS => (None, Some(high.saturating_sub(1))),
+        IntCmp::LeS => (None, Some(high)),
+        IntCmp::GtS => (Some(low.saturating_add(1)), None),
+        IntCmp::GeS => (Some(low), None),
+        // Below a number that is not negative, unsigned, means not negative.
+        IntCmp::LtU if low >= 0 => (Some(0), Some(high - 1)),
+        IntCmp::LeU if low >= 0 => (Some(0), Some(high)),
+        _ => (None, None),
+    };
+    range.0 = range.0.max(above.unwrap_or(i64::MIN));
+    range.1 = range.1.min(below.unwrap_or(i64::MAX));
+}
+
+fn inverse(cmp: IntCmp) -> IntCmp {
+    match cmp {
+        IntCmp::Eq => IntCmp::Ne,
+        IntCmp::Ne => IntCmp::Eq,
+        IntCmp::LtS => IntCmp::GeS,
+        IntCmp::GeS => IntCmp::LtS,
+        IntCmp::LeS => IntCmp::GtS,
+        IntCmp::GtS => IntCmp::LeS,
+        IntCmp::LtU => IntCmp::GeU,
+        IntCmp::GeU => IntCmp::LtU,
+        IntCmp::LeU => IntCmp::GtU,
+        IntCmp::GtU => IntCmp::LeU,
+    }
+}
+
+/// The relation of the operands in the other order.
+fn swapped(cmp: IntCmp) -> IntCmp {
+    match cmp {
+        IntCmp::Eq | IntCmp::Ne => cmp,
+        IntCmp::LtS => IntCmp::GtS,
+        IntCmp::GtS => IntCmp::LtS,
+        IntCmp::LeS => IntCmp::GeS,
+        IntCmp::GeS => IntCmp::LeS,
+        IntCmp::LtU => IntCmp::GtU,
+        IntCmp::GtU => IntCmp::LtU,
+        IntCmp::LeU => IntCmp::GeU,
+        IntCmp::GeU => IntCmp::LeU,
+    }
+}
+
+fn special_range(reg: SpecialReg) -> Option<Range> {
+    Some(match reg {
+        SpecialReg::Tid(_) => (0, 1023),
+        SpecialReg::Ntid(_) => (1, 1024),
+        SpecialReg::CtaId(0) => (0, i64::from(i32::MAX) - 1),
+        SpecialReg::NctaId(0) => (1, i64::from(i32::MAX)),
+        SpecialReg::CtaId(_) | SpecialReg::NctaId(_) => (0, 65535),
+        SpecialReg::LaneId | SpecialReg::WarpId => (0, 31),
+        _ => return None,
+    })
+}
+
+/// The range of a result that does not wrap.
+fn combine(op: IntBinary, a: Range, b: Range, has_constant: bool) -> Option<Range> {
+    Some(match op {
+        IntBinary::Add => (a.0.checked_add(b.0)?, a.1.checked_add(b.1)?),
+        IntBinary::Sub => (a.0.checked_sub(b.1)?, a.1.checked_sub(b.0)?),
+        IntBinary::Mul => {
+            let products = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)];
+            let mut range = (i64::MAX, i64::MIN);
+            for (x, y) in products {
+                let product = x.checked_mul(y)?;
+                range = (range.0.min(product), range.1.max(product));
+            }
+            range
+        }
+        IntBinary::And if b.0 >= 0 && has_constant => (0, if a.0 >= 0 { a.1.min(b.1) } else { b.1 }),
+        IntBinary::And if a.0 >= 0 => (0, a.1),
+        IntBinary::MinS => (a.0.min(b.0), a.1.min(b.1)),
+        IntBinary::MaxS => (a.0.max(b.0), a.1.max(b.1)),
+        IntBinary::RemU if b.0 > 0 => (0, b.1 - 1),
+        IntBinary::DivU if a.0 >= 0 && b.0 > 0 => (0, a.1),
+        _ => return None,
+    })
+}
+
+fn signed_limits(ty: Type) -> Range {
+    (sign_extended(1 << (ty.bits() - 1), ty.bits()), (ty.mask() >> 1) as i64)
+}

@@ -1,0 +1,22 @@
+//! Passes and analyses over the SIMT IR, on the way from one thread's view to code for the 32 lanes of a warp.
+//!
+//! Passes change a function and say in their first line what holds afterwards; analyses are plain data.
+//! In order of use: [`simplify`], [`normalize`], [`lcssa`], then the analyses [`sync`], [`shapes`] and
+//! [`linearize`], which code generation reads.
+
+pub mod facts;
+pub mod inline;
+pub mod lcssa;
+pub mod linearize;
+pub mod loops;
+pub mod nan;
+pub mod normalize;
+pub mod prepare;
+pub mod shapes;
+pub mod simplify;
+pub mod sync;
+
+pub use linearize::Linear;
+pub use loops::{Irreducible, Loop, LoopId, Loops};
+pub use prepare::{Prepared, prepare};
+pub use shapes::{LaneShape, Offsets, Shapes};

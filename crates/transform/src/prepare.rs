@@ -1,0 +1,114 @@
+//! All passes and analyses in order: from a function as the front end makes it to what code generation reads.
+
+use kernel_abi::Shape;
+use simt_ir::{Block, Cfg, DomTree, Function, Op, Target, Terminator, Value};
+
+use crate::{Irreducible, Linear, Loops, Shapes, lcssa, nan, normalize, simplify};
+
+/// A function in normal form, with all that is known of it.
+pub struct Prepared {
+    /// The function.
+    pub func: Function,
+    /// It is the kernel: every thread of the warp enters it.
+    pub is_kernel: bool,
+    /// Its control-flow graph.
+    pub cfg: Cfg,
+    /// Its dominators.
+    pub dom: DomTree,
+    /// Its loops.
+    pub loops: Loops,
+    /// Its values' shapes, and its divergent branches.
+    pub shapes: Shapes,
+    /// Its linear control flow.
+    pub linear: Linear,
+    /// The block that returns.
+    pub end: Option<Block>,
+    /// For each block, whether it surely runs with all 32 lanes.
+    pub full: Vec<bool>,
+    /// The block that defines each value.
+    pub def_block: Vec<Option<Block>>,
+}
+
+/// Prepares a function whose calls have been inlined.
+pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, Irreducible> {
+    simplify::simplify(&mut func);
+    isolate_barriers(&mut func);
+    normalize::normalize(&mut func, is_kernel)?;
+    let cfg = Cfg::new(&func);
+    let dom = DomTree::new(&cfg);
+    let loops = Loops::new(&cfg, &dom, func.blocks().len())?;
+    nan::make_canonical(&mut func);
+    lcssa::close_loops(&mut func, &cfg, &dom, &loops);
+    debug_assert!(lcssa::is_closed(&func, &cfg, &loops));
+    let shapes = Shapes::new(&func, &cfg, &dom, &loops, shape);
+    let returns = |block: &Block| matches!(func.block(*block).term, Terminator::Return(_));
+    let end = cfg.order().iter().copied().find(returns);
+    let linear = Linear::new(&cfg, &dom, &loops, shapes.divergent(), end);
+    let full = full_blocks(&cfg, &linear, shapes.divergent(), is_kernel && shape.whole_warps);
+    let def_block = lcssa::def_blocks(&func, &cfg);
+    Ok(Prepared { func, is_kernel, cfg, dom, loops, shapes, linear, end, full, def_block })
+}
+
+impl Prepared {
+    /// Values that are read in another block than the one that defines them, and all block parameters.
+    pub fn crossing(&self) -> Vec<bool> {
+        let mut crossing = vec![false; self.func.value_count()];
+        for &block in self.cfg.order() {
+            let data = self.func.block(block);
+            for param in &data.params {
+                crossing[param.index()] = true;
+            }
+            let args = data.insts.iter().flat_map(|inst| self.func.inst(*inst).args.iter().copied());
+            for value in args.chain(data.term.uses()) {
+                if self.def_block[value.index()] != Some(block) {
+                    crossing[value.index()] = true;
+                }
+            }
+        }
+        crossing
+    }
+
+    /// The instruction's operation, if the value is a result.
+    pub fn op_of(&self, value: Value) -> Option<&Op> {
+        self.func.def_inst(value).map(|data| &data.op)
+    }
+}
+
+/// After: a barrier is the first instruction of a block that has one predecessor.
+pub fn isolate_barriers(func: &mut Function) {
+    for block in func.blocks() {
+        let mut block = block;
+        let mut from = 0;
+        while let Some(at) = (from..func.block(block).insts.len())
+            .find(|at| matches!(func.inst(func.block(block).insts[*at]).op, Op::Barrier { .. }))
+        {
+            let new = func.split_block(block, at);
+            let loc = func.block(new).term_loc;
+            let data = func.block_mut(block);
+            data.term = Terminator::Jump(Target::new(new));
+            data.term_loc = loc;
+            (block, from) = (new, 1);
+        }
+    }
+}
+
+/// Blocks entered by all lanes whenever they are entered.
+fn full_blocks(cfg: &Cfg, linear: &Linear, divergent: &[bool], entry: bool) -> Vec<bool> {
+    let mut full = vec![entry; divergent.len()];
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &block in cfg.order() {
+            let now = match linear.mask_of(block) {
+                shared if shared != block => full[shared.index()],
+                _ if block == Function::ENTRY => entry,
+                _ => cfg.preds(block).iter().all(|pred| full[pred.index()] && !divergent[pred.index()]),
+            };
+            if full[block.index()] && !now {
+                full[block.index()] = false;
+                changed = true;
+            }
+        }
+    }
+    full
+}
