@@ -416,7 +416,7 @@ pub enum OperandKind<'a> {
     Component(Name<'a>, Component),
     /// A number.
     Immediate(Immediate),
-    /// `symbol+4`
+    /// `symbol+4`, or `%r+4` as an index.
     SymbolOffset(Name<'a>, i64),
     /// `_`: a result that is not wanted.
     Sink,

@@ -76,10 +76,8 @@ impl fmt::Display for LoadError {
             write!(f, "line {}, column {}: ", self.line, self.column)?;
         }
         f.write_str(&self.message)?;
-        if !self.text.is_empty() && !self.message.contains(&self.text) {
-            write!(f, " ('{}')", self.text)?;
-        }
-        Ok(())
+        let quoted = format!("'{}'", self.text);
+        if self.text.is_empty() || self.message.contains(&quoted) { Ok(()) } else { write!(f, " ({quoted})") }
     }
 }
 

@@ -9,6 +9,7 @@
 
 pub mod ast;
 mod error;
+mod image;
 pub mod lexer;
 pub mod link;
 mod parser;
@@ -23,6 +24,7 @@ pub mod visit;
 
 pub use ast::Module;
 pub use error::{Errors, LoadError, LoadErrorKind};
+pub use image::text_of_image;
 pub use parser::{Bodies, Options, parse, parse_with};
 pub use reach::read_reachable;
 pub use span::{LineIndex, Position, Span, position};

@@ -108,8 +108,12 @@ fn damaged_text_is_refused_calmly() {
         for at in 0..bytes.len() {
             let mut damaged = bytes.to_vec();
             damaged[at] = b"{}[]().;\"%<0@/"[at % 14];
-            if let Ok(text) = String::from_utf8(damaged) {
-                let _ = load(&text);
+            let Ok(text) = String::from_utf8(damaged) else { continue };
+            let _ = load(&text);
+            // What is still PTX can be printed.
+            if let Ok(module) = parse(&text) {
+                let printed = module.to_string();
+                assert_eq!(parse(&printed).as_ref(), Ok(&module), "{text}\n{printed}");
             }
         }
     }

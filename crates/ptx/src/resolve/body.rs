@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::declarations::{self, Place};
 use super::scope::Names;
 use super::{
     Address, Guard, Instruction, Label, LabelId, LocalVariable, Operand, OperandKind, Parameter, PrototypeId,
@@ -172,6 +173,7 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
                 }
             }
             Statement::Variable(variable) => {
+                declarations::check(self.symbols.source, variable, Place::Body, &mut self.errors);
                 if let Some(initialiser) = &variable.initialiser {
                     initialiser_names(initialiser, &mut |name| {
                         // An unknown name is reported where it is looked up.
@@ -218,7 +220,11 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
             Syntax::Name(name) => self.operand_of_name(*name)?,
             Syntax::Component(name, component) => self.component(*name, *component)?,
             Syntax::Immediate(value) => OperandKind::Immediate(*value),
-            Syntax::SymbolOffset(name, offset) => OperandKind::Symbol(self.symbol(*name)?, *offset),
+            Syntax::SymbolOffset(name, offset) => match self.operand_of_name(*name)? {
+                OperandKind::Symbol(symbol, _) => OperandKind::Symbol(symbol, *offset),
+                OperandKind::Register(register) => OperandKind::RegisterOffset(register, *offset),
+                _ => return Err(self.wrong(*name, "expected a variable or a register")),
+            },
             Syntax::Sink => OperandKind::Sink,
             Syntax::Not(inner) => OperandKind::Not(Box::new(self.operand(inner)?)),
             Syntax::Negate(inner) => OperandKind::Negate(Box::new(self.operand(inner)?)),

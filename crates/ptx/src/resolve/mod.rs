@@ -5,6 +5,7 @@
 //! is looked up by name any more.
 
 mod body;
+mod declarations;
 mod scope;
 
 use crate::ast::{
@@ -16,6 +17,7 @@ use crate::span::Span;
 use crate::special::SpecialRegister;
 
 pub use body::function;
+use declarations::Place;
 pub(crate) use scope::Names;
 
 /// A register of a function.
@@ -154,6 +156,8 @@ pub enum OperandKind<'m, 'a> {
     Component(RegisterId, Component),
     /// A special register, or an element of it.
     Special(SpecialRegister, Option<Component>),
+    /// A register and a number added to it: an index of [`OperandKind::Element`].
+    RegisterOffset(RegisterId, i64),
     /// A number.
     Immediate(Immediate),
     /// A variable or function, as an address, and bytes added.
@@ -226,14 +230,20 @@ pub enum Entity<'m, 'a> {
 
 impl<'m, 'a> Symbols<'m, 'a> {
     /// Collects the symbols of `module`, which was read from `source`, and checks module scope: nothing is
-    /// defined twice, and initial values and aliases refer to what exists.
+    /// defined twice, types, sizes and initial values fit, and what they and aliases refer to exists.
     pub fn new(source: &'a str, module: &'m Module<'a>) -> Result<Symbols<'m, 'a>, Errors> {
         let mut symbols = Symbols { source, names: Names::default() };
         let mut errors = Vec::new();
         for item in &module.items {
             let result = match item {
-                Item::Variable(variable) => symbols.declare_variable(variable),
-                Item::Function(function) => symbols.declare_function(function),
+                Item::Variable(variable) => {
+                    declarations::check(source, variable, Place::Module, &mut errors);
+                    symbols.declare_variable(variable)
+                }
+                Item::Function(function) => {
+                    declarations::check_parameters(source, function, module.version, &mut errors);
+                    symbols.declare_function(function)
+                }
                 _ => Ok(()),
             };
             errors.extend(result.err());
