@@ -2,6 +2,7 @@
 //!
 //! * [`shape`]: what a kernel is specialised for;
 //! * [`frame`]: the structures generated code reads and writes, with their offsets;
+//! * [`soft`]: arithmetic that generated code leaves to the host;
 //! * [`backend`]: the interface through which the device compiles and runs kernels.
 //!
 //! A compiled kernel has one entry, of one of two kinds ([`EntryKind`]). Kernels without barriers get a function
@@ -11,6 +12,7 @@
 pub mod backend;
 pub mod frame;
 pub mod shape;
+pub mod soft;
 
 pub use backend::*;
 pub use frame::*;

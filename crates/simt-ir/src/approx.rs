@@ -1,53 +1,497 @@
 //! Functions that PTX lets an implementation approximate.
+//!
+//! Each is a fixed sequence of exactly rounded steps, written once over [`Steps`]. The interpreter runs it on numbers,
+//! the code generator emits it as instructions, and both give the same bits on every CPU: no step is an estimate that
+//! differs between CPUs.
+//!
+//! The polynomials come from `scripts/fit-math.py`.
 
+use crate::eval::canonical_nan;
 use crate::soft::Format;
-use crate::{Approx, Type};
+use crate::{Approx, Rounding, Type};
 
 /// The function's value, within the bounds of the PTX ISA. `b` is the divisor of the divisions.
 pub fn eval(func: Approx, ftz: bool, ty: Type, a: u64, b: u64) -> u64 {
     let format = Format::of(ty);
     let flush = |bits| if ftz { format.flush(bits) } else { bits };
-    let wide = |bits: u64| match ty {
-        Type::F64 => f64::from_bits(bits),
-        Type::F32 => f64::from(f32::from_bits(bits as u32)),
-        _ => widen(format, bits),
+    let (a, b) = (flush(a), flush(b));
+    let result = match ty {
+        Type::F64 => f64_value(func, f64::from_bits(a), f64::from_bits(b)).to_bits(),
+        Type::F32 => {
+            let value = f32_steps(&Host, func, f32::from_bits(a as u32), f32::from_bits(b as u32));
+            value.to_bits().into()
+        }
+        _ => {
+            let value = f32_steps(&Host, func, widen(format, a), widen(format, b));
+            narrow(format, value)
+        }
     };
-    let (x, y) = (wide(flush(a)), wide(flush(b)));
-    let exact = match func {
-        Approx::Ex2 => x.exp2(),
-        Approx::Lg2 => x.log2(),
-        Approx::Sin => x.sin(),
-        Approx::Cos => x.cos(),
-        Approx::Tanh => x.tanh(),
+    if format.is_nan(result) { canonical_nan(ty) } else { flush(result) }
+}
+
+/// The exactly rounded steps approximations are made of, on f32 (`F`), 32-bit integers (`I`) and conditions (`B`).
+pub trait Steps {
+    /// A 32-bit float.
+    type F: Copy;
+    /// A 32-bit integer, which wraps.
+    type I: Copy;
+    /// A condition.
+    type B: Copy;
+
+    /// A constant.
+    fn float(&self, value: f32) -> Self::F;
+    /// A constant.
+    fn int(&self, value: u32) -> Self::I;
+    /// The bits of a float.
+    fn bits(&self, x: Self::F) -> Self::I;
+    /// The float of these bits.
+    fn of_bits(&self, x: Self::I) -> Self::F;
+    /// `a + b`.
+    fn add(&self, a: Self::F, b: Self::F) -> Self::F;
+    /// `a - b`.
+    fn sub(&self, a: Self::F, b: Self::F) -> Self::F;
+    /// `a * b`.
+    fn mul(&self, a: Self::F, b: Self::F) -> Self::F;
+    /// `a / b`.
+    fn div(&self, a: Self::F, b: Self::F) -> Self::F;
+    /// `a * b + c`, rounded once.
+    fn fma(&self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+    /// Square root.
+    fn sqrt(&self, a: Self::F) -> Self::F;
+    /// A signed integer of at most 24 bits as a float.
+    fn to_float(&self, a: Self::I) -> Self::F;
+    /// Wrapping sum.
+    fn int_add(&self, a: Self::I, b: Self::I) -> Self::I;
+    /// Wrapping difference.
+    fn int_sub(&self, a: Self::I, b: Self::I) -> Self::I;
+    /// Bitwise and.
+    fn and(&self, a: Self::I, b: Self::I) -> Self::I;
+    /// Bitwise exclusive or.
+    fn xor(&self, a: Self::I, b: Self::I) -> Self::I;
+    /// Left shift by a constant below 32.
+    fn shl(&self, a: Self::I, by: u32) -> Self::I;
+    /// Right shift of a signed integer by a constant below 32.
+    fn sar(&self, a: Self::I, by: u32) -> Self::I;
+    /// `a < b`; false for NaN.
+    fn less(&self, a: Self::F, b: Self::F) -> Self::B;
+    /// `a == b`; false for NaN.
+    fn equal(&self, a: Self::F, b: Self::F) -> Self::B;
+    /// Whether the integer is not 0.
+    fn nonzero(&self, a: Self::I) -> Self::B;
+    /// `a` where the condition holds, else `b`.
+    fn select(&self, condition: Self::B, a: Self::F, b: Self::F) -> Self::F;
+
+    /// `x * 2^n` rounded once, for `x` in [0.5, 2] or NaN and `n` in [-250, 250].
+    fn scale(&self, x: Self::F, n: Self::I) -> Self::F {
+        scale_in_two_steps(self, x, n)
+    }
+
+    /// `|a|`.
+    fn abs(&self, a: Self::F) -> Self::F {
+        self.of_bits(self.and(self.bits(a), self.int(0x7fff_ffff)))
+    }
+
+    /// A polynomial in `x`, lowest coefficient first, by Horner's rule.
+    fn polynomial(&self, x: Self::F, coefficients: &[u32]) -> Self::F {
+        let mut sum = self.float(f32::from_bits(coefficients[coefficients.len() - 1]));
+        for &coefficient in coefficients.iter().rev().skip(1) {
+            sum = self.fma(sum, x, self.float(f32::from_bits(coefficient)));
+        }
+        sum
+    }
+}
+
+/// [`Steps::scale`] by multiplications: the first half of the power keeps the product normal and so exact.
+pub fn scale_in_two_steps<S: Steps + ?Sized>(s: &S, x: S::F, n: S::I) -> S::F {
+    let half = s.sar(n, 1);
+    let power = |n| s.of_bits(s.shl(s.int_add(n, s.int(127)), 23));
+    s.mul(s.mul(x, power(half)), power(s.int_sub(n, half)))
+}
+
+/// The function of f32 as steps. Flushing is the caller's.
+pub fn f32_steps<S: Steps>(s: &S, func: Approx, a: S::F, b: S::F) -> S::F {
+    match func {
+        Approx::Ex2 => ex2(s, a),
+        Approx::Lg2 => lg2(s, a),
+        Approx::Sin => sin_or_cos(s, a, 0),
+        Approx::Cos => sin_or_cos(s, a, 1),
+        Approx::Tanh => tanh(s, a),
+        Approx::Rcp => s.div(s.float(1.0), a),
+        Approx::Rsqrt => s.div(s.float(1.0), s.sqrt(a)),
+        Approx::Sqrt => s.sqrt(a),
+        Approx::Div => {
+            // Divisors whose reciprocal is subnormal count as infinite.
+            let huge = s.less(s.float(126f32.exp2()), s.abs(b));
+            let infinity = s.of_bits(s.xor(s.int(0x7f80_0000), s.and(s.bits(b), s.int(0x8000_0000))));
+            let divisor = s.select(huge, infinity, b);
+            // A NaN is not above 2^126 and stays.
+            s.div(a, divisor)
+        }
+        Approx::DivFull => s.div(a, b),
+    }
+}
+
+/// 2^f for f in [-0.5, 0.5]. Relative error 2^-28.3 before rounding.
+const EX2: [u32; 7] =
+    [0x3f80_0000, 0x3f31_7218, 0x3e75_fdee, 0x3d63_57bd, 0x3c1d_96e9, 0x3aaf_84a3, 0x3920_bd2e];
+/// log2(1 + f) / f for f in [-0.25, 0.5]. Relative error 2^-25.0 before rounding.
+const LG2: [u32; 9] = [
+    0x3fb8_aa3b,
+    0xbf38_aa49,
+    0x3ef6_38e2,
+    0xbeb8_9e4e,
+    0x3e93_8d27,
+    0xbe78_72ad,
+    0x3e5d_7048,
+    0xbe32_c54f,
+    0x3da0_d507,
+];
+/// sin(r) / r in r^2, r up to pi/4. Relative error 2^-27.9 before rounding.
+const SIN: [u32; 4] = [0x3f80_0000, 0xbe2a_aaa3, 0x3c08_83bc, 0xb94c_aa01];
+/// cos(r) in r^2, r up to pi/4. Relative error 2^-33.0 before rounding.
+const COS: [u32; 5] = [0x3f80_0000, 0xbf00_0000, 0x3d2a_aaa5, 0xbab6_0615, 0x37cc_f489];
+/// tanh(x) / x in x^2, x up to 0.6. Relative error 2^-28.4 before rounding.
+const TANH: [u32; 6] = [0x3f80_0000, 0xbeaa_aa9f, 0x3e08_84df, 0xbd5c_4d5d, 0x3caa_61e1, 0xbbc1_43bb];
+
+/// Adding this rounds to an integer, whose low bits are then the low bits of the sum.
+const TO_INTEGER: f32 = 12_582_912.0;
+
+/// The integer nearest to `x`, as float and as integer, for |x| below 2^22.
+fn nearest<S: Steps>(s: &S, x: S::F) -> (S::F, S::I) {
+    let magic = s.float(TO_INTEGER);
+    let sum = s.add(x, magic);
+    (s.sub(sum, magic), s.int_sub(s.bits(sum), s.bits(magic)))
+}
+
+/// `x` limited to [low, high]; a NaN stays.
+fn clamp<S: Steps>(s: &S, x: S::F, low: f32, high: f32) -> S::F {
+    let (low, high) = (s.float(low), s.float(high));
+    let x = s.select(s.less(x, low), low, x);
+    s.select(s.less(high, x), high, x)
+}
+
+fn ex2<S: Steps>(s: &S, x: S::F) -> S::F {
+    // Beyond these the result is 0 or infinite.
+    let x = clamp(s, x, -152.0, 129.0);
+    let (whole, n) = nearest(s, x);
+    s.scale(s.polynomial(s.sub(x, whole), &EX2), n)
+}
+
+fn lg2<S: Steps>(s: &S, x: S::F) -> S::F {
+    let zero = s.float(0.0);
+    // Subnormals are scaled into the normal range.
+    let small = s.less(x, s.float(f32::MIN_POSITIVE));
+    let scaled = s.select(small, s.mul(x, s.float(24f32.exp2())), x);
+    let offset = s.select(small, s.float(-24.0), zero);
+    // x = 2^e * m with m in [0.75, 1.5).
+    let bits = s.bits(scaled);
+    let e = s.sar(s.int_sub(bits, s.int(0x3f40_0000)), 23);
+    let m = s.of_bits(s.int_sub(bits, s.shl(e, 23)));
+    let f = s.sub(m, s.float(1.0));
+    let value = s.fma(f, s.polynomial(f, &LG2), s.add(s.to_float(e), offset));
+    let infinity = s.float(f32::INFINITY);
+    let value = s.select(s.less(x, infinity), value, x); // infinite or NaN
+    let value = s.select(s.less(x, zero), s.float(f32::NAN), value);
+    s.select(s.equal(x, zero), s.float(f32::NEG_INFINITY), value)
+}
+
+/// Sine of `x + quarters * pi/2`.
+fn sin_or_cos<S: Steps>(s: &S, x: S::F, quarters: u32) -> S::F {
+    /// pi/2 in three parts, each what the earlier ones leave.
+    const HALF_PI: [u32; 3] = [0x3fc9_0fdb, 0xb33b_bd2e, 0xa6f7_2ced];
+    const TWO_OVER_PI: u32 = 0x3f22_f983;
+    let (turns, n) = nearest(s, s.mul(x, s.float(f32::from_bits(TWO_OVER_PI))));
+    let r = HALF_PI.iter().fold(x, |r, part| s.fma(turns, s.float(-f32::from_bits(*part)), r));
+    // Not the reduced one if nothing was taken away: it would lose the sign of -0.
+    let r = s.select(s.equal(turns, s.float(0.0)), x, r);
+    // Arguments so large that the reduction fails still give a value in [-1, 1].
+    let limit = std::f32::consts::FRAC_PI_4 * 1.0001;
+    let r = clamp(s, r, -limit, limit);
+    let square = s.mul(r, r);
+    let sine = s.mul(r, s.polynomial(square, &SIN));
+    let cosine = s.polynomial(square, &COS);
+    let quadrant = s.int_add(n, s.int(quarters));
+    let odd = s.nonzero(s.and(quadrant, s.int(1)));
+    let value = s.select(odd, cosine, sine);
+    s.of_bits(s.xor(s.bits(value), s.shl(s.and(quadrant, s.int(2)), 30)))
+}
+
+fn tanh<S: Steps>(s: &S, x: S::F) -> S::F {
+    const TWO_OVER_LN2: u32 = 0x4038_aa3b;
+    let one = s.float(1.0);
+    let magnitude = s.abs(x);
+    let e = ex2(s, s.mul(magnitude, s.float(-f32::from_bits(TWO_OVER_LN2))));
+    let large = s.div(s.sub(one, e), s.add(one, e));
+    let sign = s.and(s.bits(x), s.int(0x8000_0000));
+    let large = s.of_bits(s.xor(s.bits(large), sign));
+    let small = s.mul(x, s.polynomial(s.mul(x, x), &TANH));
+    s.select(s.less(magnitude, s.float(0.6)), small, large)
+}
+
+fn f64_value(func: Approx, x: f64, y: f64) -> f64 {
+    match func {
         Approx::Rcp => 1.0 / x,
         Approx::Rsqrt => 1.0 / x.sqrt(),
         Approx::Sqrt => x.sqrt(),
-        Approx::Div if y.abs() > (126f64).exp2() && y.is_finite() && x.is_finite() => {
-            0f64.copysign(x * y.signum())
-        }
         Approx::Div | Approx::DivFull => x / y,
-    };
-    flush(narrow(ty, format, exact))
+        // PTX has these for f32 and narrower only.
+        Approx::Ex2 | Approx::Lg2 | Approx::Sin | Approx::Cos | Approx::Tanh => f64::NAN,
+    }
 }
 
-fn widen(format: Format, bits: u64) -> f64 {
-    let exact = format.unpack(bits);
-    let magnitude = if format.is_nan(bits) {
-        f64::NAN
+fn widen(format: Format, bits: u64) -> f32 {
+    let single = Format::of(Type::F32);
+    let sign = if format.is_negative(bits) { single.sign() } else { 0 };
+    let wide = if format.is_nan(bits) {
+        canonical_nan(Type::F32)
     } else if format.is_infinite(bits) {
-        f64::INFINITY
+        sign | single.infinity()
     } else {
-        exact.sig as f64 * f64::from(exact.exp).exp2()
+        format.unpack(bits).round(single, Rounding::Nearest, false)
     };
-    if exact.negative { -magnitude } else { magnitude }
+    f32::from_bits(wide as u32)
 }
 
-fn narrow(ty: Type, format: Format, value: f64) -> u64 {
+fn narrow(format: Format, value: f32) -> u64 {
+    let sign = if value.is_sign_negative() { format.sign() } else { 0 };
     if value.is_nan() {
-        return crate::eval::canonical_nan(ty);
+        format.infinity() | format.quiet()
+    } else if value.is_infinite() {
+        sign | format.infinity()
+    } else {
+        Format::of(Type::F32).unpack(value.to_bits().into()).round(format, Rounding::Nearest, false)
     }
-    if value.is_infinite() {
-        return format.infinity() | if value < 0.0 { format.sign() } else { 0 };
+}
+
+/// The steps on the host's own numbers.
+struct Host;
+
+impl Steps for Host {
+    type F = f32;
+    type I = u32;
+    type B = bool;
+
+    fn float(&self, value: f32) -> f32 {
+        value
     }
-    Format::of(Type::F64).unpack(value.to_bits()).round(format, crate::Rounding::Nearest, false)
+    fn int(&self, value: u32) -> u32 {
+        value
+    }
+    fn bits(&self, x: f32) -> u32 {
+        x.to_bits()
+    }
+    fn of_bits(&self, x: u32) -> f32 {
+        f32::from_bits(x)
+    }
+    fn add(&self, a: f32, b: f32) -> f32 {
+        a + b
+    }
+    fn sub(&self, a: f32, b: f32) -> f32 {
+        a - b
+    }
+    fn mul(&self, a: f32, b: f32) -> f32 {
+        a * b
+    }
+    fn div(&self, a: f32, b: f32) -> f32 {
+        a / b
+    }
+    fn fma(&self, a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+    fn sqrt(&self, a: f32) -> f32 {
+        a.sqrt()
+    }
+    fn to_float(&self, a: u32) -> f32 {
+        (a as i32) as f32
+    }
+    fn int_add(&self, a: u32, b: u32) -> u32 {
+        a.wrapping_add(b)
+    }
+    fn int_sub(&self, a: u32, b: u32) -> u32 {
+        a.wrapping_sub(b)
+    }
+    fn and(&self, a: u32, b: u32) -> u32 {
+        a & b
+    }
+    fn xor(&self, a: u32, b: u32) -> u32 {
+        a ^ b
+    }
+    fn shl(&self, a: u32, by: u32) -> u32 {
+        a << by
+    }
+    fn sar(&self, a: u32, by: u32) -> u32 {
+        ((a as i32) >> by) as u32
+    }
+    fn less(&self, a: f32, b: f32) -> bool {
+        a < b
+    }
+    fn equal(&self, a: f32, b: f32) -> bool {
+        a == b
+    }
+    fn nonzero(&self, a: u32) -> bool {
+        a != 0
+    }
+    fn select(&self, condition: bool, a: f32, b: f32) -> f32 {
+        if condition { a } else { b }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(func: Approx, x: f32) -> f32 {
+        f32::from_bits(eval(func, false, Type::F32, x.to_bits().into(), 0) as u32)
+    }
+
+    /// How far from `exact` a result may be.
+    enum Bound {
+        /// Units in the last place of the exact result, subnormal ones counted by the smallest number.
+        Ulp(f64),
+        Relative(f64),
+        Absolute(f64),
+    }
+
+    /// The documented bound of a function at `x`.
+    fn bound(func: Approx, x: f64) -> Bound {
+        match func {
+            Approx::Ex2 => Bound::Ulp(2.0),
+            Approx::Lg2 if (0.5..=2.0).contains(&x) => Bound::Absolute((-22f64).exp2()),
+            Approx::Lg2 => Bound::Relative((-22f64).exp2()),
+            Approx::Sin | Approx::Cos if x.abs() <= std::f64::consts::TAU => {
+                Bound::Absolute((-20.5f64).exp2())
+            }
+            Approx::Sin | Approx::Cos => Bound::Absolute((-14.7f64).exp2()),
+            Approx::Tanh => Bound::Relative((-11f64).exp2()),
+            Approx::Rcp => Bound::Ulp(1.0),
+            Approx::Rsqrt => Bound::Relative((-22.9f64).exp2()),
+            _ => Bound::Relative((-23f64).exp2()),
+        }
+    }
+
+    fn exact(func: Approx, x: f64) -> f64 {
+        match func {
+            Approx::Ex2 => x.exp2(),
+            Approx::Lg2 => x.log2(),
+            Approx::Sin => x.sin(),
+            Approx::Cos => x.cos(),
+            Approx::Tanh => x.tanh(),
+            Approx::Rcp => 1.0 / x,
+            Approx::Rsqrt => 1.0 / x.sqrt(),
+            _ => x.sqrt(),
+        }
+    }
+
+    fn check(func: Approx, x: f32) {
+        let (got, want) = (call(func, x), exact(func, x.into()));
+        if want.is_nan() || (want as f32).is_infinite() || want == 0.0 {
+            let same = got == want as f32 || got.is_nan() && want.is_nan();
+            // Next to the largest number an approximation may fall on either side.
+            let close = (want as f32).is_infinite() && want.is_finite() && got == f32::MAX.copysign(got);
+            assert!(same || close, "{func:?}({x:e}) = {got:e}, not {want:e}");
+            return;
+        }
+        let error = (f64::from(got) - want).abs();
+        let ulp = (want.abs().log2().floor() - 23.0).max(-149.0).exp2();
+        let (error, limit) = match bound(func, x.into()) {
+            Bound::Ulp(limit) => (error / ulp, limit),
+            // Subnormal results are rounded to their unit whatever the function's relative error.
+            Bound::Relative(limit) => {
+                ((error - ulp / 2.0 * f64::from(want.abs() < 1e-37)) / want.abs(), limit)
+            }
+            Bound::Absolute(limit) => (error, limit),
+        };
+        assert!(error <= limit, "{func:?}({x:e}) = {got:e}, not {want:e}: error {error:e} above {limit:e}");
+    }
+
+    const FUNCTIONS: [Approx; 8] = [
+        Approx::Ex2,
+        Approx::Lg2,
+        Approx::Sin,
+        Approx::Cos,
+        Approx::Tanh,
+        Approx::Rcp,
+        Approx::Rsqrt,
+        Approx::Sqrt,
+    ];
+
+    fn applies(func: Approx, x: f32) -> bool {
+        !matches!(func, Approx::Sin | Approx::Cos) || x.abs() <= 314.0 || !x.is_finite()
+    }
+
+    #[test]
+    fn a_sample_of_all_inputs_is_within_the_bounds() {
+        for func in FUNCTIONS {
+            for bits in (0..=u32::MAX).step_by(4099) {
+                let x = f32::from_bits(bits);
+                if applies(func, x) {
+                    check(func, x);
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "2^32 inputs of eight functions take minutes"]
+    fn all_inputs_are_within_the_bounds() {
+        for func in FUNCTIONS {
+            for bits in 0..=u32::MAX {
+                let x = f32::from_bits(bits);
+                if applies(func, x) {
+                    check(func, x);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn special_values() {
+        let inf = f32::INFINITY;
+        for (func, x, y) in [
+            (Approx::Ex2, 0.0, 1.0),
+            (Approx::Ex2, 7.0, 128.0),
+            (Approx::Ex2, -149.0, f32::from_bits(1)),
+            (Approx::Ex2, -inf, 0.0),
+            (Approx::Ex2, inf, inf),
+            (Approx::Lg2, 1.0, 0.0),
+            (Approx::Lg2, 0.0, -inf),
+            (Approx::Lg2, -0.0, -inf),
+            (Approx::Lg2, inf, inf),
+            (Approx::Lg2, 8.0, 3.0),
+            (Approx::Lg2, f32::from_bits(1), -149.0),
+            (Approx::Cos, 0.0, 1.0),
+            (Approx::Tanh, inf, 1.0),
+            (Approx::Tanh, -inf, -1.0),
+            (Approx::Rcp, -0.0, -inf),
+            (Approx::Rsqrt, -0.0, -inf),
+            (Approx::Rsqrt, inf, 0.0),
+        ] {
+            assert_eq!(call(func, x).to_bits(), y.to_bits(), "{func:?}({x:e})");
+        }
+        for (func, x) in [(Approx::Sin, inf), (Approx::Cos, -inf), (Approx::Lg2, -1.0), (Approx::Rsqrt, -1.0)]
+        {
+            assert_eq!(call(func, x).to_bits(), 0x7fff_ffff, "{func:?}({x:e})");
+        }
+        for func in [Approx::Sin, Approx::Tanh, Approx::Sqrt] {
+            assert_eq!(call(func, -0.0).to_bits(), (-0.0f32).to_bits(), "{func:?}");
+        }
+    }
+
+    #[test]
+    fn flushing_takes_subnormals_away() {
+        let tiny = u64::from(1u32);
+        let bits = |x: f32| u64::from(x.to_bits());
+        assert_eq!(eval(Approx::Rcp, true, Type::F32, tiny, 0), bits(f32::INFINITY));
+        assert_eq!(eval(Approx::Ex2, true, Type::F32, bits(-130.0), 0), 0);
+        assert_eq!(eval(Approx::Ex2, false, Type::F32, bits(-130.0), 0), bits((-130f32).exp2()));
+        assert_eq!(eval(Approx::Lg2, true, Type::F32, tiny, 0), bits(f32::NEG_INFINITY));
+    }
+
+    #[test]
+    fn halves_are_rounded_once() {
+        let tanh_one = eval(Approx::Tanh, false, Type::F16, 0x3c00, 0);
+        assert_eq!(tanh_one, 0x3a18); // 0.7616
+        assert_eq!(eval(Approx::Ex2, false, Type::BF16, 0x4000, 0), 0x4080); // 2^2
+        assert_eq!(eval(Approx::Ex2, false, Type::F16, 0x7e01, 0), 0x7fff);
+    }
 }

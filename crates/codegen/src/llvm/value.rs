@@ -40,6 +40,28 @@ impl<'c> Value<'c> {
         unsafe { core::LLVMIsConstant(self.raw) != 0 }
     }
 
+    /// The integer this is a constant of, in every lane if it is a vector.
+    pub fn as_int(self) -> Option<u64> {
+        let ty = self.ty();
+        if !ty.is_int() || ty.scalar_bits() > 64 || !self.is_constant() {
+            return None;
+        }
+        let scalar = |raw: LLVMValueRef| {
+            // SAFETY: a constant of a live context; its value is asked for if it is an integer of at most 64 bits.
+            unsafe {
+                let int = !raw.is_null() && !core::LLVMIsAConstantInt(raw).is_null();
+                int.then(|| core::LLVMConstIntGetZExtValue(raw))
+            }
+        };
+        if !ty.is_vector() {
+            return scalar(self.raw);
+        }
+        // SAFETY: lanes of a constant vector, in range.
+        let lane = |index| scalar(unsafe { core::LLVMGetAggregateElement(self.raw, index) });
+        let first = lane(0)?;
+        (1..ty.lanes()).all(|index| lane(index) == Some(first)).then_some(first)
+    }
+
     /// The vector of these constants.
     #[track_caller]
     pub fn const_vector(lanes: &[Value<'c>]) -> Value<'c> {

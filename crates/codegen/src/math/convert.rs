@@ -1,0 +1,162 @@
+//! Conversions.
+
+use super::{Lowering, value_type};
+use crate::llvm::{FloatPredicate, Value};
+use simt_ir::{Convert, FloatMode, Op, Rounding};
+
+type IrType = simt_ir::Type;
+
+impl<'c> Lowering<'_, 'c> {
+    pub(super) fn convert(&self, op: Convert, from: IrType, to: IrType, x: Value<'c>) -> Value<'c> {
+        let b = self.b;
+        let target = value_type(b.context(), to).shaped_like(x.ty());
+        match op {
+            Convert::Trunc => b.int_resize(x, target, false),
+            Convert::ZExt => b.int_resize(x, target, false),
+            Convert::SExt => b.int_resize(x, target, true),
+            Convert::Bitcast => b.bitcast(x, target),
+            Convert::FloatToS { round, ftz } => self.float_to_int(true, round, ftz, from, to, x),
+            Convert::FloatToU { round, ftz } => self.float_to_int(false, round, ftz, from, to, x),
+            Convert::SToFloat(mode) => self.int_to_float(op, true, mode, from, to, x),
+            Convert::UToFloat(mode) => self.int_to_float(op, false, mode, from, to, x),
+            Convert::FloatToFloat(mode) => self.float_to_float(op, mode, from, to, x),
+            Convert::RoundToIntegral(mode) => {
+                let x = if mode.ftz { self.flush(to, x) } else { x };
+                let result = match to {
+                    IrType::F32 | IrType::F64 => self.integral(mode.round, x),
+                    _ => self.narrow(to, Rounding::Nearest, self.integral(mode.round, self.widen(to, x))),
+                };
+                if mode.sat { self.saturate(to, result) } else { result }
+            }
+        }
+    }
+
+    fn integral(&self, round: Rounding, x: Value<'c>) -> Value<'c> {
+        let b = self.b;
+        match round {
+            Rounding::Nearest => b.roundeven(x),
+            Rounding::Zero => b.ftrunc(x),
+            Rounding::Down => b.floor(x),
+            Rounding::Up => b.ceil(x),
+            Rounding::NearestAway => b.intrinsic("llvm.round", &[x.ty()], &[x]),
+        }
+    }
+
+    /// Clamped. The hardware's answer for NaN depends on the widths.
+    fn float_to_int(
+        &self,
+        signed: bool,
+        round: Rounding,
+        ftz: bool,
+        from: IrType,
+        to: IrType,
+        x: Value<'c>,
+    ) -> Value<'c> {
+        let b = self.b;
+        let x = self.widen(from, if ftz { self.flush(from, x) } else { x });
+        let whole = if round == Rounding::Zero { x } else { self.integral(round, x) };
+        let target = value_type(b.context(), to).shaped_like(x.ty());
+        let name = if signed { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
+        let clamped = b.intrinsic(name, &[target, whole.ty()], &[whole]);
+        if to.bits() != 64 && from != IrType::F64 {
+            return clamped;
+        }
+        let nan = b.fcmp(FloatPredicate::Uno, x, x);
+        b.select(nan, self.sign_mask(target), clamped)
+    }
+
+    fn int_to_float(
+        &self,
+        op: Convert,
+        signed: bool,
+        mode: FloatMode,
+        from: IrType,
+        to: IrType,
+        x: Value<'c>,
+    ) -> Value<'c> {
+        let b = self.b;
+        let (float, double) = (b.context().float(), b.context().double());
+        let convert = |x, ty| if signed { b.sitofp(x, ty) } else { b.uitofp(x, ty) };
+        let narrow_source = from.bits() <= 32;
+        let result = match to {
+            IrType::F64 if mode.round == Rounding::Nearest || narrow_source => convert(x, double),
+            IrType::F32 if mode.round == Rounding::Nearest || from.bits() <= 16 => convert(x, float),
+            IrType::F32 if narrow_source => self.narrow_directed(mode.round, convert(x, double)),
+            IrType::F16 | IrType::BF16 if narrow_source => {
+                self.narrow(to, mode.round, self.narrow_to_odd(convert(x, double)))
+            }
+            _ => return self.soft(Op::Convert(op), from, to, &[x]),
+        };
+        if mode.sat { self.saturate(to, result) } else { result }
+    }
+
+    fn float_to_float(
+        &self,
+        op: Convert,
+        mode: FloatMode,
+        from: IrType,
+        to: IrType,
+        x: Value<'c>,
+    ) -> Value<'c> {
+        let b = self.b;
+        // Subnormals of f32 are flushed, as source or as result; a half's are numbers like others.
+        let x = if mode.ftz && from == IrType::F32 { self.flush(from, x) } else { x };
+        let flush_result = mode.ftz && to == IrType::F32;
+        let result = match (from, to) {
+            _ if from == to => x,
+            (IrType::F32, IrType::F64) => b.fpext(x, b.context().double()),
+            (IrType::F16 | IrType::BF16, IrType::F32) => self.widen(from, x),
+            (IrType::F16 | IrType::BF16, IrType::F64) => {
+                let wide = b.fpext(self.widen(from, x), b.context().double());
+                let nan = wide.ty().float_bits(0x7fff_ffff_e000_0000);
+                b.select(b.fcmp(FloatPredicate::Uno, wide, wide), nan, wide)
+            }
+            (IrType::F64, IrType::F32) if mode.round == Rounding::NearestAway => {
+                return self.soft(Op::Convert(op), from, to, &[x]);
+            }
+            (IrType::F64, IrType::F32) => {
+                let narrow = match mode.round {
+                    Rounding::Nearest => b.fptrunc(x, b.context().float()),
+                    round => self.narrow_directed(round, x),
+                };
+                if flush_result { self.flush_narrowed(mode.round, x, narrow) } else { narrow }
+            }
+            (IrType::F64, _) => self.narrow(to, mode.round, self.narrow_to_odd(x)),
+            (IrType::F32, _) => self.narrow(to, mode.round, x),
+            _ => self.narrow(to, mode.round, self.widen(from, x)),
+        };
+        let narrow_source = matches!(from, IrType::F16 | IrType::BF16);
+        let result =
+            if flush_result && (narrow_source || from == to) { self.flush(to, result) } else { result };
+        if mode.sat { self.saturate(to, result) } else { result }
+    }
+
+    /// f64 to f32 in a direction.
+    fn narrow_directed(&self, round: Rounding, wide: Value<'c>) -> Value<'c> {
+        let b = self.b;
+        let narrow = b.fptrunc(wide, b.context().float());
+        let error = b.fsub(wide, b.fpext(narrow, b.context().double()));
+        self.step(round, narrow, error)
+    }
+
+    /// Zero instead of `narrow` where the f64 `wide`, rounded to 24 bits with an unbounded exponent, is below the smallest
+    /// normal f32.
+    fn flush_narrowed(&self, round: Rounding, wide: Value<'c>, narrow: Value<'c>) -> Value<'c> {
+        let b = self.b;
+        let magnitude = b.fabs(wide);
+        let min_normal = (-126f64).exp2();
+        // Below the smallest normal number 24 bits have the unit 2^-150.
+        let below = |limit: f64| b.fcmp(FloatPredicate::Olt, magnitude, magnitude.ty().float_const(limit));
+        let rounds_up =
+            |limit: f64| b.fcmp(FloatPredicate::Ole, magnitude, magnitude.ty().float_const(limit));
+        let positive = b.fcmp(FloatPredicate::Ogt, wide, wide.ty().zero());
+        let outwards = || rounds_up(min_normal - (-150f64).exp2());
+        let tiny = match round {
+            Rounding::Nearest | Rounding::NearestAway => below(min_normal - (-151f64).exp2()),
+            Rounding::Zero => below(min_normal),
+            Rounding::Up => b.select(positive, outwards(), below(min_normal)),
+            Rounding::Down => b.select(positive, below(min_normal), outwards()),
+        };
+        b.select(tiny, b.copysign(narrow.ty().zero(), narrow), narrow)
+    }
+}

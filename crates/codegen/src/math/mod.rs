@@ -1,0 +1,194 @@
+//! LLVM code for every operation whose result depends on its operands alone.
+//!
+//! [`Lowering::op`] is to generated code what `simt_ir::eval` is to the interpreter, and agrees with it bit for bit, but
+//! for NaNs: arithmetic leaves the NaN that the CPU gives, and [`Op::CanonNan`] makes it the canonical one where it can
+//! be seen.
+//!
+//! **How values are represented.** Scalars and vectors alike: `Pred` is `i1`; integers are themselves; F32 and F64 are
+//! `float` and `double`; **F16 and BF16 are `i16`**, their bits. LLVM's own half types are legal on few CPUs only, whereas
+//! bits can be moved, selected and stored on all of them.
+//!
+//! **Floating-point environment.** Code assumes rounding to nearest with subnormals honoured (`MXCSR` as the ABI has it);
+//! `.ftz` is explicit. Products and sums are never fused: the result does not depend on the CPU.
+
+mod approx;
+mod convert;
+mod float;
+mod half;
+mod int;
+mod soft;
+
+use crate::llvm::{Builder, Context, FloatPredicate, IntPredicate, Type, Value};
+use crate::target::Cpu;
+use simt_ir::{FloatCmp, FloatRel, MinMax, Op};
+
+/// Emits operations at the position of a builder.
+#[derive(Clone, Copy)]
+pub struct Lowering<'a, 'c> {
+    b: &'a Builder<'c>,
+    cpu: &'a Cpu,
+}
+
+/// The LLVM type that represents a scalar of `ty`.
+pub fn value_type(context: &Context, ty: simt_ir::Type) -> Type<'_> {
+    match ty {
+        simt_ir::Type::Pred => context.int(1),
+        simt_ir::Type::I8 => context.int(8),
+        simt_ir::Type::I16 | simt_ir::Type::F16 | simt_ir::Type::BF16 => context.int(16),
+        simt_ir::Type::I32 => context.int(32),
+        simt_ir::Type::I64 => context.int(64),
+        simt_ir::Type::F32 => context.float(),
+        simt_ir::Type::F64 => context.double(),
+    }
+}
+
+impl<'a, 'c> Lowering<'a, 'c> {
+    /// Emits with `b`, for `cpu`.
+    pub fn new(b: &'a Builder<'c>, cpu: &'a Cpu) -> Self {
+        Self { b, cpu }
+    }
+
+    /// The operation on operands of the types given, or nothing if it needs more than its operands (addresses, special
+    /// registers). Operands are all scalars or all vectors of one length.
+    pub fn op(
+        &self,
+        op: Op,
+        args: &[Value<'c>],
+        types: &[simt_ir::Type],
+        result: simt_ir::Type,
+    ) -> Option<Value<'c>> {
+        Some(match op {
+            Op::Int(op) => self.int_binary(op, args[0], args[1]),
+            Op::IntUnary(op) => self.int_unary(op, args[0]),
+            Op::Shift(op) => self.shift(op, args[0], args[1]),
+            Op::FunnelShift { left, wrap } => self.funnel_shift(left, wrap, args[0], args[1], args[2]),
+            Op::Prmt => self.prmt(args[0], args[1], args[2]),
+            Op::IntCmp(cmp) => self.int_cmp(cmp, args[0], args[1]),
+            Op::FloatCmp(cmp) => self.float_cmp(cmp, types[0], args[0], args[1]),
+            Op::Select => self.b.select(args[0], args[1], args[2]),
+            Op::Float(op, mode) => self.float_binary(op, mode, result, args[0], args[1]),
+            Op::Fma(mode) => self.fma(mode, result, args[0], args[1], args[2]),
+            Op::MinMax(op) => self.min_max(op, result, args[0], args[1]),
+            Op::FloatUnary(op, mode) => self.float_unary(op, mode, result, args[0]),
+            Op::Approx { func, ftz } => self.approx(func, ftz, result, args),
+            Op::CanonNan => self.canon_nan(result, args[0]),
+            Op::Convert(op) => self.convert(op, types[0], result, args[0]),
+            Op::Const(bits) => self.constant(result, bits, self.b.context().int(1)),
+            _ => return None,
+        })
+    }
+
+    /// The constant with these bits, in the shape of `shape`.
+    pub fn constant(&self, ty: simt_ir::Type, bits: u64, shape: Type<'c>) -> Value<'c> {
+        let llvm = value_type(self.b.context(), ty).shaped_like(shape);
+        if llvm.is_float() { llvm.float_bits(bits) } else { llvm.int_const(bits) }
+    }
+
+    /// NaNs become the canonical NaN of the type.
+    pub fn canon_nan(&self, ty: simt_ir::Type, a: Value<'c>) -> Value<'c> {
+        let nan = self.constant(ty, simt_ir::eval::canonical_nan(ty), a.ty());
+        self.b.select(self.is_nan(ty, a), nan, a)
+    }
+
+    fn float_cmp(&self, cmp: FloatCmp, ty: simt_ir::Type, a: Value<'c>, b: Value<'c>) -> Value<'c> {
+        use FloatPredicate::*;
+        let predicate = match (cmp.rel, cmp.nan) {
+            (FloatRel::Ordered, _) => Ord,
+            (FloatRel::Unordered, _) => Uno,
+            (FloatRel::Eq, false) => Oeq,
+            (FloatRel::Ne, false) => One,
+            (FloatRel::Lt, false) => Olt,
+            (FloatRel::Le, false) => Ole,
+            (FloatRel::Gt, false) => Ogt,
+            (FloatRel::Ge, false) => Oge,
+            (FloatRel::Eq, true) => Ueq,
+            (FloatRel::Ne, true) => Une,
+            (FloatRel::Lt, true) => Ult,
+            (FloatRel::Le, true) => Ule,
+            (FloatRel::Gt, true) => Ugt,
+            (FloatRel::Ge, true) => Uge,
+        };
+        let operand = |value| {
+            let value = if cmp.ftz { self.flush(ty, value) } else { value };
+            self.widen(ty, value)
+        };
+        self.b.fcmp(predicate, operand(a), operand(b))
+    }
+
+    fn min_max(&self, op: MinMax, ty: simt_ir::Type, a: Value<'c>, b: Value<'c>) -> Value<'c> {
+        let (mut x, mut y) = if op.ftz { (self.flush(ty, a), self.flush(ty, b)) } else { (a, b) };
+        let sign = op.xorsign_abs.then(|| {
+            let bits = self.b.xor(self.bits(x), self.bits(y));
+            (x, y) = (self.magnitude(x), self.magnitude(y));
+            self.b.and(bits, self.sign_mask(bits.ty()))
+        });
+        let result = if x.ty().is_float() {
+            let name = match (op.max, op.nan) {
+                (false, false) => "llvm.minimumnum",
+                (true, false) => "llvm.maximumnum",
+                (false, true) => "llvm.minimum",
+                (true, true) => "llvm.maximum",
+            };
+            self.b.intrinsic(name, &[x.ty()], &[x, y])
+        } else {
+            self.half_min_max(op, ty, x, y)
+        };
+        match sign {
+            None => result,
+            Some(sign) => self.with_bits(self.b.or(self.bits(result), sign), result.ty()),
+        }
+    }
+
+    // Pieces that the other files use
+
+    /// Subnormals become zeros of their sign.
+    fn flush(&self, ty: simt_ir::Type, a: Value<'c>) -> Value<'c> {
+        let bits = self.bits(a);
+        let sign = self.sign_mask(bits.ty());
+        let magnitude = self.b.and(bits, self.b.not(sign));
+        let min_normal = bits.ty().int_const(simt_ir::soft::Format::of(ty).min_normal());
+        let tiny = self.b.icmp(IntPredicate::Ult, magnitude, min_normal);
+        let zero = self.with_bits(self.b.and(bits, sign), a.ty());
+        self.b.select(tiny, zero, a)
+    }
+
+    /// Clamps to [0, 1]; NaN and -0 become +0.
+    fn saturate(&self, ty: simt_ir::Type, a: Value<'c>) -> Value<'c> {
+        let zero = a.ty().zero();
+        let one = self.constant(ty, simt_ir::soft::Format::of(ty).one(), a.ty());
+        if a.ty().is_float() {
+            let low = self.b.select(self.b.fcmp(FloatPredicate::Ogt, a, zero), a, zero);
+            return self.b.select(self.b.fcmp(FloatPredicate::Olt, low, one), low, one);
+        }
+        let clamped = self.b.smin(self.b.smax(a, zero), one);
+        self.b.select(self.is_nan(ty, a), zero, clamped)
+    }
+
+    fn is_nan(&self, ty: simt_ir::Type, a: Value<'c>) -> Value<'c> {
+        if a.ty().is_float() {
+            return self.b.fcmp(FloatPredicate::Uno, a, a);
+        }
+        let infinity = a.ty().int_const(simt_ir::soft::Format::of(ty).infinity());
+        self.b.icmp(IntPredicate::Ugt, self.magnitude(a), infinity)
+    }
+
+    /// The value without its sign, of a NaN too.
+    fn magnitude(&self, a: Value<'c>) -> Value<'c> {
+        if a.ty().is_float() {
+            return self.b.fabs(a);
+        }
+        self.b.and(a, self.b.not(self.sign_mask(a.ty())))
+    }
+
+    fn bits(&self, a: Value<'c>) -> Value<'c> {
+        self.b.bitcast(a, a.ty().to_int())
+    }
+
+    fn with_bits(&self, bits: Value<'c>, ty: Type<'c>) -> Value<'c> {
+        self.b.bitcast(bits, ty)
+    }
+
+    fn sign_mask(&self, int: Type<'c>) -> Value<'c> {
+        int.int_const(1 << (int.scalar_bits() - 1))
+    }
+}

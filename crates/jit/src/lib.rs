@@ -1,0 +1,6 @@
+//! Runs kernels as machine code.
+
+pub mod object;
+mod symbols;
+
+pub use symbols::host_symbol;

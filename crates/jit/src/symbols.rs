@@ -1,0 +1,26 @@
+//! What generated code may call in the host.
+
+use std::ffi::{c_int, c_void};
+
+unsafe extern "C" {
+    fn memcpy(to: *mut c_void, from: *const c_void, length: usize) -> *mut c_void;
+    fn memmove(to: *mut c_void, from: *const c_void, length: usize) -> *mut c_void;
+    fn memset(to: *mut c_void, byte: c_int, length: usize) -> *mut c_void;
+    fn fma(a: f64, b: f64, c: f64) -> f64;
+}
+
+/// The address of a host function by the name generated code uses. These are all: an object that needs another one does not
+/// load.
+pub fn host_symbol(name: &str) -> Option<u64> {
+    let address = match name {
+        kernel_abi::soft::SOFT_SYMBOL => kernel_abi::soft::anywarp_soft as *const (),
+        "anywarp_guarded_exit" => guard::guarded_exit as *const (),
+        // LLVM calls these for what instructions cannot do well.
+        "memcpy" => memcpy as *const (),
+        "memmove" => memmove as *const (),
+        "memset" => memset as *const (),
+        "fma" => fma as *const (),
+        _ => return None,
+    };
+    Some(address as u64)
+}
