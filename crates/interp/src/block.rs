@@ -9,17 +9,17 @@ use crate::warp::{self, Member};
 /// Instructions a thread executes before another one gets its turn: threads that wait for each other through memory make progress.
 const QUANTUM: u32 = 2000;
 
-/// Runs block `frame.ctaid`.
+/// Runs block `frame.ctaid`, for about `budget` instructions at the most.
 ///
 /// # Safety
 /// As for [`kernel_abi::CompiledKernel::run`].
-pub unsafe fn run(program: &Program, frame: &mut BlockFrame) -> Result<(), Fault> {
+pub unsafe fn run(program: &Program, frame: &mut BlockFrame, budget: Option<u64>) -> Result<(), Fault> {
     let ctaid = frame.ctaid;
     // SAFETY: the launch outlives the run.
     let launch = unsafe { &*frame.launch };
     let context = BlockContext { program, launch, frame, ctaid };
     let threads = (0..launch.threads).map(|linear| Thread::new(&context, linear)).collect();
-    Block { context, threads, arrivals: vec![Vec::new(); BARRIERS] }.run()
+    Block { context, threads, arrivals: vec![Vec::new(); BARRIERS], budget }.run()
 }
 
 struct Block<'a> {
@@ -27,6 +27,8 @@ struct Block<'a> {
     threads: Vec<Thread<'a>>,
     /// For each barrier the threads that have announced themselves without waiting.
     arrivals: Vec<Vec<(u32, Arrival)>>,
+    /// Instructions left.
+    budget: Option<u64>,
 }
 
 impl Block<'_> {
@@ -64,6 +66,13 @@ impl Block<'_> {
     }
 
     fn turn(&mut self, index: usize) -> Result<(), Fault> {
+        if let Some(left) = &mut self.budget {
+            // A turn that ends early counts whole: nobody relies on the exact number.
+            *left = left.saturating_sub(QUANTUM.into());
+            if *left == 0 {
+                return Err(self.fault(index, FaultKind::Deadlock, None, 0, "the block does not end".into()));
+            }
+        }
         match self.threads[index].run(&self.context, QUANTUM) {
             Ok(()) => Ok(()),
             Err(Event::Arrived(arrival)) => {

@@ -18,7 +18,11 @@ use simt_ir::{Op, Program};
 
 /// Runs every kernel by interpretation.
 #[derive(Debug, Default)]
-pub struct Interpreter;
+pub struct Interpreter {
+    /// Instructions a block may execute in all its threads before it is given up as a deadlock; none means no end. For replays of
+    /// launches that have failed already, which must not hang.
+    pub budget: Option<u64>,
+}
 
 impl KernelBackend for Interpreter {
     fn name(&self) -> &'static str {
@@ -26,7 +30,9 @@ impl KernelBackend for Interpreter {
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn CompiledKernel>, CompileError> {
-        Ok(Arc::new(InterpretedKernel::new((request.program)()?)))
+        let mut kernel = InterpretedKernel::new((request.program)()?);
+        kernel.budget = self.budget;
+        Ok(Arc::new(kernel))
     }
 }
 
@@ -34,13 +40,14 @@ impl KernelBackend for Interpreter {
 pub struct InterpretedKernel {
     program: Arc<Program>,
     info: KernelInfo,
+    budget: Option<u64>,
 }
 
 impl InterpretedKernel {
     /// Prepares a verified program.
     pub fn new(program: Arc<Program>) -> InterpretedKernel {
         let info = info(&program);
-        InterpretedKernel { program, info }
+        InterpretedKernel { program, info, budget: None }
     }
 }
 
@@ -56,7 +63,7 @@ impl CompiledKernel for InterpretedKernel {
             frame.ctaid =
                 [index % grid[0], index / grid[0] % grid[1], index / grid[0] / grid[1]].map(|i| i as u32);
             // SAFETY: as promised to us, for a block within the grid.
-            unsafe { block::run(&self.program, frame)? };
+            unsafe { block::run(&self.program, frame, self.budget)? };
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use interp::InterpretedKernel;
+use interp::Interpreter;
 use kernel_abi::{BlockFrame, Callbacks, CompiledKernel, Fault, FaultKind, FaultRecord, LaunchFrame, Wait};
 use simt_ir::*;
 
@@ -34,6 +34,16 @@ const CALLBACKS: Callbacks = Callbacks {
 
 /// Runs a kernel whose one parameter is the address of `data`.
 fn launch(program: Program, grid: u32, block: u32, data: &mut [u32]) -> Result<(), Fault> {
+    launch_with(Interpreter::default(), program, grid, block, data)
+}
+
+fn launch_with(
+    backend: Interpreter,
+    program: Program,
+    grid: u32,
+    block: u32,
+    data: &mut [u32],
+) -> Result<(), Fault> {
     let params = [data.as_mut_ptr() as u64];
     let mut shared = vec![0u64; 1024];
     let mut local = vec![0u64; 1024];
@@ -63,7 +73,14 @@ fn launch(program: Program, grid: u32, block: u32, data: &mut [u32]) -> Result<(
         wait: Wait::default(),
         fault: FaultRecord::default(),
     };
-    let kernel = InterpretedKernel::new(Arc::new(program));
+    let program = Arc::new(program);
+    let request = CompileRequest {
+        ptx: "",
+        entry: "kernel",
+        shape: Shape::of([grid, 1, 1], [block, 1, 1]),
+        program: &|| Ok(Arc::clone(&program)),
+    };
+    let kernel = backend.compile(&request).expect("interpreting needs no compilation");
     // SAFETY: the frame is as the program needs it.
     unsafe { kernel.run(&mut frame, 0, grid.into()) }
 }
@@ -189,4 +206,16 @@ fn a_misaligned_access_is_refused() {
     k.b.inst(Op::Load(Access::weak(Space::Global, 2)), &[data], Type::I32);
     let fault = launch(k.finish(), 1, 1, &mut [0; 4]).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Misaligned);
+}
+
+#[test]
+fn a_budget_ends_what_does_not_end() {
+    let mut k = Kernel::new();
+    let forever = k.b.block();
+    k.b.terminate(Terminator::Jump(Target::new(forever)));
+    k.b.switch_to(forever);
+    k.b.terminate(Terminator::Jump(Target::new(forever)));
+    let program = Program { functions: vec![k.b.finish()], param_bytes: 8, ..Program::default() };
+    let fault = launch_with(Interpreter { budget: Some(100_000) }, program, 1, 32, &mut [0]).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Deadlock);
 }
