@@ -7,6 +7,33 @@ use kernel_abi::{
     BlockFrame, Callbacks, CompileRequest, Fault, FaultKind, FaultRecord, KernelBackend, LaunchFrame, Shape,
     Wait,
 };
+use simt_ir::*;
+
+unsafe extern "C" fn no_vprintf(_: *mut BlockFrame, _: u32, _: *const u64, _: *const u64, _: *mut i32) {}
+unsafe extern "C" fn no_assert(
+    _: *mut BlockFrame,
+    _: u32,
+    _: *const u64,
+    _: *const u64,
+    _: *const u32,
+    _: *const u64,
+) {
+}
+unsafe extern "C" fn no_malloc(_: *mut BlockFrame, _: u32, _: *const u64, _: *mut u64) {}
+unsafe extern "C" fn no_free(_: *mut BlockFrame, _: u32, _: *const u64) {}
+unsafe extern "C" fn no_timer() -> u64 {
+    0
+}
+unsafe extern "C" fn no_sleep(_: u32) {}
+
+const CALLBACKS: Callbacks = Callbacks {
+    vprintf: no_vprintf,
+    assert_fail: no_assert,
+    malloc: no_malloc,
+    free: no_free,
+    global_timer: no_timer,
+    nanosleep: no_sleep,
+};
 
 /// Runs a kernel whose one parameter is the address of `data`.
 fn launch(program: Program, grid: u32, block: u32, data: &mut [u32]) -> Result<(), Fault> {
