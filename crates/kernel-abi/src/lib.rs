@@ -10,10 +10,12 @@
 //! scheduler calls it for each warp in turn ([`WarpEntry`]).
 
 pub mod backend;
+pub mod fallback;
 pub mod frame;
 pub mod shape;
 pub mod soft;
 
 pub use backend::*;
+pub use fallback::WithFallback;
 pub use frame::*;
 pub use shape::{Shape, XLayout};
