@@ -1,5 +1,11 @@
 //! Machine code from transformed kernels. The only crate that knows LLVM.
+//!
+//! [`compile`] takes a program in IR, the launch shape to specialise for and a CPU, and gives an object file.
 
+mod compile;
+mod emit;
 pub mod llvm;
 pub mod math;
 pub mod target;
+
+pub use compile::{ENTRY_SYMBOL, Object, Text, compile, emit_text};

@@ -1,0 +1,104 @@
+//! From a program in IR to an object file.
+
+use kernel_abi::{CompileError, EntryKind, KernelInfo, Shape};
+use simt_ir::{FuncRef, Op, Program};
+use transform::inline;
+
+use crate::emit;
+use crate::llvm::{Builder, Context};
+use crate::target::{Cpu, Machine};
+
+/// The symbol of a compiled kernel's entry, a [`BlocksEntry`](kernel_abi::BlocksEntry) or a [`WarpEntry`](kernel_abi::WarpEntry).
+pub const ENTRY_SYMBOL: &str = "anywarp_kernel";
+
+/// A compiled kernel.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// A relocatable ELF object that defines [`ENTRY_SYMBOL`].
+    pub bytes: Vec<u8>,
+    /// What the kernel needs.
+    pub info: KernelInfo,
+}
+
+/// A text form of compiled code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// LLVM's IR as emitted.
+    Ir,
+    /// LLVM's IR after its passes.
+    OptimizedIr,
+    /// Assembly.
+    Assembly,
+}
+
+/// Compiles a kernel for a launch shape and a CPU.
+pub fn compile(program: &Program, shape: &Shape, cpu: &Cpu) -> Result<Object, CompileError> {
+    let machine = Machine::for_cpu(cpu).map_err(CompileError::new)?;
+    let context = Context::new();
+    let (builder, info) = emit_module(program, shape, &machine, &context)?;
+    let bytes = machine.emit_object(builder.module()).map_err(CompileError::new)?;
+    Ok(Object { bytes, info })
+}
+
+/// Compiles a kernel as far as to a text form, for people to read.
+pub fn emit_text(program: &Program, shape: &Shape, cpu: &Cpu, text: Text) -> Result<String, CompileError> {
+    let machine = Machine::for_cpu(cpu).map_err(CompileError::new)?;
+    let context = Context::new();
+    if text == Text::Ir {
+        let (builder, _) = emit_unoptimized(program, shape, &machine, &context)?;
+        return Ok(builder.module().to_string());
+    }
+    let (builder, _) = emit_module(program, shape, &machine, &context)?;
+    match text {
+        Text::Assembly => machine.emit_assembly(builder.module()).map_err(CompileError::new),
+        _ => Ok(builder.module().to_string()),
+    }
+}
+
+fn emit_module<'c>(
+    program: &Program,
+    shape: &Shape,
+    machine: &Machine,
+    context: &'c Context,
+) -> Result<(Builder<'c>, KernelInfo), CompileError> {
+    let (builder, info) = emit_unoptimized(program, shape, machine, context)?;
+    machine.optimize(builder.module()).map_err(CompileError::new)?;
+    Ok((builder, info))
+}
+
+fn emit_unoptimized<'c>(
+    program: &Program,
+    shape: &Shape,
+    machine: &Machine,
+    context: &'c Context,
+) -> Result<(Builder<'c>, KernelInfo), CompileError> {
+    let mut program = program.clone();
+    if !inline::inline_calls(&mut program) {
+        return Err(CompileError::unsupported("the kernel is too large once its calls are inlined"));
+    }
+    let module = context.module("kernel");
+    machine.prepare(module);
+    let builder = Builder::new(module);
+    let state_bytes = emit::module(&builder, &program, shape, machine)?;
+    let kernel = program.kernel();
+    let frames = program.functions.iter().map(|func| u64::from(func.local_bytes)).sum::<u64>();
+    let unbounded = (0..program.functions.len()).any(|at| calls(&program, FuncRef(at as u32)));
+    let info = KernelInfo {
+        param_bytes: program.param_bytes,
+        shared_bytes: program.shared_bytes,
+        shared_align: program.shared_align.max(16),
+        local_bytes: if unbounded { u32::try_from(frames).unwrap_or(u32::MAX) } else { kernel.local_bytes },
+        unbounded_stack: unbounded,
+        state_bytes: state_bytes.unwrap_or(0),
+        globals: program.globals.clone(),
+        entry: if state_bytes.is_some() { EntryKind::Warps } else { EntryKind::Blocks },
+    };
+    Ok((builder, info))
+}
+
+/// Whether a function still calls others after inlining.
+fn calls(program: &Program, func: FuncRef) -> bool {
+    let func = program.function(func);
+    let mut insts = func.blocks().flat_map(|block| func.block(block).insts.iter());
+    insts.any(|inst| matches!(func.inst(*inst).op, Op::Call(_) | Op::CallIndirect(_)))
+}

@@ -1,0 +1,193 @@
+//! Atomics: one lane after another.
+
+use kernel_abi::CompileError;
+use simt_ir::{
+    Access, AtomicOp, FloatBinary, FloatMode, Inst, MinMax, Op, Order, Type as IrType, Value as IrValue,
+};
+
+use super::LANES;
+use super::function::Emitter;
+use super::memory::Address;
+use super::unsupported;
+use crate::llvm::{AtomicOp as Rmw, IntPredicate, Ordering, Value};
+use crate::math::value_type;
+
+impl<'c> Emitter<'_, 'c> {
+    pub(super) fn atomic(&mut self, inst: Inst, op: AtomicOp, access: Access) -> Result<(), CompileError> {
+        let b = self.unit.b;
+        let data = self.p.func.inst(inst);
+        let ty = self.p.func.ty(data.args[1]);
+        let lane = value_type(self.unit.context(), ty);
+        let bytes = lane.scalar_bits() / 8;
+        if access.lanes != 1 {
+            return Err(unsupported("a vector atomic", data.loc));
+        }
+        self.check_alignment(data.args[0], access, bytes, data.loc);
+        let address = self.address(data.args[0], access);
+        let mask = self.active();
+        let lanes = b.mask_to_int(mask);
+        if let (Address::Uniform(address), [], Some(reduce)) = (&address, &data.results[..], reduction(op)) {
+            // Nobody asks in which order: the warp's part first.
+            let value = self.vector(data.args[1]);
+            let rest = self.identity(op, value);
+            let part = b.intrinsic(reduce, &[value.ty()], &[b.select(mask, value, rest)]);
+            let rmw = integer_rmw(op).expect("reductions are of integers");
+            b.atomic_rmw(rmw, b.inttoptr(*address), part, rmw_ordering(access.order));
+            return Ok(());
+        }
+        let addresses = self.all_addresses(&address);
+        let addresses = self.spill(addresses);
+        let operands = self.lane_array(data.args[1]);
+        let results = data.results.first().map(|_| self.stack(lane.vector(LANES)));
+        self.for_each_lane(lanes, |this, at| {
+            let ptr = b.inttoptr(this.element(addresses, at, this.unit.types.i64));
+            let operand = this.element(operands, at, lane);
+            let old = match integer_rmw(op).filter(|_| ty.is_int()) {
+                Some(rmw) => b.atomic_rmw(rmw, ptr, operand, rmw_ordering(access.order)),
+                None if op == AtomicOp::Exch => {
+                    let int = lane.to_int();
+                    let old =
+                        b.atomic_rmw(Rmw::Exchange, ptr, b.bitcast(operand, int), rmw_ordering(access.order));
+                    b.bitcast(old, lane)
+                }
+                None => this.update(op, ty, ptr, operand, access.order),
+            };
+            if let Some(results) = results {
+                b.store(old, this.element_ptr(results, at, lane), bytes);
+            }
+        });
+        self.define_from_array(&data.results, results);
+        Ok(())
+    }
+
+    pub(super) fn atomic_cas(&mut self, inst: Inst, access: Access) -> Result<(), CompileError> {
+        let b = self.unit.b;
+        let data = self.p.func.inst(inst);
+        let lane = value_type(self.unit.context(), self.p.func.ty(data.args[1]));
+        let bytes = lane.scalar_bits() / 8;
+        self.check_alignment(data.args[0], access, bytes, data.loc);
+        let address = self.address(data.args[0], access);
+        let addresses = self.all_addresses(&address);
+        let addresses = self.spill(addresses);
+        let expected = self.lane_array(data.args[1]);
+        let new = self.lane_array(data.args[2]);
+        let results = data.results.first().map(|_| self.stack(lane.vector(LANES)));
+        let mask = self.active();
+        self.for_each_lane(b.mask_to_int(mask), |this, at| {
+            let ptr = b.inttoptr(this.element(addresses, at, this.unit.types.i64));
+            let (expected, new) = (this.element(expected, at, lane), this.element(new, at, lane));
+            let int = lane.to_int();
+            let ordering = rmw_ordering(access.order);
+            let (old, _) = b.compare_exchange(ptr, b.bitcast(expected, int), b.bitcast(new, int), ordering);
+            if let Some(results) = results {
+                b.store(b.bitcast(old, lane), this.element_ptr(results, at, lane), bytes);
+            }
+        });
+        self.define_from_array(&data.results, results);
+        Ok(())
+    }
+
+    fn define_from_array(&mut self, results: &[IrValue], array: Option<Value<'c>>) {
+        if let (Some(result), Some(array)) = (results.first(), array) {
+            let ty = self.lane_type(*result).vector(LANES);
+            let value = self.unit.b.load(ty, array, 64);
+            self.define(*result, value);
+        }
+    }
+
+    /// An operation that the processor has not as one instruction: tried until nobody comes between. Answers what was there.
+    fn update(
+        &mut self,
+        op: AtomicOp,
+        ty: IrType,
+        ptr: Value<'c>,
+        operand: Value<'c>,
+        order: Order,
+    ) -> Value<'c> {
+        let b = self.unit.b;
+        let lane = operand.ty();
+        let int = lane.to_int();
+        let first = b.load_atomic(int, ptr, Ordering::Relaxed);
+        let before = b.block();
+        let (again, done) = (b.append_block("again"), b.append_block("updated"));
+        b.br(again);
+        b.position_at_end(again);
+        let known = b.phi(int);
+        known.add_incoming(first, before);
+        let old = b.bitcast(known.value(), lane);
+        let math = self.unit.math();
+        let op = match op {
+            AtomicOp::FAdd { ftz } => Op::Float(FloatBinary::Add, FloatMode { ftz, ..FloatMode::default() }),
+            AtomicOp::FMin => Op::MinMax(MinMax { max: false, nan: false, ftz: false, xorsign_abs: false }),
+            _ => Op::MinMax(MinMax { max: true, nan: false, ftz: false, xorsign_abs: false }),
+        };
+        let new = math.op(op, &[old, operand], &[ty, ty], ty).expect("arithmetic");
+        let new = if ty == IrType::F64 { new } else { math.canon_nan(ty, new) };
+        let (seen, replaced) =
+            b.compare_exchange(ptr, known.value(), b.bitcast(new, int), rmw_ordering(order));
+        known.add_incoming(seen, b.block());
+        b.cond_br(replaced, done, again);
+        b.position_at_end(done);
+        b.bitcast(seen, lane)
+    }
+
+    /// What an operation on leaves its other operand as it is.
+    fn identity(&self, op: AtomicOp, like: Value<'c>) -> Value<'c> {
+        let ty = like.ty();
+        let top = 1u64 << (ty.scalar_bits() - 1);
+        match op {
+            AtomicOp::And | AtomicOp::MinU => ty.all_ones(),
+            AtomicOp::MinS => ty.int_const(top - 1),
+            AtomicOp::MaxS => ty.int_const(top),
+            _ => ty.zero(),
+        }
+    }
+
+    // Used by reductions among lanes too.
+
+    /// Whether any of the lanes in an i32 is set.
+    pub(super) fn nonzero(&self, bits: Value<'c>) -> Value<'c> {
+        self.unit.b.icmp(IntPredicate::Ne, bits, bits.ty().zero())
+    }
+}
+
+fn reduction(op: AtomicOp) -> Option<&'static str> {
+    Some(match op {
+        AtomicOp::Add => "llvm.vector.reduce.add",
+        AtomicOp::And => "llvm.vector.reduce.and",
+        AtomicOp::Or => "llvm.vector.reduce.or",
+        AtomicOp::Xor => "llvm.vector.reduce.xor",
+        AtomicOp::MinS => "llvm.vector.reduce.smin",
+        AtomicOp::MinU => "llvm.vector.reduce.umin",
+        AtomicOp::MaxS => "llvm.vector.reduce.smax",
+        AtomicOp::MaxU => "llvm.vector.reduce.umax",
+        _ => return None,
+    })
+}
+
+fn integer_rmw(op: AtomicOp) -> Option<Rmw> {
+    Some(match op {
+        AtomicOp::Add => Rmw::Add,
+        AtomicOp::And => Rmw::And,
+        AtomicOp::Or => Rmw::Or,
+        AtomicOp::Xor => Rmw::Xor,
+        AtomicOp::Exch => Rmw::Exchange,
+        AtomicOp::MinS => Rmw::Min,
+        AtomicOp::MinU => Rmw::UMin,
+        AtomicOp::MaxS => Rmw::Max,
+        AtomicOp::MaxU => Rmw::UMax,
+        AtomicOp::Inc => Rmw::IncrementWrap,
+        AtomicOp::Dec => Rmw::DecrementWrap,
+        AtomicOp::FAdd { .. } | AtomicOp::FMin | AtomicOp::FMax => return None,
+    })
+}
+
+fn rmw_ordering(order: Order) -> Ordering {
+    match order {
+        Order::Weak | Order::Volatile | Order::Relaxed => Ordering::Relaxed,
+        Order::Acquire => Ordering::Acquire,
+        Order::Release => Ordering::Release,
+        Order::AcqRel => Ordering::AcquireRelease,
+        Order::SeqCst => Ordering::SequentiallyConsistent,
+    }
+}

@@ -1,0 +1,543 @@
+//! Control flow, masks, and where values are kept.
+//!
+//! A value that another block reads has a *slot*, stack memory in its natural form: a scalar if uniform, the scalar base if affine,
+//! a vector otherwise. LLVM makes registers of slots. What depends on the launch, the block and the warp alone is computed in
+//! the prologue, where both a fresh start and every resumption pass, and needs no slot.
+//!
+//! Masks of blocks live in slots too. An edge adds its lanes to its target's mask; where lanes may wait for a block, the masks are
+//! cleared at the beginning of each iteration of the loop around it.
+
+use std::collections::HashMap;
+
+use kernel_abi::CompileError;
+use simt_ir::{Block, Op, Target, Terminator, Value as IrValue};
+use transform::{LaneShape, Prepared};
+
+use super::suspend::{Flow, SlotId, Suspension};
+use super::{LANES, Unit, unsupported};
+use crate::llvm::{self, IntPredicate, Type, Value};
+use crate::math::value_type;
+
+/// Vector operations up to which a block runs with an empty mask rather than being jumped over.
+const CHEAP: usize = 8;
+
+/// Where a warp is: what the prologue knows.
+#[derive(Clone, Copy)]
+pub struct Place<'c> {
+    /// The `BlockFrame`.
+    pub frame: Value<'c>,
+    /// The `LaunchFrame`.
+    pub launch: Value<'c>,
+    /// Index of the block.
+    pub ctaid: [Value<'c>; 3],
+    /// Index of the warp.
+    pub warp: Value<'c>,
+}
+
+/// Emits one function.
+pub struct Emitter<'a, 'c> {
+    pub(super) unit: Unit<'a, 'c>,
+    pub(super) p: &'a Prepared,
+    pub(super) place: Place<'c>,
+    /// Block of allocas and of what depends on the place alone; it gets its end last.
+    pub(super) prologue: llvm::Block<'c>,
+    /// Lanes the function is entered with.
+    pub(super) entry_mask: Value<'c>,
+    /// Start of the function's frame in the local windows.
+    pub(super) local_base: Value<'c>,
+    pub(super) blocks: Vec<Option<llvm::Block<'c>>>,
+    crossing: Vec<bool>,
+    in_prologue: HashMap<IrValue, bool>,
+    pub(super) prologue_values: HashMap<IrValue, Value<'c>>,
+    pub(super) prologue_regs: HashMap<simt_ir::SpecialReg, Value<'c>>,
+    slots: HashMap<IrValue, SlotId>,
+    masks: HashMap<Block, SlotId>,
+    pub(super) slot_list: Vec<(Value<'c>, Type<'c>)>,
+    /// Values at hand in the block being emitted, in natural form.
+    pub(super) local: HashMap<IrValue, Value<'c>>,
+    /// The same as vectors.
+    pub(super) vectors: HashMap<IrValue, Value<'c>>,
+    pub(super) flow: Flow,
+    pub(super) suspensions: Vec<Suspension<'c>>,
+    pub(super) current: Block,
+}
+
+impl<'a, 'c> Emitter<'a, 'c> {
+    /// Begins a function; the builder stands in its prologue.
+    pub fn new(
+        unit: Unit<'a, 'c>,
+        p: &'a Prepared,
+        place: Place<'c>,
+        entry_mask: Value<'c>,
+        local_base: Value<'c>,
+    ) -> Emitter<'a, 'c> {
+        let count = p.func.blocks().len();
+        Emitter {
+            unit,
+            p,
+            place,
+            prologue: unit.b.block(),
+            entry_mask,
+            local_base,
+            blocks: vec![None; count],
+            crossing: p.crossing(),
+            in_prologue: HashMap::new(),
+            prologue_values: HashMap::new(),
+            prologue_regs: HashMap::new(),
+            slots: HashMap::new(),
+            masks: HashMap::new(),
+            slot_list: Vec::new(),
+            local: HashMap::new(),
+            vectors: HashMap::new(),
+            flow: Flow::new(count),
+            suspensions: Vec::new(),
+            current: simt_ir::Function::ENTRY,
+        }
+    }
+
+    /// Emits all blocks. Control starts at the block returned; it gets to `end` where the function returns, with values in the
+    /// slots of the returning block's parameters. The prologue is left open.
+    pub fn body(&mut self, end: llvm::Block<'c>) -> Result<llvm::Block<'c>, CompileError> {
+        let b = self.unit.b;
+        let start = b.append_block("start");
+        for &block in self.p.linear.order() {
+            let llvm = b.append_block(&format!("b{}", block.0));
+            self.blocks[block.index()] = Some(llvm);
+        }
+        b.position_at_end(start);
+        self.flow.enter(Flow::START);
+        self.clear_masks(None);
+        self.flow.edge_to_block(simt_ir::Function::ENTRY);
+        b.br(self.llvm_block(simt_ir::Function::ENTRY));
+        for &block in self.p.linear.order() {
+            self.block(block, end)?;
+        }
+        Ok(start)
+    }
+
+    pub(super) fn llvm_block(&self, block: Block) -> llvm::Block<'c> {
+        self.blocks[block.index()].expect("control goes to reachable blocks only")
+    }
+
+    fn block(&mut self, block: Block, end: llvm::Block<'c>) -> Result<(), CompileError> {
+        let b = self.unit.b;
+        self.current = block;
+        self.local.clear();
+        self.vectors.clear();
+        b.position_at_end(self.llvm_block(block));
+        self.flow.enter(self.flow.node_of(block));
+        if let Some(id) = self.p.loops.headed_by(block) {
+            self.clear_masks(Some(id));
+        }
+        if let Some(skip) = self.p.linear.skip(block)
+            && self.is_guarded(block)
+        {
+            let mask = self.mask(block);
+            let body = b.append_block(&format!("b{}.run", block.0));
+            let any = b.any(mask);
+            self.flow.skip_to(skip);
+            b.cond_br(any, body, self.llvm_block(skip));
+            b.position_at_end(body);
+        }
+        for &inst in &self.p.func.block(block).insts {
+            self.inst(inst)?;
+        }
+        self.terminator(block, end)
+    }
+
+    /// Whether control jumps over the block when no lane enters it.
+    fn is_guarded(&self, block: Block) -> bool {
+        if self.p.loops.headed_by(block).is_some() || Some(block) == self.p.end {
+            // No lane enters a loop: its preheader is jumped over. The last block has nothing to jump to.
+            return false;
+        }
+        let data = self.p.func.block(block);
+        let scalar_params = |target: &&Target| {
+            let mut params = self.p.func.block(target.block).params.iter();
+            params.any(|param| *self.p.shapes.of(*param) != LaneShape::Varying)
+        };
+        let enters_loop = |target: &&Target| self.p.loops.headed_by(target.block).is_some();
+        let targets = data.term.targets();
+        match data.term {
+            Terminator::Jump(_) => {}
+            Terminator::Branch { .. } if self.p.shapes.divergent()[block.index()] => {}
+            _ => return true,
+        }
+        if targets.iter().any(|target| scalar_params(target) || enters_loop(target)) {
+            return true;
+        }
+        let mut cost = 0;
+        for inst in &data.insts {
+            let data = self.p.func.inst(*inst);
+            if !data.op.is_pure() {
+                return true;
+            }
+            let varying = data.results.iter().any(|value| *self.p.shapes.of(*value) == LaneShape::Varying);
+            cost += match data.op {
+                Op::Approx { .. } => 2 * CHEAP,
+                Op::Int(
+                    simt_ir::IntBinary::DivS
+                    | simt_ir::IntBinary::DivU
+                    | simt_ir::IntBinary::RemS
+                    | simt_ir::IntBinary::RemU,
+                ) => 2 * CHEAP,
+                _ => usize::from(varying),
+            };
+        }
+        cost > CHEAP
+    }
+
+    fn terminator(&mut self, block: Block, end: llvm::Block<'c>) -> Result<(), CompileError> {
+        let b = self.unit.b;
+        let p = self.p;
+        let data = p.func.block(block);
+        match &data.term {
+            Terminator::Jump(target) => {
+                let mask = self.mask(block);
+                self.pass_on(target, mask);
+                let next = if p.loops.is_back_edge(block, target.block) {
+                    target.block
+                } else {
+                    p.linear.next(block, &[target.block]).expect("there is a target")
+                };
+                self.go(next);
+            }
+            Terminator::Branch { cond, then, otherwise, .. } if p.shapes.divergent()[block.index()] => {
+                let mask = self.mask(block);
+                let cond = self.vector(*cond);
+                let taken = b.and(mask, cond);
+                let not_taken = b.and(mask, b.not(cond));
+                self.pass_on(then, taken);
+                self.pass_on(otherwise, not_taken);
+                let next = p.linear.next(block, &[then.block, otherwise.block]).expect("there are targets");
+                self.go(next);
+            }
+            Terminator::Branch { cond, then, otherwise, .. } => {
+                let cond = if p.shapes.of(*cond).is_uniform() {
+                    self.natural(*cond)
+                } else {
+                    // The program promises that the active lanes agree: any of them tells.
+                    let (mask, cond) = (self.mask(block), self.vector(*cond));
+                    b.any(b.and(mask, cond))
+                };
+                let mask = self.mask(block);
+                let sides = [b.append_block("then"), b.append_block("else")];
+                b.cond_br(cond, sides[0], sides[1]);
+                let node = self.flow.current();
+                for (side, target) in sides.into_iter().zip([then, otherwise]) {
+                    b.position_at_end(side);
+                    let (local, vectors) = (self.local.clone(), self.vectors.clone());
+                    self.flow.branch_from(node);
+                    self.pass_on(target, mask);
+                    let next = p.linear.next(block, &[target.block]).expect("there is a target");
+                    self.go(next);
+                    (self.local, self.vectors) = (local, vectors);
+                }
+            }
+            Terminator::Return(_) => {
+                b.br(end);
+            }
+            Terminator::Trap => {
+                let mask = self.mask(block);
+                self.raise_for(kernel_abi::FaultKind::Trap, mask, None, data.term_loc);
+            }
+            Terminator::Switch { .. } => return Err(unsupported("a switch", data.term_loc)),
+            Terminator::Exit => return Err(unsupported("`exit` in a function that recurses", data.term_loc)),
+        }
+        Ok(())
+    }
+
+    fn go(&mut self, next: Block) {
+        self.flow.edge_to_block(next);
+        self.unit.b.br(self.llvm_block(next));
+    }
+
+    /// Gives an edge's target its arguments and its lanes.
+    fn pass_on(&mut self, target: &Target, lanes: Value<'c>) {
+        let b = self.unit.b;
+        let p = self.p;
+        let delayed = p.linear.is_delayed(target.block);
+        let params = &p.func.block(target.block).params;
+        // All arguments are read before any parameter is written: they may be parameters of the same block.
+        let args: Vec<Value<'c>> = params
+            .iter()
+            .zip(&target.args)
+            .map(|(param, arg)| match p.shapes.of(*param) {
+                LaneShape::Varying => self.vector(*arg),
+                _ => self.natural(*arg),
+            })
+            .collect();
+        for (param, new) in params.iter().zip(args) {
+            let slot = self.slot(*param);
+            let new = if delayed && *p.shapes.of(*param) == LaneShape::Varying {
+                let old = self.read_slot(slot);
+                b.select(lanes, new, old)
+            } else {
+                new
+            };
+            self.write_slot(slot, new);
+        }
+        if p.full[target.block.index()] || p.linear.mask_of(target.block) != target.block {
+            return;
+        }
+        let slot = self.mask_slot(target.block);
+        let lanes = if delayed && p.cfg.preds(target.block).len() > 1 {
+            let waiting = self.read_slot(slot);
+            b.or(waiting, lanes)
+        } else {
+            lanes
+        };
+        self.write_slot(slot, lanes);
+    }
+
+    /// Empties the masks of blocks that lanes may wait for, directly inside a loop or outside all.
+    fn clear_masks(&mut self, level: Option<transform::LoopId>) {
+        for &block in self.p.linear.order() {
+            let own = self.p.linear.mask_of(block) == block && !self.p.full[block.index()];
+            let header = self.p.loops.headed_by(block).is_some();
+            let at = if header {
+                // The header's own mask is set by the preheader and the latch.
+                continue;
+            } else {
+                self.p.loops.innermost(block)
+            };
+            if own && at == level && self.p.linear.is_delayed(block) {
+                let slot = self.mask_slot(block);
+                self.write_slot(slot, self.unit.types.mask.zero());
+            }
+        }
+    }
+
+    /// The lanes that execute a block.
+    pub(super) fn mask(&mut self, block: Block) -> Value<'c> {
+        let shared = self.p.linear.mask_of(block);
+        if self.p.full[block.index()] {
+            self.unit.types.mask.all_ones()
+        } else if shared == simt_ir::Function::ENTRY {
+            self.entry_mask
+        } else {
+            let slot = self.mask_slot(shared);
+            self.read_slot(slot)
+        }
+    }
+
+    /// The lanes that execute the block being emitted.
+    pub(super) fn active(&mut self) -> Value<'c> {
+        self.mask(self.current)
+    }
+
+    /// Whether all lanes surely execute the block being emitted.
+    pub(super) fn is_full(&self) -> bool {
+        self.p.full[self.current.index()]
+    }
+
+    // Values
+
+    /// A value in its natural form: scalar, scalar base, or vector.
+    pub(super) fn natural(&mut self, value: IrValue) -> Value<'c> {
+        if let Some(known) = self.local.get(&value) {
+            return *known;
+        }
+        let at = if self.is_prologue(value) {
+            self.prologue_value(value)
+        } else {
+            let slot = self.slot(value);
+            self.read_slot(slot)
+        };
+        self.local.insert(value, at);
+        at
+    }
+
+    /// A value as a vector.
+    pub(super) fn vector(&mut self, value: IrValue) -> Value<'c> {
+        if let Some(known) = self.vectors.get(&value) {
+            return *known;
+        }
+        let natural = self.natural(value);
+        let vector = self.widen(natural, &self.p.shapes.of(value).clone());
+        self.vectors.insert(value, vector);
+        vector
+    }
+
+    /// A natural form of that shape as a vector.
+    pub(super) fn widen(&self, natural: Value<'c>, shape: &LaneShape) -> Value<'c> {
+        let b = self.unit.b;
+        match shape {
+            LaneShape::Varying => natural,
+            LaneShape::Uniform => b.splat(natural, LANES),
+            LaneShape::Affine(offsets) => {
+                let splat = b.splat(natural, LANES);
+                b.add(splat, natural.ty().int_vector(&offsets.map(|offset| offset as u64)))
+            }
+        }
+    }
+
+    /// Records the result of an instruction.
+    pub(super) fn define(&mut self, value: IrValue, natural: Value<'c>) {
+        self.local.insert(value, natural);
+        if self.crossing[value.index()] {
+            let slot = self.slot(value);
+            self.write_slot(slot, natural);
+        }
+    }
+
+    /// Defines a value that was computed as a vector or, if it is uniform, as a scalar.
+    pub(super) fn define_scalar_or_vector(&mut self, value: IrValue, computed: Value<'c>) {
+        let natural = match self.p.shapes.of(value) {
+            LaneShape::Varying if !computed.ty().is_vector() => self.unit.b.splat(computed, LANES),
+            _ => computed,
+        };
+        self.define(value, natural);
+    }
+
+    /// The LLVM type of one lane of a value.
+    pub(super) fn lane_type(&self, value: IrValue) -> Type<'c> {
+        value_type(self.unit.context(), self.p.func.ty(value))
+    }
+
+    /// Whether a value depends on the place alone and is cheap, so that the prologue computes it.
+    pub(super) fn is_prologue(&mut self, value: IrValue) -> bool {
+        if let Some(known) = self.in_prologue.get(&value) {
+            return *known;
+        }
+        let p = self.p;
+        let is = match p.func.def_inst(value) {
+            None => false,
+            Some(data) => match data.op {
+                Op::SpecialReg(reg) => !reg.is_counter(),
+                Op::Load(access) => {
+                    access.space == simt_ir::Space::Param
+                        && p.is_kernel
+                        && p.func.constant(data.args[0]).is_some()
+                        && data.results.len() == 1
+                }
+                op => {
+                    op.is_pure()
+                        && *p.shapes.of(value) != LaneShape::Varying
+                        && !matches!(op, Op::IsSpace(_) | Op::Approx { .. })
+                        && data.args.clone().into_iter().all(|arg| self.is_prologue(arg))
+                }
+            },
+        };
+        self.in_prologue.insert(value, is);
+        is
+    }
+
+    fn prologue_value(&mut self, value: IrValue) -> Value<'c> {
+        if let Some(known) = self.prologue_values.get(&value) {
+            return *known;
+        }
+        let p = self.p;
+        let data = p.func.def_inst(value).expect("a prologue value is a result");
+        let args: Vec<Value<'c>> = data.args.iter().map(|arg| self.prologue_value(*arg)).collect();
+        let b = self.unit.b;
+        let here = b.block();
+        b.position_at_end(self.prologue);
+        let result = match data.op {
+            Op::Load(access) => self.param_load(access, p.func.constant(data.args[0]), value),
+            Op::SpecialReg(reg) => self.special(reg),
+            _ => self.scalar_result(data, value, &args),
+        };
+        b.position_at_end(here);
+        self.prologue_values.insert(value, result);
+        result
+    }
+
+    // Slots
+
+    fn slot(&mut self, value: IrValue) -> SlotId {
+        if let Some(slot) = self.slots.get(&value) {
+            return *slot;
+        }
+        let lane = self.lane_type(value);
+        let ty = match self.p.shapes.of(value) {
+            LaneShape::Varying => lane.vector(LANES),
+            _ => lane,
+        };
+        let slot = self.new_slot(ty);
+        self.slots.insert(value, slot);
+        slot
+    }
+
+    fn mask_slot(&mut self, block: Block) -> SlotId {
+        if let Some(slot) = self.masks.get(&block) {
+            return *slot;
+        }
+        let slot = self.new_slot(self.unit.types.mask);
+        self.masks.insert(block, slot);
+        slot
+    }
+
+    fn new_slot(&mut self, ty: Type<'c>) -> SlotId {
+        let memory = self.stack(ty);
+        self.slot_list.push((memory, ty));
+        SlotId(self.slot_list.len() as u32 - 1)
+    }
+
+    /// Stack memory for one `ty`.
+    pub(super) fn stack(&mut self, ty: Type<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let here = b.block();
+        b.position_at_end(self.prologue);
+        let memory = b.alloca(ty, stack_align(ty));
+        b.position_at_end(here);
+        memory
+    }
+
+    pub(super) fn read_slot(&mut self, slot: SlotId) -> Value<'c> {
+        self.flow.read(slot);
+        let (memory, ty) = self.slot_list[slot.0 as usize];
+        self.unit.b.load(ty, memory, stack_align(ty))
+    }
+
+    pub(super) fn write_slot(&mut self, slot: SlotId, value: Value<'c>) {
+        self.flow.write(slot);
+        let (memory, ty) = self.slot_list[slot.0 as usize];
+        self.unit.b.store(value, memory, stack_align(ty));
+    }
+
+    // Pieces of control flow inside a block
+
+    /// Runs `body` only where the scalar condition holds, which is rare. What it computes is forgotten afterwards.
+    pub(super) fn unlikely(&mut self, condition: Value<'c>, body: impl FnOnce(&mut Self)) {
+        let b = self.unit.b;
+        let (then, after) = (b.append_block("rare"), b.append_block("usual"));
+        let branch = b.cond_br(condition, then, after);
+        b.mark_odds(branch, 1, 2000);
+        b.position_at_end(then);
+        let (local, vectors) = (self.local.clone(), self.vectors.clone());
+        body(self);
+        (self.local, self.vectors) = (local, vectors);
+        if !b.block().is_terminated() {
+            b.br(after);
+        }
+        b.position_at_end(after);
+    }
+
+    /// Runs `body` for each lane set in `lanes` (an i32), with the lane's index as i32, lowest first.
+    pub(super) fn for_each_lane(&mut self, lanes: Value<'c>, body: impl FnOnce(&mut Self, Value<'c>)) {
+        let b = self.unit.b;
+        let before = b.block();
+        let (head, after) = (b.append_block("lane"), b.append_block("lanes.done"));
+        let none = b.icmp(IntPredicate::Eq, lanes, self.unit.types.i32.zero());
+        b.cond_br(none, after, head);
+        b.position_at_end(head);
+        let left = b.phi(self.unit.types.i32);
+        left.add_incoming(lanes, before);
+        let lane = b.cttz(left.value());
+        let (local, vectors) = (self.local.clone(), self.vectors.clone());
+        body(self, lane);
+        (self.local, self.vectors) = (local, vectors);
+        let one = self.unit.types.i32.int_const(1);
+        let rest = b.and(left.value(), b.sub(left.value(), one));
+        left.add_incoming(rest, b.block());
+        let done = b.icmp(IntPredicate::Eq, rest, self.unit.types.i32.zero());
+        b.cond_br(done, after, head);
+        b.position_at_end(after);
+    }
+}
+
+/// The alignment of stack memory for a type.
+pub(super) fn stack_align(ty: Type<'_>) -> u32 {
+    if ty.is_vector() { 64 } else { 8 }
+}

@@ -1,0 +1,142 @@
+//! Faults and services of the host.
+
+use std::mem::offset_of;
+
+use kernel_abi::{BlockFrame, Callbacks, CompileError, FaultKind, FaultRecord, LaunchFrame};
+use simt_ir::{Inst, SourceLoc, Syscall, Value as IrValue};
+
+use super::function::Emitter;
+use super::{LANES, unsupported};
+use crate::llvm::{self, Builder, Linkage, Type, Value};
+use crate::target::Machine;
+
+/// Ends the guarded call that kernels run in. Defined by the guard crate, resolved by the loader.
+const EXIT_SYMBOL: &str = "anywarp_guarded_exit";
+
+/// The function that records a fault and leaves: `raise(frame, kind, lane, address, ptx_line)`.
+pub fn raise_function<'c>(b: &Builder<'c>, machine: &Machine) -> llvm::Function<'c> {
+    let context = b.context();
+    let module = b.module();
+    let (i32, i64, ptr) = (context.int(32), context.int(64), context.ptr());
+    let exit = module.extern_function(EXIT_SYMBOL, context.void(), &[i32]);
+    exit.add_attribute("noreturn");
+    exit.add_attribute("nounwind");
+    let raise = module.add_function("raise", context.void(), &[ptr, i32, i32, i64, i32], Linkage::Internal);
+    machine.set_attributes(raise);
+    raise.add_attribute("noreturn");
+    raise.add_attribute("noinline");
+    raise.add_attribute("cold");
+    b.position_at_end(raise.append_block("entry"));
+    let fields = [
+        (1, offset_of!(FaultRecord, kind), 4),
+        (2, offset_of!(FaultRecord, lane), 4),
+        (3, offset_of!(FaultRecord, address), 8),
+        (4, offset_of!(FaultRecord, ptx_line), 4),
+    ];
+    for (param, offset, align) in fields {
+        let place = b.ptr_offset(raise.param(0), (offset_of!(BlockFrame, fault) + offset) as i64);
+        b.store(raise.param(param), place, align);
+    }
+    b.call(exit, &[i32.int_const(1)]);
+    b.unreachable();
+    raise
+}
+
+impl<'c> Emitter<'_, 'c> {
+    /// Ends the launch with a fault of the lowest lane in `lanes`, which is not empty, at its address. Ends the block.
+    pub(super) fn raise_for(
+        &mut self,
+        kind: FaultKind,
+        lanes: Value<'c>,
+        addresses: Option<Value<'c>>,
+        loc: SourceLoc,
+    ) {
+        let b = self.unit.b;
+        let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
+        let lane = b.cttz(b.mask_to_int(lanes));
+        let address = match addresses {
+            None => i64.zero(),
+            Some(address) if address.ty().is_vector() => b.extract_dynamic(address, lane),
+            Some(address) => address,
+        };
+        let kind = i32.int_const(kind as u64);
+        let line = i32.int_const(loc.ptx_line.into());
+        b.call(self.unit.raise, &[self.place.frame, kind, lane, address, line]);
+        b.unreachable();
+    }
+
+    /// The address of a callback.
+    pub(super) fn callback(&self, offset: usize) -> Value<'c> {
+        let b = self.unit.b;
+        let ptr = self.unit.types.ptr;
+        let callbacks = self.launch_field(offset_of!(LaunchFrame, callbacks), ptr);
+        b.mark_invariant(b.load(ptr, b.ptr_offset(callbacks, offset as i64), 8))
+    }
+
+    /// Stack memory that holds a value of each lane.
+    pub(super) fn lane_array(&mut self, value: IrValue) -> Value<'c> {
+        let vector = self.vector(value);
+        self.spill(vector)
+    }
+
+    /// Stack memory that holds a vector.
+    pub(super) fn spill(&mut self, vector: Value<'c>) -> Value<'c> {
+        let memory = self.stack(vector.ty());
+        self.unit.b.store(vector, memory, 64);
+        memory
+    }
+
+    pub(super) fn syscall(&mut self, inst: Inst, call: Syscall) -> Result<(), CompileError> {
+        let b = self.unit.b;
+        let data = self.p.func.inst(inst);
+        let (i32, i64, ptr) = (self.unit.types.i32, self.unit.types.i64, self.unit.types.ptr);
+        let void = self.unit.context().void();
+        let mask = self.active();
+        let lanes = b.mask_to_int(mask);
+        let frame = self.place.frame;
+        let mut args = vec![frame, lanes];
+        let taken = match call {
+            Syscall::AssertFail => 4,
+            Syscall::Vprintf => 2,
+            Syscall::Malloc | Syscall::Free => 1,
+        };
+        if data.args.len() < taken {
+            return Err(unsupported(&format!("{call:?} with so few arguments"), data.loc));
+        }
+        for arg in &data.args[..taken] {
+            let array = self.lane_array(*arg);
+            args.push(array);
+        }
+        let (offset, result) = match call {
+            Syscall::Vprintf => (offset_of!(Callbacks, vprintf), Some(i32)),
+            Syscall::AssertFail => (offset_of!(Callbacks, assert_fail), None),
+            Syscall::Malloc => (offset_of!(Callbacks, malloc), Some(i64)),
+            Syscall::Free => (offset_of!(Callbacks, free), None),
+        };
+        let results = result.map(|ty| self.stack(ty.vector(LANES)));
+        args.extend(results);
+        let mut params = vec![ptr, i32];
+        params.resize(args.len(), ptr);
+        let function = self.callback(offset);
+        b.call_indirect(Type::function(void, &params), function, &args);
+        if let (Some(memory), Some(ty), Some(result)) = (results, result, data.results.first()) {
+            let value = b.load(ty.vector(LANES), memory, 64);
+            self.define(*result, value);
+        }
+        if call == Syscall::AssertFail {
+            // Nobody comes back from a failed assertion; what follows is never reached.
+            self.raise_for(FaultKind::Assert, mask, None, data.loc);
+            let after = b.append_block("after.assert");
+            b.position_at_end(after);
+        }
+        Ok(())
+    }
+
+    pub(super) fn nanosleep(&mut self, inst: Inst) {
+        let b = self.unit.b;
+        let time = self.first_active(self.p.func.inst(inst).args[0]);
+        let sleep = self.callback(offset_of!(Callbacks, nanosleep));
+        let ty = Type::function(self.unit.context().void(), &[self.unit.types.i32]);
+        b.call_indirect(ty, sleep, &[time]);
+    }
+}

@@ -1,0 +1,270 @@
+//! Suspension points: what is saved at a barrier, and how a warp goes on.
+//!
+//! Which slots are live at a barrier is found by a data-flow analysis over the linear control flow, from the reads and writes that emission
+//! makes. Slots keep their place in the warp's state wherever they are saved.
+
+use std::collections::{BTreeSet, HashMap};
+use std::mem::offset_of;
+
+use kernel_abi::{BlockFrame, CompileError, Wait, WaitKind};
+use simt_ir::{BarrierKind, Block, Inst};
+
+use super::function::{Emitter, stack_align};
+use super::unsupported;
+use crate::llvm::{self, Value};
+
+/// A slot, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SlotId(pub u32);
+
+/// A barrier: where the warp's state is saved and where it goes on.
+pub struct Suspension<'c> {
+    save: llvm::Block<'c>,
+    resume: llvm::Block<'c>,
+    resumed: llvm::Block<'c>,
+    /// The node of the flow that begins after the barrier.
+    after: usize,
+}
+
+/// Reads and writes of slots along the linear control flow. A node is a block, or part of one.
+pub struct Flow {
+    nodes: Vec<Node>,
+    current: usize,
+}
+
+#[derive(Clone, Default)]
+struct Node {
+    /// Slots read before they are written here.
+    reads: BTreeSet<SlotId>,
+    /// Slots surely written here before control goes on to `next`.
+    writes: BTreeSet<SlotId>,
+    next: BTreeSet<usize>,
+    /// Where control goes from the beginning, past the writes.
+    skip: BTreeSet<usize>,
+}
+
+impl Flow {
+    /// The node before the first block.
+    pub const START: usize = 0;
+
+    /// The flow of a function of so many blocks.
+    pub fn new(blocks: usize) -> Flow {
+        Flow { nodes: vec![Node::default(); blocks + 1], current: 0 }
+    }
+
+    /// The node in which a block begins.
+    pub fn node_of(&self, block: Block) -> usize {
+        block.index() + 1
+    }
+
+    /// What follows happens in this node.
+    pub fn enter(&mut self, node: usize) {
+        self.current = node;
+    }
+
+    /// The node that things happen in.
+    pub fn current(&self) -> usize {
+        self.current
+    }
+
+    /// A slot is read.
+    pub fn read(&mut self, slot: SlotId) {
+        let node = &mut self.nodes[self.current];
+        if !node.writes.contains(&slot) {
+            node.reads.insert(slot);
+        }
+    }
+
+    /// A slot is written.
+    pub fn write(&mut self, slot: SlotId) {
+        self.nodes[self.current].writes.insert(slot);
+    }
+
+    /// Control may go to a block from here.
+    pub fn edge_to_block(&mut self, to: Block) {
+        let to = self.node_of(to);
+        self.nodes[self.current].next.insert(to);
+    }
+
+    /// Control may go to a block from the beginning of the current node.
+    pub fn skip_to(&mut self, to: Block) {
+        let to = self.node_of(to);
+        self.nodes[self.current].skip.insert(to);
+    }
+
+    /// What follows happens in a new node after `node`, which others may follow too.
+    pub fn branch_from(&mut self, node: usize) {
+        self.nodes.push(Node::default());
+        self.current = self.nodes.len() - 1;
+        let new = self.current;
+        self.nodes[node].next.insert(new);
+    }
+
+    /// For each node the slots whose content is needed at its beginning.
+    fn live(&self) -> Vec<BTreeSet<SlotId>> {
+        let mut live: Vec<BTreeSet<SlotId>> = vec![BTreeSet::new(); self.nodes.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for at in (0..self.nodes.len()).rev() {
+                let node = &self.nodes[at];
+                let mut now = node.reads.clone();
+                for next in &node.next {
+                    now.extend(live[*next].difference(&node.writes));
+                }
+                for skip in &node.skip {
+                    now.extend(live[*skip].iter());
+                }
+                if now.len() != live[at].len() {
+                    live[at] = now;
+                    changed = true;
+                }
+            }
+        }
+        live
+    }
+}
+
+impl<'c> Emitter<'_, 'c> {
+    /// A barrier: records what the warp waits for, saves its state and returns; or comes back here.
+    pub(super) fn barrier(&mut self, inst: Inst, kind: BarrierKind, count: bool) -> Result<(), CompileError> {
+        let b = self.unit.b;
+        let data = self.p.func.inst(inst);
+        let pending = self.p.linear.deferred(self.current).any(|block| Some(block) != self.p.end);
+        if pending {
+            return Err(unsupported(
+                "a barrier under a condition that differs between the threads of a warp",
+                data.loc,
+            ));
+        }
+        let mask = self.active();
+        let lanes = b.mask_to_int(mask);
+        let id = self.first_active(data.args[0]);
+        let threads = if count { self.first_active(data.args[1]) } else { self.unit.types.i32.zero() };
+        let votes = match kind {
+            BarrierKind::Sync | BarrierKind::Arrive => self.unit.types.i32.zero(),
+            _ => {
+                let pred = self.vector(*data.args.last().expect("a reduction has a predicate"));
+                b.mask_to_int(b.and(mask, pred))
+            }
+        };
+        let wait = if kind == BarrierKind::Arrive { WaitKind::Arrive } else { WaitKind::Barrier };
+        self.store_wait(offset_of!(Wait, kind), self.unit.types.i32.int_const(wait as u64));
+        self.store_wait(offset_of!(Wait, barrier), id);
+        self.store_wait(offset_of!(Wait, threads), threads);
+        self.store_wait(offset_of!(Wait, lanes), lanes);
+        self.store_wait(offset_of!(Wait, votes), votes);
+
+        let suspension = Suspension {
+            save: b.append_block("suspend"),
+            resume: b.append_block("resume"),
+            resumed: b.append_block("resumed"),
+            after: {
+                let node = self.flow.current();
+                self.flow.branch_from(node);
+                self.flow.current()
+            },
+        };
+        b.br(suspension.save);
+        b.position_at_end(suspension.resumed);
+        self.suspensions.push(suspension);
+        // Values at hand before are not at hand after.
+        self.local.clear();
+        self.vectors.clear();
+        if let Some(&result) = data.results.first() {
+            let votes = self.load_wait(offset_of!(Wait, result));
+            let value = match kind {
+                BarrierKind::RedAnd => {
+                    let all = self.load_wait(offset_of!(Wait, arrived));
+                    b.icmp(llvm::IntPredicate::Eq, votes, all)
+                }
+                BarrierKind::RedOr => b.icmp(llvm::IntPredicate::Ne, votes, votes.ty().zero()),
+                _ => votes,
+            };
+            self.define_scalar_or_vector(result, value);
+        }
+        Ok(())
+    }
+
+    fn wait_field(&self, offset: usize) -> Value<'c> {
+        self.unit.b.ptr_offset(self.place.frame, (offset_of!(BlockFrame, wait) + offset) as i64)
+    }
+
+    fn store_wait(&self, offset: usize, value: Value<'c>) {
+        self.unit.b.store(value, self.wait_field(offset), 4);
+    }
+
+    fn load_wait(&self, offset: usize) -> Value<'c> {
+        self.unit.b.load(self.unit.types.i32, self.wait_field(offset), 4)
+    }
+
+    /// Where each slot that is live at some suspension point has its place in a warp's state, and the bytes of a state.
+    pub fn state_layout(&self) -> StateLayout {
+        let live = self.flow.live();
+        let mut layout = StateLayout::default();
+        for suspension in &self.suspensions {
+            for &slot in &live[suspension.after] {
+                let (_, ty) = self.slot_list[slot.0 as usize];
+                let (size, align) = match () {
+                    () if ty == self.unit.types.mask => (4, 4),
+                    () if ty.is_vector() => (ty.lanes() * ty.scalar_bits().div_ceil(8), 64),
+                    () => (8, 8),
+                };
+                let bytes = &mut layout.bytes;
+                layout.places.entry(slot).or_insert_with(|| {
+                    let offset = bytes.next_multiple_of(align);
+                    *bytes = offset + size;
+                    (offset, align)
+                });
+            }
+            layout.saved.push(live[suspension.after].clone());
+        }
+        layout.bytes = layout.bytes.next_multiple_of(64);
+        layout
+    }
+
+    /// Completes the suspension points once all blocks are emitted. Answers where to go on for each `resume` from 1. `state` is this
+    /// warp's.
+    pub fn finish_suspensions(
+        &mut self,
+        layout: &StateLayout,
+        state: Value<'c>,
+    ) -> Vec<(u64, llvm::Block<'c>)> {
+        let b = self.unit.b;
+        let mut cases = Vec::new();
+        for (index, suspension) in self.suspensions.iter().enumerate() {
+            let number = index as u64 + 1;
+            for slot in &layout.saved[index] {
+                let (memory, ty) = self.slot_list[slot.0 as usize];
+                let is_mask = ty == self.unit.types.mask;
+                let (offset, align) = layout.places[slot];
+                b.position_at_end(suspension.save);
+                let value = b.load(ty, memory, stack_align(ty));
+                let value = if is_mask { b.mask_to_int(value) } else { value };
+                b.store(value, b.ptr_offset(state, offset.into()), align);
+                b.position_at_end(suspension.resume);
+                let stored = if is_mask { self.unit.types.i32 } else { ty };
+                let value = b.load(stored, b.ptr_offset(state, offset.into()), align);
+                let value = if is_mask { b.int_to_mask(value) } else { value };
+                b.store(value, memory, stack_align(ty));
+            }
+            b.position_at_end(suspension.save);
+            b.ret(self.unit.types.i32.int_const(number));
+            b.position_at_end(suspension.resume);
+            b.br(suspension.resumed);
+            cases.push((number, suspension.resume));
+        }
+        cases
+    }
+}
+
+/// How a suspended warp's slots lie in its state.
+#[derive(Default)]
+pub struct StateLayout {
+    /// Bytes of a state.
+    pub bytes: u32,
+    /// Offset and alignment of each slot that is saved somewhere.
+    places: HashMap<SlotId, (u32, u32)>,
+    /// The slots saved at each suspension point.
+    saved: Vec<BTreeSet<SlotId>>,
+}

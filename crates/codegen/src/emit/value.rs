@@ -1,0 +1,402 @@
+//! Instructions that compute from their operands, and thread indices.
+
+use std::mem::offset_of;
+
+use kernel_abi::{BlockFrame, Callbacks, CompileError, LaunchFrame, XLayout};
+use simt_ir::{Convert, Inst, InstData, IntBinary, Op, Space, SpecialReg, Value as IrValue};
+use transform::LaneShape;
+
+use super::function::Emitter;
+use super::{LANES, unsupported};
+use crate::llvm::{IntPredicate, Ordering, Type, Value};
+use crate::math::value_type;
+
+impl<'c> Emitter<'_, 'c> {
+    /// Emits an instruction and defines its results.
+    pub(super) fn inst(&mut self, inst: Inst) -> Result<(), CompileError> {
+        let p = self.p;
+        let data = p.func.inst(inst);
+        if let [result] = data.results[..]
+            && self.is_prologue(result)
+        {
+            return Ok(());
+        }
+        match data.op {
+            Op::SpecialReg(reg) => {
+                let value = self.counter(reg, data)?;
+                self.define_scalar_or_vector(data.results[0], value);
+            }
+            Op::Load(access) => self.load(inst, access)?,
+            Op::Store(access) => self.store(inst, access)?,
+            Op::Atomic(op, access) => self.atomic(inst, op, access)?,
+            Op::AtomicCas(access) => self.atomic_cas(inst, access)?,
+            Op::Fence { order, .. } => self.unit.b.fence(match order {
+                simt_ir::Order::SeqCst => Ordering::SequentiallyConsistent,
+                _ => Ordering::AcquireRelease,
+            }),
+            Op::Shuffle(mode) => self.shuffle(inst, mode),
+            Op::Vote(mode) => self.vote(inst, mode),
+            Op::MatchAny => self.match_any(inst),
+            Op::MatchAll => self.match_all(inst)?,
+            Op::Redux(op) => self.redux(inst, op)?,
+            Op::ActiveMask => {
+                let mask = self.active();
+                let bits = self.unit.b.mask_to_int(mask);
+                self.define_scalar_or_vector(data.results[0], bits);
+            }
+            Op::Elect => self.elect(inst)?,
+            // The lanes of a warp run in step.
+            Op::WarpSync => {}
+            Op::Barrier { kind, count } => self.barrier(inst, kind, count)?,
+            Op::Call(_) | Op::CallIndirect(_) => {
+                return Err(unsupported("a call that recursion needs", data.loc));
+            }
+            Op::Syscall(call) => self.syscall(inst, call)?,
+            Op::Nanosleep => self.nanosleep(inst),
+            Op::Breakpoint => {}
+            _ => self.pure(data)?,
+        }
+        Ok(())
+    }
+
+    fn pure(&mut self, data: &InstData) -> Result<(), CompileError> {
+        let [result] = data.results[..] else { return Ok(()) };
+        let value = if *self.p.shapes.of(result) == LaneShape::Varying {
+            let args: Vec<Value<'c>> = data.args.iter().map(|arg| self.vector(*arg)).collect();
+            self.vector_result(data, result, &args)?
+        } else {
+            let args: Vec<Value<'c>> = data.args.iter().map(|arg| self.natural(*arg)).collect();
+            self.scalar_result(data, result, &args)
+        };
+        self.define_scalar_or_vector(result, value);
+        Ok(())
+    }
+
+    /// The result of a pure operation in each lane.
+    fn vector_result(
+        &mut self,
+        data: &InstData,
+        result: IrValue,
+        args: &[Value<'c>],
+    ) -> Result<Value<'c>, CompileError> {
+        let b = self.unit.b;
+        Ok(match data.op {
+            Op::ToGeneric(space) => {
+                let base = self.window(space);
+                b.add(args[0], base)
+            }
+            Op::FromGeneric(space) => {
+                let base = self.window(space);
+                b.sub(args[0], base)
+            }
+            Op::IsSpace(space) => self.is_space(space, args[0]),
+            op => self
+                .math_op(op, data, result, args)
+                .ok_or_else(|| unsupported(&format!("{op:?}"), data.loc))?,
+        })
+    }
+
+    /// The result of a pure operation that is uniform or affine, from its operands' natural forms.
+    pub(super) fn scalar_result(
+        &mut self,
+        data: &InstData,
+        result: IrValue,
+        args: &[Value<'c>],
+    ) -> Value<'c> {
+        let b = self.unit.b;
+        match data.op {
+            // The base of an affine value has zeros where the constant acts, so the constant is all in the offsets.
+            Op::Int(IntBinary::Or | IntBinary::Xor) if data.args.iter().any(|arg| self.is_affine(*arg)) => {
+                if self.is_affine(data.args[0]) {
+                    args[0]
+                } else {
+                    args[1]
+                }
+            }
+            Op::Convert(Convert::ZExt) if self.is_affine(data.args[0]) => {
+                b.sext(args[0], self.lane_type(result))
+            }
+            Op::ToGeneric(space) => {
+                let base = self.window_scalar(space);
+                b.add(args[0], base)
+            }
+            Op::FromGeneric(space) => {
+                let base = self.window_scalar(space);
+                b.sub(args[0], base)
+            }
+            Op::IsSpace(space) => self.is_space(space, args[0]),
+            Op::LocalBase => self.local_base,
+            Op::GlobalAddr(global) => {
+                let globals = self.launch_field(offset_of!(LaunchFrame, globals), self.unit.types.ptr);
+                let place = b.ptr_offset(globals, 8 * i64::from(global.0));
+                b.mark_invariant(b.load(self.unit.types.i64, place, 8))
+            }
+            Op::FuncToken(func) => self.unit.types.i64.int_const(self.unit.program.function(func).token),
+            op => self.math_op(op, data, result, args).expect("every pure operation has a meaning"),
+        }
+    }
+
+    fn math_op(&self, op: Op, data: &InstData, result: IrValue, args: &[Value<'c>]) -> Option<Value<'c>> {
+        let types: Vec<simt_ir::Type> = data.args.iter().map(|arg| self.p.func.ty(*arg)).collect();
+        self.unit.math().op(op, args, &types, self.p.func.ty(result))
+    }
+
+    fn is_affine(&self, value: IrValue) -> bool {
+        matches!(self.p.shapes.of(value), LaneShape::Affine(_))
+    }
+
+    // Windows
+
+    /// Generic address of the beginning of a window, in each lane.
+    fn window(&mut self, space: Space) -> Value<'c> {
+        match space {
+            Space::Local => self.local_windows(),
+            _ => self.unit.b.splat(self.window_scalar(space), LANES),
+        }
+    }
+
+    /// Generic address of the beginning of a window that all lanes share.
+    pub(super) fn window_scalar(&self, space: Space) -> Value<'c> {
+        let b = self.unit.b;
+        let i64 = self.unit.types.i64;
+        match space {
+            Space::Shared => {
+                let shared = b.ptr_offset(self.place.frame, offset_of!(BlockFrame, shared) as i64);
+                b.mark_invariant(b.load(i64, shared, 8))
+            }
+            Space::Param => self.launch_field(offset_of!(LaunchFrame, params), i64),
+            Space::Generic | Space::Global | Space::Const | Space::Local => i64.zero(),
+        }
+    }
+
+    /// Generic address of each lane's local window.
+    pub(super) fn local_windows(&self) -> Value<'c> {
+        let b = self.unit.b;
+        let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
+        let local = b.ptr_offset(self.place.frame, offset_of!(BlockFrame, local) as i64);
+        let local = b.mark_invariant(b.load(i64, local, 8));
+        let bytes = b.zext(self.launch_field(offset_of!(LaunchFrame, local_bytes), i32), i64);
+        let first = b.zext(b.shl(self.place.warp, i32.int_const(5)), i64);
+        let start = b.add(local, b.mul(first, bytes));
+        let lane = i64.int_vector(&std::array::from_fn::<u64, 32, _>(|lane| lane as u64));
+        b.add(b.splat(start, LANES), b.mul(lane, b.splat(bytes, LANES)))
+    }
+
+    fn is_space(&self, space: Space, address: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
+        let shape = |value: Value<'c>| if address.ty().is_vector() { b.splat(value, LANES) } else { value };
+        let within = |start: Value<'c>, bytes: Value<'c>| {
+            b.icmp(IntPredicate::Ult, b.sub(address, shape(start)), shape(bytes))
+        };
+        let shared = within(
+            self.window_scalar(Space::Shared),
+            b.zext(self.launch_field(offset_of!(LaunchFrame, shared_bytes), i32), i64),
+        );
+        let all_local = {
+            let local = b.ptr_offset(self.place.frame, offset_of!(BlockFrame, local) as i64);
+            let local = b.mark_invariant(b.load(i64, local, 8));
+            let bytes = b.zext(self.launch_field(offset_of!(LaunchFrame, local_bytes), i32), i64);
+            let threads = b.zext(self.launch_field(offset_of!(LaunchFrame, threads), i32), i64);
+            within(local, b.mul(bytes, threads))
+        };
+        match space {
+            Space::Shared => shared,
+            Space::Local => all_local,
+            Space::Global => b.not(b.or(shared, all_local)),
+            Space::Generic => b.or(shared, b.not(shared)),
+            // Constants and parameters are not told from global memory by their addresses.
+            Space::Const | Space::Param => b.and(shared, b.not(shared)),
+        }
+    }
+
+    // Launch and thread indices
+
+    /// A field of the launch frame, which does not change.
+    pub(super) fn launch_field(&self, offset: usize, ty: Type<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let align = ty.scalar_bits() / 8;
+        b.mark_invariant(b.load(ty, b.ptr_offset(self.place.launch, offset as i64), align))
+    }
+
+    /// A kernel parameter.
+    pub(super) fn param_load(
+        &self,
+        access: simt_ir::Access,
+        address: Option<u64>,
+        value: IrValue,
+    ) -> Value<'c> {
+        let b = self.unit.b;
+        let ty = value_type(self.unit.context(), self.p.func.ty(value));
+        let params = self.launch_field(offset_of!(LaunchFrame, params), self.unit.types.ptr);
+        let offset = address.unwrap_or(0) as i64 + access.offset;
+        let align = (1 << offset.trailing_zeros().min(3)).min(ty.scalar_bits() / 8).max(1);
+        b.mark_invariant(b.load(ty, b.ptr_offset(params, offset), align))
+    }
+
+    fn dimension(&self, field: usize, axis: u8) -> Value<'c> {
+        self.launch_field(field + 4 * usize::from(axis), self.unit.types.i32)
+    }
+
+    fn ntid(&self, axis: u8) -> Value<'c> {
+        if axis >= self.unit.shape.dims {
+            self.unit.types.i32.int_const(1)
+        } else {
+            self.dimension(offset_of!(LaunchFrame, block), axis)
+        }
+    }
+
+    /// A special register that does not change, in natural form. Emits in the prologue.
+    pub(super) fn special(&mut self, reg: SpecialReg) -> Value<'c> {
+        if let Some(known) = self.prologue_regs.get(&reg) {
+            return *known;
+        }
+        let b = self.unit.b;
+        let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
+        let field = |offset: usize| self.launch_field(offset, i32);
+        let lane = i32.int_vector(&std::array::from_fn::<u64, 32, _>(|lane| lane as u64));
+        let ones = i32.vector(LANES).int_const(1);
+        let value = match reg {
+            SpecialReg::Tid(axis) => self.tid(axis),
+            SpecialReg::Ntid(axis) => self.ntid(axis),
+            SpecialReg::CtaId(axis) => self.place.ctaid[usize::from(axis)],
+            SpecialReg::NctaId(axis) => self.dimension(offset_of!(LaunchFrame, grid), axis),
+            SpecialReg::LaneId => i32.zero(),
+            SpecialReg::WarpId => self.place.warp,
+            SpecialReg::NwarpId => field(offset_of!(LaunchFrame, warps)),
+            SpecialReg::SmId => {
+                b.load(i32, b.ptr_offset(self.place.frame, offset_of!(BlockFrame, worker) as i64), 4)
+            }
+            SpecialReg::NsmId => field(offset_of!(LaunchFrame, sm_count)),
+            SpecialReg::GridId => self.launch_field(offset_of!(LaunchFrame, grid_id), i64),
+            SpecialReg::LanemaskEq => b.shl(ones, lane),
+            SpecialReg::LanemaskLt => b.sub(b.shl(ones, lane), ones),
+            SpecialReg::LanemaskLe => {
+                let lower = b.sub(b.shl(ones, lane), ones);
+                b.or(lower, b.shl(ones, lane))
+            }
+            SpecialReg::LanemaskGt => {
+                let lower = b.sub(b.shl(ones, lane), ones);
+                b.not(b.or(lower, b.shl(ones, lane)))
+            }
+            SpecialReg::LanemaskGe => b.not(b.sub(b.shl(ones, lane), ones)),
+            SpecialReg::TotalSmemSize | SpecialReg::AggrSmemSize => {
+                field(offset_of!(LaunchFrame, shared_bytes))
+            }
+            SpecialReg::DynamicSmemSize => field(offset_of!(LaunchFrame, dynamic_shared_bytes)),
+            // Every block is a cluster of its own.
+            SpecialReg::ClusterId(axis) => self.place.ctaid[usize::from(axis)],
+            SpecialReg::NclusterId(axis) => self.dimension(offset_of!(LaunchFrame, grid), axis),
+            SpecialReg::ClusterNctaId(_) | SpecialReg::ClusterNctaRank => i32.int_const(1),
+            SpecialReg::IsExplicitCluster => self.unit.types.bit.zero(),
+            SpecialReg::CurrentGraphExec => i64.zero(),
+            SpecialReg::ClusterCtaId(_)
+            | SpecialReg::ClusterCtaRank
+            | SpecialReg::ReservedSmemOffset(_)
+            | SpecialReg::EnvReg(_)
+            | SpecialReg::Pm(_)
+            | SpecialReg::Clock
+            | SpecialReg::ClockHi
+            | SpecialReg::Clock64
+            | SpecialReg::GlobalTimer
+            | SpecialReg::GlobalTimerLo
+            | SpecialReg::GlobalTimerHi => i32.zero(),
+        };
+        self.prologue_regs.insert(reg, value);
+        value
+    }
+
+    /// `%tid`, in natural form by the layout of the warp.
+    fn tid(&mut self, axis: u8) -> Value<'c> {
+        let b = self.unit.b;
+        let i32 = self.unit.types.i32;
+        let shape = self.unit.shape;
+        if axis >= shape.dims {
+            return i32.zero();
+        }
+        let first = b.shl(self.place.warp, i32.int_const(5));
+        if shape.dims == 1 {
+            return first;
+        }
+        match shape.x {
+            XLayout::Rows => {
+                let width = self.ntid(0);
+                match axis {
+                    0 => b.urem(first, width),
+                    _ => {
+                        let row = b.udiv(first, width);
+                        match (axis, shape.dims) {
+                            (1, 2) => row,
+                            (1, _) => b.urem(row, self.ntid(1)),
+                            _ => b.udiv(row, self.ntid(1)),
+                        }
+                    }
+                }
+            }
+            XLayout::Period(period) => {
+                let period = u32::from(period);
+                let row = b.mul(self.place.warp, i32.int_const(u64::from(LANES / period)));
+                match (axis, shape.dims) {
+                    (0, _) => i32.zero(),
+                    (1, 2) => row,
+                    _ => {
+                        let rows = i32.int_vector(&std::array::from_fn::<u64, 32, _>(|lane| {
+                            lane as u64 / u64::from(period)
+                        }));
+                        let row = b.add(b.splat(row, LANES), rows);
+                        let height = b.splat(self.ntid(1), LANES);
+                        if axis == 1 { b.urem(row, height) } else { b.udiv(row, height) }
+                    }
+                }
+            }
+            XLayout::Irregular => {
+                let lane = i32.int_vector(&std::array::from_fn::<u64, 32, _>(|lane| lane as u64));
+                let linear = b.add(b.splat(first, LANES), lane);
+                let width = b.splat(self.ntid(0), LANES);
+                if axis == 0 {
+                    return b.urem(linear, width);
+                }
+                let row = b.udiv(linear, width);
+                if shape.dims == 2 {
+                    return row;
+                }
+                let height = b.splat(self.ntid(1), LANES);
+                if axis == 1 { b.urem(row, height) } else { b.udiv(row, height) }
+            }
+        }
+    }
+
+    /// A special register that counts.
+    fn counter(&mut self, reg: SpecialReg, data: &InstData) -> Result<Value<'c>, CompileError> {
+        let b = self.unit.b;
+        let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
+        let ticks = match reg {
+            SpecialReg::Clock | SpecialReg::ClockHi | SpecialReg::Clock64 => {
+                b.intrinsic("llvm.readcyclecounter", &[], &[])
+            }
+            SpecialReg::GlobalTimer | SpecialReg::GlobalTimerLo | SpecialReg::GlobalTimerHi => {
+                let timer = self.callback(offset_of!(Callbacks, global_timer));
+                b.call_indirect(Type::function(i64, &[]), timer, &[])
+            }
+            _ => i64.zero(),
+        };
+        Ok(match reg {
+            SpecialReg::Clock64 | SpecialReg::GlobalTimer => ticks,
+            SpecialReg::Clock | SpecialReg::GlobalTimerLo => b.trunc(ticks, i32),
+            SpecialReg::ClockHi | SpecialReg::GlobalTimerHi => b.trunc(b.lshr(ticks, i64.int_const(32)), i32),
+            SpecialReg::Pm(_) => i32.zero(),
+            _ => return Err(unsupported(&format!("{reg:?}"), data.loc)),
+        })
+    }
+
+    /// What a value is in the lowest active lane.
+    pub(super) fn first_active(&mut self, value: IrValue) -> Value<'c> {
+        if self.p.shapes.of(value).is_uniform() {
+            return self.natural(value);
+        }
+        let b = self.unit.b;
+        let (mask, vector) = (self.active(), self.vector(value));
+        let lane = b.cttz(b.mask_to_int(mask));
+        b.extract_dynamic(vector, lane)
+    }
+}

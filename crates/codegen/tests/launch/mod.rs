@@ -1,0 +1,212 @@
+//! Runs a program on the interpreter and as machine code, over the same memory.
+
+#![allow(dead_code, reason = "each test uses what it needs")]
+
+use std::sync::Arc;
+
+use codegen::target::{Cpu, Level};
+use interp::InterpretedKernel;
+use jit::object::LoadedObject;
+use kernel_abi::{
+    BlockFrame, BlocksEntry, Callbacks, CompileError, CompiledKernel, EntryKind, Fault, FaultKind,
+    FaultRecord, LaunchFrame, Shape, Wait, WaitKind, WarpEntry,
+};
+use simt_ir::Program;
+
+unsafe extern "C" fn vprintf(_: *mut BlockFrame, mask: u32, f: *const u64, _: *const u64, r: *mut i32) {
+    for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
+        // SAFETY: the arrays have 32 elements.
+        unsafe { *r.add(lane) = *f.add(lane) as i32 + 1 }
+    }
+}
+unsafe extern "C" fn assert_fail(
+    _: *mut BlockFrame,
+    _: u32,
+    _: *const u64,
+    _: *const u64,
+    _: *const u32,
+    _: *const u64,
+) {
+}
+unsafe extern "C" fn malloc(_: *mut BlockFrame, mask: u32, sizes: *const u64, results: *mut u64) {
+    for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
+        // SAFETY: the arrays have 32 elements.
+        unsafe { *results.add(lane) = *sizes.add(lane) + 1000 }
+    }
+}
+unsafe extern "C" fn free(_: *mut BlockFrame, _: u32, _: *const u64) {}
+unsafe extern "C" fn global_timer() -> u64 {
+    7
+}
+unsafe extern "C" fn nanosleep(_: u32) {}
+
+static CALLBACKS: Callbacks = Callbacks { vprintf, assert_fail, malloc, free, global_timer, nanosleep };
+
+/// The CPUs that code for can run here.
+pub fn cpus() -> Vec<Cpu> {
+    let native = Cpu::native().expect("this machine is one that code can be made for");
+    let levels = [Level::Baseline, Level::Avx2, Level::Avx512];
+    let mut cpus: Vec<_> =
+        levels.into_iter().filter(|&level| level <= native.level()).map(Cpu::level_cpu).collect();
+    cpus.push(native);
+    cpus
+}
+
+/// A launch of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+}
+
+impl Launch {
+    pub fn shape(&self) -> Shape {
+        Shape::of(self.grid, self.block)
+    }
+
+    fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// Runs `kernel` with the memory that its blocks need.
+    fn with_frame<T>(
+        &self,
+        params: &[u64],
+        state_bytes: u32,
+        run: impl FnOnce(&mut BlockFrame, u64) -> T,
+    ) -> T {
+        const LOCAL: u32 = 256;
+        #[repr(align(1024))]
+        #[derive(Clone)]
+        struct Aligned([u8; 1024]);
+        let zeros = |bytes: usize| vec![Aligned([0; 1024]); bytes / 1024 + 2];
+        let warps = self.threads().div_ceil(32);
+        let mut shared = zeros(1 << 16);
+        let mut local = zeros((LOCAL * 32 * warps) as usize);
+        let mut state = zeros((state_bytes * warps) as usize);
+        let mut padded = zeros(params.len() * 8);
+        // SAFETY: the parameters fit the memory made for them.
+        unsafe { std::ptr::copy(params.as_ptr(), padded.as_mut_ptr().cast(), params.len()) };
+        let launch = LaunchFrame {
+            grid: self.grid,
+            block: self.block,
+            params: padded.as_ptr().cast(),
+            globals: std::ptr::null(),
+            callbacks: &CALLBACKS,
+            context: std::ptr::null(),
+            dynamic_shared_bytes: 0,
+            shared_bytes: 1 << 16,
+            local_bytes: LOCAL,
+            warps,
+            threads: self.threads(),
+            sm_count: 1,
+            grid_id: 1,
+        };
+        let mut frame = BlockFrame {
+            launch: &launch,
+            shared: shared.as_mut_ptr().cast(),
+            local: local.as_mut_ptr().cast(),
+            state: state.as_mut_ptr().cast(),
+            ctaid: [0; 3],
+            warp: 0,
+            worker: 0,
+            wait: Wait::default(),
+            fault: FaultRecord::default(),
+        };
+        run(&mut frame, self.grid.iter().map(|d| u64::from(*d)).product())
+    }
+
+    pub fn interpret(&self, program: &Program, params: &[u64]) -> Result<(), Fault> {
+        let kernel = InterpretedKernel::new(Arc::new(program.clone()));
+        // SAFETY: the frame is as the program needs it.
+        self.with_frame(params, 0, |frame, blocks| unsafe { kernel.run(frame, 0, blocks) })
+    }
+
+    pub fn compile(&self, program: &Program, cpu: &Cpu) -> Result<Compiled, CompileError> {
+        let object = codegen::compile(program, &self.shape(), cpu)?;
+        let loaded = LoadedObject::load(&object.bytes, &jit::host_symbol).expect("the object loads");
+        Ok(Compiled { loaded, info: object.info })
+    }
+
+    /// Runs compiled code; a fault that it raises is the error.
+    pub fn run(&self, compiled: &Compiled, params: &[u64]) -> Result<(), FaultRecord> {
+        let entry = compiled.loaded.symbol(codegen::ENTRY_SYMBOL).expect("the entry is defined").address;
+        self.with_frame(params, compiled.info.state_bytes, |frame, blocks| match compiled.info.entry {
+            EntryKind::Blocks => {
+                // SAFETY: the symbol is an entry of this kind.
+                let entry: BlocksEntry = unsafe { std::mem::transmute(entry as *const ()) };
+                call(frame, |frame| {
+                    // SAFETY: the frame is as the program needs it.
+                    unsafe { entry(frame, 0, blocks) }
+                })
+                .map(|_| ())
+            }
+            EntryKind::Warps => {
+                // SAFETY: the symbol is an entry of this kind.
+                let entry: WarpEntry = unsafe { std::mem::transmute(entry as *const ()) };
+                for block in 0..blocks {
+                    let [x, y] = [self.grid[0], self.grid[1]].map(u64::from);
+                    frame.ctaid = [block % x, block / x % y, block / x / y].map(|id| id as u32);
+                    run_block(frame, self.threads().div_ceil(32), entry)?;
+                }
+                Ok(())
+            }
+        })
+    }
+}
+
+pub struct Compiled {
+    loaded: LoadedObject,
+    pub info: kernel_abi::KernelInfo,
+}
+
+/// Warps in turn; when all wait or are done, those that wait go on.
+fn run_block(frame: &mut BlockFrame, warps: u32, entry: WarpEntry) -> Result<(), FaultRecord> {
+    let mut resume = vec![Some(0u32); warps as usize];
+    while resume.iter().any(Option::is_some) {
+        let (mut votes, mut arrived) = (0, 0);
+        let (result, total) = (frame.wait.result, frame.wait.arrived);
+        for warp in 0..warps {
+            let Some(at) = resume[warp as usize] else { continue };
+            (frame.wait.result, frame.wait.arrived) = (result, total);
+            let next = call(frame, |frame| {
+                // SAFETY: the frame is as the program needs it.
+                unsafe { entry(frame, warp, at) }
+            })?;
+            resume[warp as usize] = (next != 0).then_some(next);
+            if next != 0 {
+                assert_eq!(frame.wait.kind, WaitKind::Barrier as u32);
+                votes += frame.wait.votes.count_ones();
+                arrived += frame.wait.lanes.count_ones();
+            }
+        }
+        (frame.wait.result, frame.wait.arrived) = (votes, arrived);
+    }
+    Ok(())
+}
+
+fn call(frame: &mut BlockFrame, mut run: impl FnMut(&mut BlockFrame) -> u32) -> Result<u32, FaultRecord> {
+    struct Call<'a> {
+        frame: &'a mut BlockFrame,
+        run: &'a mut dyn FnMut(&mut BlockFrame) -> u32,
+    }
+    unsafe extern "C" fn trampoline(call: *mut std::ffi::c_void, _: u64, _: u64) -> u32 {
+        // SAFETY: the pointer is the one given below.
+        let call = unsafe { &mut *call.cast::<Call<'_>>() };
+        (call.run)(call.frame)
+    }
+    frame.fault = FaultRecord::default();
+    let mut call = Call { frame, run: &mut run };
+    // SAFETY: nothing between here and generated code owns anything.
+    let result = unsafe { guard::guarded_call(trampoline, (&raw mut call).cast(), 0, 0) };
+    match result {
+        Ok(status) if call.frame.fault.kind == 0 => Ok(status),
+        Ok(_) => Err(call.frame.fault),
+        Err(fault) => Err(FaultRecord {
+            kind: FaultKind::IllegalAddress as u32,
+            lane: 32,
+            address: fault.address,
+            ptx_line: 0,
+        }),
+    }
+}
