@@ -1,4 +1,4 @@
-"""Builds and runs the examples; used by scripts/demo and scripts/test."""
+"""Builds and runs the examples, and the programs of tests/programs; used by scripts/demo and scripts/test."""
 
 import os
 import signal
@@ -23,17 +23,20 @@ def nvcc():
     return str(found[0])
 
 
-def build():
-    """Compiles the CUDA examples with nvcc against dist/lib, and those in Rust; raises if one does not compile."""
+def build(source=ROOT / "examples", out=BUILT):
+    """Compiles a folder of CUDA programs with nvcc against dist/lib; raises if one does not compile."""
     make = ["make", "-j2", "--no-print-directory", "-C", str(ROOT / "examples")]
-    subprocess.run([*make, f"NVCC={nvcc()}", f"LIB={DIST / 'lib'}", f"OUT={BUILT}"], check=True)
-    if rust_names():
-        subprocess.run(["cargo", "build", "--release", "--locked", "-p", "anywarp-examples"], cwd=ROOT, check=True)
+    subprocess.run([*make, f"NVCC={nvcc()}", f"LIB={DIST / 'lib'}", f"SOURCE={source}/", f"OUT={out}"], check=True)
 
 
-def cuda_names():
-    """Every folder of examples/ with a main.cu."""
-    return sorted(main.parent.name for main in (ROOT / "examples").glob("*/main.cu"))
+def build_rust():
+    """Compiles the examples in Rust."""
+    subprocess.run(["cargo", "build", "--release", "--locked", "-p", "anywarp-examples"], cwd=ROOT, check=True)
+
+
+def cuda_names(source=ROOT / "examples"):
+    """Every folder with a main.cu."""
+    return sorted(main.parent.name for main in source.glob("*/main.cu"))
 
 
 def rust_names():
@@ -51,10 +54,14 @@ class Result:
     seconds: float
 
 
-def run(name, arguments=(), env=None, timeout=300):
-    """Runs one example on the libraries in dist/lib. An example ends its output with `ok: ...` or `failed: ...`."""
-    rust = name in rust_names()
-    program = TARGET / "release" / name if rust else BUILT / name / name
+def path(name):
+    """Where the program of an example lies, once built."""
+    return TARGET / "release" / name if name in rust_names() else BUILT / name / name
+
+
+def run(program, arguments=(), env=None, timeout=300):
+    """Runs a program on the libraries in dist/lib. It ends its output with `ok: ...` or `failed: ...`."""
+    name = program.name
     environment = {**os.environ, **(env or {}), "LD_LIBRARY_PATH": str(DIST / "lib")}
     start = time.monotonic()
     process = subprocess.Popen(

@@ -2,6 +2,8 @@
 //!
 //! * [`shape`]: what a kernel is specialised for;
 //! * [`frame`]: the structures generated code reads and writes, with their offsets;
+//! * [`artifact`]: a compiled kernel as bytes;
+//! * [`library`]: the C interface of the compiler library;
 //! * [`soft`]: arithmetic that generated code leaves to the host;
 //! * [`backend`]: the interface through which the device compiles and runs kernels.
 //!
@@ -9,9 +11,11 @@
 //! that runs a range of blocks. Kernels with barriers get a function that runs one warp up to its next suspension point; the back end's
 //! scheduler calls it for each warp in turn ([`WarpEntry`]).
 
+pub mod artifact;
 pub mod backend;
 pub mod fallback;
 pub mod frame;
+pub mod library;
 pub mod shape;
 pub mod soft;
 

@@ -3,6 +3,8 @@
 //! * [`parse`] reads a text into a [`ast::Module`]; every error it finds carries line, column and the
 //!   offending text. Instructions are read generically (opcode, modifiers, operands): which of them exist is
 //!   the business of the instruction table alone.
+//! * [`isa`] is that table; [`lower::check`] holds a module against it.
+//! * [`lower::program`] turns a kernel and the functions it reaches into [`simt_ir`].
 //! * [`resolve`] binds the names of a function: registers, variables, labels, symbols.
 //!
 //! The tree borrows its names from the source text.
@@ -10,8 +12,10 @@
 pub mod ast;
 mod error;
 mod image;
+pub mod isa;
 pub mod lexer;
 pub mod link;
+pub mod lower;
 mod parser;
 mod print;
 pub mod provided;

@@ -21,6 +21,9 @@ pub struct FunctionBuilder {
     /// For each block the last value it gives to each variable.
     writes: Vec<HashMap<Var, Value>>,
     current: Block,
+    /// Blocks in the order in which they were first gone to.
+    layout: Vec<Block>,
+    placed: Vec<bool>,
     loc: SourceLoc,
 }
 
@@ -34,6 +37,8 @@ impl FunctionBuilder {
             reads: Vec::new(),
             writes: Vec::new(),
             current: Function::ENTRY,
+            layout: vec![Function::ENTRY],
+            placed: Vec::new(),
             loc: SourceLoc::default(),
         };
         let entry = builder.block();
@@ -73,12 +78,18 @@ impl FunctionBuilder {
     pub fn block(&mut self) -> Block {
         self.reads.push(HashMap::new());
         self.writes.push(HashMap::new());
+        // The entry is placed from the start.
+        self.placed.push(self.placed.is_empty());
         self.func.add_block()
     }
 
-    /// What follows goes to the end of `block`.
+    /// What follows goes to the end of `block`. In the finished function blocks stand in the order in which they were first gone to.
     pub fn switch_to(&mut self, block: Block) {
         self.current = block;
+        if !self.placed[block.index()] {
+            self.placed[block.index()] = true;
+            self.layout.push(block);
+        }
     }
 
     /// The block that instructions go to.
@@ -185,6 +196,9 @@ impl FunctionBuilder {
             }
             value
         });
+        let unused: Vec<Block> = self.func.blocks().filter(|block| !self.placed[block.index()]).collect();
+        self.layout.extend(unused);
+        self.func.reorder_blocks(&self.layout);
         self.func
     }
 

@@ -370,6 +370,29 @@ impl Function {
         }
     }
 
+    /// Lays the blocks out in this order, which names each once and the entry first; they are numbered anew.
+    pub fn reorder_blocks(&mut self, order: &[Block]) {
+        debug_assert_eq!(order.first(), Some(&Function::ENTRY));
+        debug_assert_eq!(order.len(), self.blocks.len());
+        let mut number = vec![Function::ENTRY; self.blocks.len()];
+        for (new, old) in order.iter().enumerate() {
+            number[old.index()] = Block(new as u32);
+        }
+        let mut old: Vec<Option<BlockData>> =
+            std::mem::take(&mut self.blocks).into_iter().map(Some).collect();
+        self.blocks = order.iter().filter_map(|block| old[block.index()].take()).collect();
+        for data in &mut self.blocks {
+            for target in data.term.targets_mut() {
+                target.block = number[target.block.index()];
+            }
+        }
+        for value in &mut self.values {
+            if let Def::Param(block, _) = &mut value.def {
+                *block = number[block.index()];
+            }
+        }
+    }
+
     /// Makes an instruction without placing it in a block.
     pub fn make_inst(&mut self, op: Op, args: Vec<Value>, results: &[Type], loc: SourceLoc) -> Inst {
         let inst = Inst(self.insts.len() as u32);

@@ -1,0 +1,219 @@
+//! A kernel in memory: how its blocks are run, and what its faults mean.
+
+use crate::object::LoadedObject;
+use crate::scheduler::{Schedule, Stopped, WarpCode};
+use kernel_abi::{
+    BlockFrame, BlocksEntry, CompileError, CompiledKernel, EntryKind, Fault, FaultKind, FaultRecord,
+    KernelInfo, Status, WarpEntry,
+};
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::{Arc, OnceLock};
+
+/// Supplies the code that runs where an assumption of a shape does not hold.
+pub type PlainCode = Box<dyn Fn() -> Result<Arc<Kernel>, CompileError> + Send + Sync>;
+
+/// Loaded code of a kernel.
+pub struct Kernel {
+    info: KernelInfo,
+    entry: Entry,
+    /// Keeps the code mapped.
+    _object: LoadedObject,
+    /// For shapes that make assumptions.
+    plain: Option<PlainCode>,
+    plain_found: OnceLock<Result<Arc<Kernel>, CompileError>>,
+}
+
+#[derive(Clone, Copy)]
+enum Entry {
+    Blocks(BlocksEntry),
+    Warps(WarpEntry),
+}
+
+impl Kernel {
+    /// The kernel whose entry is at `address` in `object`.
+    ///
+    /// # Safety
+    /// There is a function of the kind that `info` tells, which does what `kernel_abi` says of such a function.
+    pub unsafe fn new(
+        object: LoadedObject,
+        address: u64,
+        info: KernelInfo,
+        plain: Option<PlainCode>,
+    ) -> Kernel {
+        let address = ptr::with_exposed_provenance::<()>(address as usize);
+        // SAFETY: the caller's contract.
+        let entry = unsafe {
+            match info.entry {
+                EntryKind::Blocks => Entry::Blocks(std::mem::transmute::<*const (), BlocksEntry>(address)),
+                EntryKind::Warps => Entry::Warps(std::mem::transmute::<*const (), WarpEntry>(address)),
+            }
+        };
+        Kernel { info, entry, _object: object, plain, plain_found: OnceLock::new() }
+    }
+
+    fn plain_code(&self, frame: &BlockFrame) -> Result<&Kernel, Fault> {
+        let found = self.plain_found.get_or_init(|| match &self.plain {
+            Some(plain) => plain(),
+            None => Err(CompileError::new("code without assumptions gave up")),
+        });
+        found
+            .as_deref()
+            .map_err(|error| fault_of(frame, FaultKind::IllegalInstruction, None, error.message.clone()))
+    }
+
+    /// # Safety
+    /// As for [`CompiledKernel::run`].
+    unsafe fn run_blocks(
+        &self,
+        entry: BlocksEntry,
+        frame: &mut BlockFrame,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Fault> {
+        unsafe extern "C" fn call(job: *mut c_void, first: u64, count: u64) -> u32 {
+            // SAFETY: `job` is the one below, alive for the whole call; the rest is the contract of `run`.
+            unsafe {
+                let job = &*job.cast::<(BlocksEntry, *mut BlockFrame)>();
+                (job.0)(job.1, first, count)
+            }
+        }
+        frame.fault = FaultRecord::default();
+        let mut job: (BlocksEntry, *mut BlockFrame) = (entry, frame);
+        // SAFETY: the caller's contract; generated code owns nothing.
+        let result = unsafe { guard::guarded_call(call, (&raw mut job).cast(), first, count) };
+        let status = checked(frame, result)?;
+        if status != Status::Deopt as u32 {
+            return Ok(());
+        }
+        // The blocks before `ctaid` are done.
+        // SAFETY: the launch outlives the run.
+        let grid = unsafe { (*frame.launch).grid };
+        let [x, y, z] = frame.ctaid.map(u64::from);
+        let reached = (z * u64::from(grid[1]) + y) * u64::from(grid[0]) + x;
+        let plain = self.plain_code(frame)?;
+        let Entry::Blocks(entry) = plain.entry else {
+            return Err(fault_of(frame, FaultKind::IllegalInstruction, None, "code of two kinds".into()));
+        };
+        let end = first + count;
+        let reached = reached.clamp(first, end);
+        // SAFETY: the rest of the same range.
+        unsafe { plain.run_blocks(entry, frame, reached, end - reached) }
+    }
+
+    /// # Safety
+    /// As for [`CompiledKernel::run`].
+    unsafe fn run_warps(
+        &self,
+        entry: WarpEntry,
+        frame: &mut BlockFrame,
+        first: u64,
+        count: u64,
+    ) -> Result<(), Fault> {
+        unsafe extern "C" fn call(job: *mut c_void, _: u64, _: u64) -> u32 {
+            // SAFETY: `job` is the one below, alive for the whole call; the rest is the contract of `run`.
+            unsafe {
+                let job = &mut *job.cast::<Job>();
+                job.stopped = (*job.schedule).run(job.frame);
+            }
+            0
+        }
+        struct Job {
+            schedule: *mut Schedule,
+            frame: *mut BlockFrame,
+            stopped: Stopped,
+        }
+        // SAFETY: the launch outlives the run.
+        let launch = unsafe { &*frame.launch };
+        let own_state = frame.state;
+        let mut schedule = Schedule::new(launch, WarpCode { entry, state: own_state });
+        let mut plain_state = Vec::new();
+        let grid = launch.grid.map(u64::from);
+        for block in first..first + count {
+            frame.ctaid = [block % grid[0], block / grid[0] % grid[1], block / grid[0] / grid[1]]
+                .map(|axis| axis as u32);
+            schedule.start_block();
+            loop {
+                frame.fault = FaultRecord::default();
+                let mut job = Job { schedule: &mut schedule, frame, stopped: Stopped::Done };
+                // SAFETY: the caller's contract; the scheduler's frames own nothing.
+                let result = unsafe { guard::guarded_call(call, (&raw mut job).cast(), 0, 0) };
+                let stopped = job.stopped;
+                frame.state = own_state;
+                checked(frame, result)?;
+                if stopped == Stopped::NeedsPlainCode {
+                    let plain = self.plain_code(frame)?;
+                    let Entry::Warps(entry) = plain.entry else {
+                        return Err(fault_of(
+                            frame,
+                            FaultKind::IllegalInstruction,
+                            None,
+                            "code of two kinds".into(),
+                        ));
+                    };
+                    let bytes = plain.info.state_bytes as usize * launch.warps as usize;
+                    plain_state.resize(bytes.div_ceil(size_of::<Line>()).max(1), Line([0; 64]));
+                    schedule.resume_with(WarpCode { entry, state: plain_state.as_mut_ptr().cast() });
+                    continue;
+                }
+                if let Some((kind, detail)) = Schedule::fault_kind(stopped) {
+                    return Err(fault_of(frame, kind, None, detail.into()));
+                }
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the state of warps is aligned to.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "generated code reads and writes it")] [u8; 64]);
+
+impl CompiledKernel for Kernel {
+    fn info(&self) -> &KernelInfo {
+        &self.info
+    }
+
+    unsafe fn run(&self, frame: &mut BlockFrame, first: u64, count: u64) -> Result<(), Fault> {
+        // SAFETY: the same contract.
+        unsafe {
+            match self.entry {
+                Entry::Blocks(entry) => self.run_blocks(entry, frame, first, count),
+                Entry::Warps(entry) => self.run_warps(entry, frame, first, count),
+            }
+        }
+    }
+}
+
+/// The status of a guarded call, or the fault: one that generated code raised and recorded, or one of the processor.
+fn checked(frame: &BlockFrame, result: Result<u32, guard::Fault>) -> Result<u32, Fault> {
+    match result {
+        Ok(status) => match FaultKind::from_number(frame.fault.kind) {
+            None => Ok(status),
+            Some(kind) => {
+                let record = frame.fault;
+                let mut fault = fault_of(frame, kind, None, String::new());
+                fault.lane = (record.lane < kernel_abi::WARP).then_some(record.lane);
+                fault.address = (record.address != 0).then_some(record.address);
+                fault.ptx_line = (record.ptx_line != 0).then_some(record.ptx_line);
+                Err(fault)
+            }
+        },
+        Err(fault) => {
+            use guard::FaultKind::*;
+            let kind = match fault.kind {
+                Unmapped | Protected | General | Bus => FaultKind::IllegalAddress,
+                StackOverflow => FaultKind::StackOverflow,
+                Arithmetic | IllegalInstruction => FaultKind::IllegalInstruction,
+            };
+            let known = matches!(fault.kind, Unmapped | Protected | Bus);
+            Err(fault_of(frame, kind, known.then_some(fault.address), fault.to_string()))
+        }
+    }
+}
+
+fn fault_of(frame: &BlockFrame, kind: FaultKind, address: Option<u64>, detail: String) -> Fault {
+    Fault { kind, address, ctaid: frame.ctaid, warp: frame.warp, lane: None, ptx_line: None, detail }
+}

@@ -1,0 +1,211 @@
+//! The back end with a compiler that makes its objects by hand: caching, loading, running, faults.
+
+use crate::support::Builder;
+use jit::Jit;
+use jit::cache::DiskCache;
+use jit::compiler::{Compiler, Source};
+use kernel_abi::artifact::{Artifact, ENTRY_SYMBOL};
+use kernel_abi::{
+    BlockFrame, CompileError, CompileRequest, CompiledKernel, FaultKind, FaultRecord, KernelBackend,
+    KernelInfo, LaunchFrame, Shape, Wait,
+};
+use std::mem::offset_of;
+use std::path::PathBuf;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// `return 0`.
+const SUCCEED: &[u8] = &[0x31, 0xc0, 0xc3];
+
+/// Compiles a "PTX" that names what the kernel does.
+#[derive(Clone, Default)]
+struct ByHand {
+    compiled: Arc<AtomicUsize>,
+    identity: &'static str,
+}
+
+impl Compiler for ByHand {
+    fn identity(&self) -> String {
+        self.identity.into()
+    }
+
+    fn compile(&self, source: &Source<'_>) -> Result<Artifact, CompileError> {
+        self.compiled.fetch_add(1, Ordering::Relaxed);
+        let parameters = offset_of!(LaunchFrame, params) as u8;
+        let code: Vec<u8> = match source.ptx {
+            "succeed" => SUCCEED.into(),
+            // mov eax, [0x40]; ret
+            "read null" => vec![0x8b, 0x04, 0x25, 0x40, 0, 0, 0, 0xc3],
+            // mov rax, [rdi + launch]; mov rax, [rax + params]; add [rax], rdx; xor eax, eax; ret
+            "count blocks" => vec![
+                0x48,
+                0x8b,
+                0x47,
+                offset_of!(BlockFrame, launch) as u8,
+                0x48,
+                0x8b,
+                0x40,
+                parameters,
+                0x48,
+                0x01,
+                0x10,
+                0x31,
+                0xc0,
+                0xc3,
+            ],
+            // mov dword [rdi + ctaid], 3; mov eax, 1; ret
+            "give up at block 3" if source.shape.assume_no_wrap => {
+                vec![0xc7, 0x47, offset_of!(BlockFrame, ctaid) as u8, 3, 0, 0, 0, 0xb8, 1, 0, 0, 0, 0xc3]
+            }
+            "give up at block 3" => return self.compile(&Source { ptx: "count blocks", ..*source }),
+            "trap" => {
+                let mut builder = Builder::new();
+                let exit = builder.external("anywarp_guarded_exit");
+                let kind = offset_of!(BlockFrame, fault) + offset_of!(FaultRecord, kind);
+                // mov dword [rdi + fault.kind], 3; mov edi, 7; call anywarp_guarded_exit
+                let mut code = vec![0xc7, 0x87];
+                code.extend((kind as u32).to_le_bytes());
+                code.extend([3, 0, 0, 0, 0xbf, 7, 0, 0, 0, 0xe8, 0, 0, 0, 0]);
+                let at = builder.function(ENTRY_SYMBOL, &code);
+                builder.relocate(at + code.len() as u64 - 4, exit, ::object::elf::R_X86_64_PLT32, -4);
+                return Ok(Artifact { info: KernelInfo::default(), object: builder.finish() });
+            }
+            other => return Err(CompileError::new(format!("syntax error in `{other}`"))),
+        };
+        let mut builder = Builder::new();
+        builder.function(ENTRY_SYMBOL, &code);
+        let info = KernelInfo { param_bytes: 8, ..KernelInfo::default() };
+        Ok(Artifact { info, object: builder.finish() })
+    }
+}
+
+fn compile(jit: &Jit, ptx: &str) -> Result<Arc<dyn CompiledKernel>, CompileError> {
+    let shape = Shape::of([10, 1, 1], [32, 1, 1]);
+    let program = || Err(CompileError::new("not wanted"));
+    jit.compile(&CompileRequest { ptx, entry: "kernel", shape, program: &program })
+}
+
+/// Runs ten blocks; the parameter is a counter.
+fn run(kernel: &dyn CompiledKernel) -> Result<u64, kernel_abi::Fault> {
+    let mut counter = 0_u64;
+    let launch = LaunchFrame {
+        grid: [10, 1, 1],
+        block: [32, 1, 1],
+        params: (&raw mut counter).cast(),
+        globals: ptr::null(),
+        callbacks: ptr::null(),
+        context: ptr::null(),
+        dynamic_shared_bytes: 0,
+        shared_bytes: 0,
+        local_bytes: 0,
+        warps: 1,
+        threads: 32,
+        sm_count: 1,
+        grid_id: 1,
+    };
+    let mut frame = BlockFrame {
+        launch: &launch,
+        shared: ptr::null_mut(),
+        local: ptr::null_mut(),
+        state: ptr::null_mut(),
+        ctaid: [0; 3],
+        warp: 0,
+        worker: 0,
+        wait: Wait::default(),
+        fault: FaultRecord::default(),
+    };
+    // SAFETY: the kernels above touch the counter and the frame alone.
+    unsafe { kernel.run(&mut frame, 0, 10) }?;
+    Ok(counter)
+}
+
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("anywarp-jit-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+
+    fn cache(&self) -> Option<DiskCache> {
+        Some(DiskCache::new(self.0.clone(), 1 << 20))
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn kernels_run() {
+    let jit = Jit::new(Box::new(ByHand::default()), None);
+    assert_eq!(run(&*compile(&jit, "count blocks").unwrap()), Ok(10));
+}
+
+#[test]
+fn a_kernel_is_compiled_once() {
+    let compiler = ByHand::default();
+    let jit = Jit::new(Box::new(compiler.clone()), None);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| compile(&jit, "succeed").unwrap());
+        }
+    });
+    assert_eq!(compiler.compiled.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn the_disk_cache_outlives_the_back_end_and_a_damaged_entry() {
+    let directory = Directory::new("outlives");
+    let compiler = ByHand::default();
+    let again = |compiler: &ByHand| {
+        let jit = Jit::new(Box::new(compiler.clone()), directory.cache());
+        assert_eq!(run(&*compile(&jit, "count blocks").unwrap()), Ok(10));
+        compiler.compiled.load(Ordering::Relaxed)
+    };
+    assert_eq!(again(&compiler), 1);
+    assert_eq!(again(&compiler), 1, "found on disk");
+    for file in std::fs::read_dir(&directory.0).unwrap() {
+        std::fs::write(file.unwrap().path(), b"damaged").unwrap();
+    }
+    assert_eq!(again(&compiler), 2, "compiled anew");
+    assert_eq!(again(&ByHand { identity: "another build", ..compiler.clone() }), 3, "of another compiler");
+}
+
+#[test]
+fn errors_are_the_compiler_s_and_not_remembered() {
+    let compiler = ByHand::default();
+    let jit = Jit::new(Box::new(compiler.clone()), None);
+    for attempt in 1..=2 {
+        let error = compile(&jit, "nonsense").err().unwrap();
+        assert!(error.message.contains("syntax error"), "{error}");
+        assert_eq!(compiler.compiled.load(Ordering::Relaxed), attempt);
+    }
+}
+
+#[test]
+fn a_bad_access_is_a_fault_of_the_launch() {
+    let jit = Jit::new(Box::new(ByHand::default()), None);
+    let fault = run(&*compile(&jit, "read null").unwrap()).unwrap_err();
+    assert_eq!((fault.kind, fault.address), (FaultKind::IllegalAddress, Some(0x40)));
+}
+
+#[test]
+fn a_fault_that_code_raises_keeps_its_kind() {
+    let jit = Jit::new(Box::new(ByHand::default()), None);
+    let kernel = compile(&jit, "trap").unwrap();
+    assert_eq!(run(&*kernel).unwrap_err().kind, FaultKind::Trap);
+    assert_eq!(run(&*compile(&jit, "succeed").unwrap()), Ok(0), "the next launch is not affected");
+}
+
+#[test]
+fn blocks_whose_assumption_fails_run_plain_code() {
+    let compiler = ByHand::default();
+    let jit = Jit::new(Box::new(compiler.clone()), None);
+    let kernel = compile(&jit, "give up at block 3").unwrap();
+    assert_eq!(run(&*kernel), Ok(7), "the seven blocks from the third on");
+}

@@ -1,0 +1,175 @@
+//! A compiled kernel as bytes: what the compiler library hands over and the cache keeps.
+//!
+//! Little-endian numbers, strings with their length before them, the object last. The reader trusts nothing.
+
+use crate::{EntryKind, KernelInfo, Shape, XLayout};
+
+/// Version of the format, of the frames and of the entries: code of another version is compiled anew.
+pub const VERSION: u32 = 1;
+
+/// Name of a kernel's entry in its object.
+pub const ENTRY_SYMBOL: &str = "anywarp_kernel";
+
+/// A compiled kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Artifact {
+    /// What the device must provide for it.
+    pub info: KernelInfo,
+    /// A relocatable object that defines [`ENTRY_SYMBOL`].
+    pub object: Vec<u8>,
+}
+
+impl Artifact {
+    /// The bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let info = &self.info;
+        let mut bytes = Vec::with_capacity(self.object.len() + 256);
+        let entry = match info.entry {
+            EntryKind::Blocks => 0,
+            EntryKind::Warps => 1,
+        };
+        for number in [
+            VERSION,
+            info.param_bytes,
+            info.shared_bytes,
+            info.shared_align,
+            info.local_bytes,
+            info.unbounded_stack.into(),
+            info.state_bytes,
+            entry,
+            info.globals.len() as u32,
+        ] {
+            bytes.extend(number.to_le_bytes());
+        }
+        for name in &info.globals {
+            bytes.extend((name.len() as u32).to_le_bytes());
+            bytes.extend(name.as_bytes());
+        }
+        bytes.extend(&self.object);
+        bytes
+    }
+
+    /// The kernel of these bytes, or nothing if [`Artifact::encode`] of this version did not make them.
+    pub fn decode(bytes: &[u8]) -> Option<Artifact> {
+        let mut rest = bytes;
+        let mut number = || take_number(&mut rest);
+        if number()? != VERSION {
+            return None;
+        }
+        let mut info = KernelInfo {
+            param_bytes: number()?,
+            shared_bytes: number()?,
+            shared_align: number()?,
+            local_bytes: number()?,
+            unbounded_stack: number()? != 0,
+            state_bytes: number()?,
+            entry: match number()? {
+                0 => EntryKind::Blocks,
+                1 => EntryKind::Warps,
+                _ => return None,
+            },
+            globals: Vec::new(),
+        };
+        let globals = number()?;
+        for _ in 0..globals {
+            let length = take_number(&mut rest)? as usize;
+            let (name, after) = rest.split_at_checked(length)?;
+            info.globals.push(std::str::from_utf8(name).ok()?.to_owned());
+            rest = after;
+        }
+        Some(Artifact { info, object: rest.to_vec() })
+    }
+}
+
+fn take_number(rest: &mut &[u8]) -> Option<u32> {
+    let (number, after) = rest.split_first_chunk()?;
+    *rest = after;
+    Some(u32::from_le_bytes(*number))
+}
+
+impl Shape {
+    /// The shape as a number, for keys and for the compiler library.
+    pub fn code(&self) -> u32 {
+        let x = match self.x {
+            XLayout::Rows => 0,
+            XLayout::Period(period) => u32::from(period),
+            XLayout::Irregular => 0xff,
+        };
+        x | u32::from(self.dims) << 8
+            | u32::from(self.whole_warps) << 16
+            | u32::from(self.ids_fit_i32) << 17
+            | u32::from(self.assume_no_wrap) << 18
+    }
+
+    /// The shape of a number that [`Shape::code`] made.
+    pub fn from_code(code: u32) -> Option<Shape> {
+        let x = match code & 0xff {
+            0 => XLayout::Rows,
+            0xff => XLayout::Irregular,
+            period @ 1..32 if period.is_power_of_two() => XLayout::Period(period as u8),
+            _ => return None,
+        };
+        let dims = (code >> 8 & 0xff) as u8;
+        let flag = |bit: u32| code >> bit & 1 != 0;
+        ((1..=3).contains(&dims) && code >> 19 == 0).then(|| Shape {
+            x,
+            dims,
+            whole_warps: flag(16),
+            ids_fit_i32: flag(17),
+            assume_no_wrap: flag(18),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn artifact() -> Artifact {
+        let info = KernelInfo {
+            param_bytes: 24,
+            shared_bytes: 1024,
+            shared_align: 16,
+            local_bytes: 8,
+            unbounded_stack: true,
+            state_bytes: 192,
+            globals: vec!["table".into(), "größe".into()],
+            entry: EntryKind::Warps,
+        };
+        Artifact { info, object: vec![0x7f, b'E', b'L', b'F'] }
+    }
+
+    #[test]
+    fn artifacts_round_trip() {
+        let artifact = artifact();
+        assert_eq!(Artifact::decode(&artifact.encode()), Some(artifact));
+    }
+
+    #[test]
+    fn a_cut_artifact_is_refused() {
+        let artifact = artifact();
+        let bytes = artifact.encode();
+        for length in 0..bytes.len() - artifact.object.len() {
+            assert_eq!(Artifact::decode(&bytes[..length]), None, "cut to {length}");
+        }
+        let mut other = bytes.clone();
+        other[0] ^= 1;
+        assert_eq!(Artifact::decode(&other), None);
+    }
+
+    #[test]
+    fn shapes_round_trip() {
+        let shapes = [
+            Shape::ANY,
+            Shape::of([1000, 1, 1], [256, 1, 1]),
+            Shape::of([64, 64, 1], [16, 16, 1]),
+            Shape::of([1, 1, 1], [1, 1, 1]),
+            Shape::of([1, 1, 1], [33, 1, 2]),
+        ];
+        for shape in shapes {
+            assert_eq!(Shape::from_code(shape.code()), Some(shape));
+        }
+        assert_eq!(Shape::from_code(3 | 1 << 8), None);
+        assert_eq!(Shape::from_code(u32::MAX), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! Loads, stores, and addresses.
+
+use simt_ir::{Access, Op, Order, Scope, Space, Type, Value};
+
+use super::syntax::Chosen;
+use super::{Form, Ty, form};
+use crate::lower::expander::Expander;
+use crate::lower::place::{Memory, space_of};
+
+pub(super) const FORMS: &[Form] = &[
+    form("ld.weak?.space{$data}?.cop{ca,cg,cs,lu,cv}?.L1{$evict1}?.L2{$evict2}?.L2::cache_hint?.fetch{$prefetch}?.vec{v2,v4,v8}?.T{$memory} d=T+*, a:address, policy?:b64", load)
+        .effect()
+        .only_if(vector_width),
+    form("ld.volatile.space{$data}?.fetch{$prefetch}?.vec{v2,v4,v8}?.T{$memory} d=T+*, a:address", load).effect().only_if(vector_width),
+    form("ld.order{relaxed,acquire}.scope{$scope}.space{$data}?.L1{$evict1}?.L2{$evict2}?.L2::cache_hint?.fetch{$prefetch}?.vec{v2,v4,v8}?.T{$memory} d=T+*, a:address, policy?:b64", load)
+        .effect()
+        .since(6, 0, 70)
+        .only_if(vector_width),
+    form("ld.mmio.order{relaxed}.scope{sys}.space{global}?.T{$memory} d=T+*, a:address", load).effect().since(8, 2, 70).only_if(vector_width),
+    form("ld.space{global}.cop{ca,cg,cs}?.nc.L1{$evict1}?.L2{$evict2}?.L2::cache_hint?.fetch{$prefetch}?.vec{v2,v4,v8}?.T{$memory} d=T+*, a:address, policy?:b64", load)
+        .effect()
+        .since(3, 1, 32)
+        .only_if(vector_width),
+    form("ldu.space{global}?.vec{v2,v4}?.T{$memory} d=T+*, a:address", load).effect().since(2, 0, 20).only_if(vector_width),
+    form("st.weak?.space{$data}?.cop{wb,cg,cs,wt}?.L1{$evict1}?.L2{$evict2}?.L2::cache_hint?.vec{v2,v4,v8}?.T{$memory} a:address, b:T+*, policy?:b64", store)
+        .effect()
+        .only_if(vector_width),
+    form("st.volatile.space{$data}?.vec{v2,v4,v8}?.T{$memory} a:address, b:T+*", store).effect().only_if(vector_width),
+    form("st.order{relaxed,release}.scope{$scope}.space{$data}?.L1{$evict1}?.L2{$evict2}?.L2::cache_hint?.vec{v2,v4,v8}?.T{$memory} a:address, b:T+*, policy?:b64", store)
+        .effect()
+        .since(6, 0, 70)
+        .only_if(vector_width),
+    form("st.mmio.order{relaxed}.scope{sys}.space{global}?.T{$memory} a:address, b:T+*", store).effect().since(8, 2, 70).only_if(vector_width),
+    form("cvta.space{const,global,local,shared,shared::cta,shared::cluster,param,param::entry}.T{u32,u64} d=T, a:T", |x| cvta(x, true)).since(2, 0, 20),
+    form("cvta.space{const,global,local,shared,shared::cta,shared::cluster,param,param::entry}.T{u32,u64} d=T, a:symbol", |x| cvta(x, true)).since(2, 0, 20),
+    form("cvta.to.space{const,global,local,shared,shared::cta,shared::cluster,param,param::entry}.T{u32,u64} d=T, a:T", |x| cvta(x, false)).since(2, 0, 20),
+    form("isspacep.space{global,shared,shared::cta,shared::cluster,local,const,param,param::entry} p=pred, a:u64", isspacep).since(2, 0, 20),
+];
+
+/// A vector is 128 bits wide at most.
+fn vector_width(chosen: &Chosen) -> Result<(), &'static str> {
+    let bits = chosen.ty("T").map_or(0, Ty::bits) * chosen.lanes() as u32;
+    let store_to_constants = chosen.word("space").is_some_and(|s| s == "const" || s == "param::entry");
+    if bits > 128 {
+        Err("a vector of more than 128 bits")
+    } else if store_to_constants && chosen.word("order").is_some() {
+        Err("ordering of a constant location")
+    } else {
+        Ok(())
+    }
+}
+
+/// Order and scope of an access.
+fn access(x: &Expander<'_, '_>, space: Space, offset: i64, lanes: usize) -> Access {
+    let order = match x.word("order") {
+        "acquire" => Order::Acquire,
+        "release" => Order::Release,
+        "relaxed" => Order::Relaxed,
+        _ if x.has("volatile") => Order::Volatile,
+        _ => Order::Weak,
+    };
+    let invariant = matches!(space, Space::Const | Space::Param) || x.has("nc");
+    Access { space, offset, order, scope: scope(x), lanes: lanes as u8, invariant }
+}
+
+/// The scope that the instruction names.
+pub(super) fn scope(x: &Expander<'_, '_>) -> Scope {
+    match x.word("scope") {
+        "cta" => Scope::Cta,
+        "cluster" => Scope::Cluster,
+        "sys" => Scope::Sys,
+        _ => Scope::Gpu,
+    }
+}
+
+fn load(x: &mut Expander<'_, '_>) {
+    let (ty, lanes) = (x.ty("T"), x.lanes());
+    let Some(a) = x.operand("a") else { return };
+    let memory = x.body.memory(a, x.word("space"));
+    if ty == Ty::B128 {
+        let halves = load_from(x, memory, Type::I64, 2);
+        x.set_pair("d", [halves[0], halves[1]]);
+        return;
+    }
+    let ir = x.moving("d", ty);
+    let values = load_from(x, memory, ir, lanes);
+    x.set_lanes("d", ty, &values);
+}
+
+fn load_from(x: &mut Expander<'_, '_>, memory: Memory, ty: Type, lanes: usize) -> Vec<Value> {
+    match memory {
+        Memory::At { space, base, offset } => {
+            let access = access(x, space, offset, lanes);
+            x.body.b.insts(Op::Load(access), &[base], &vec![ty; lanes])
+        }
+        Memory::Value { var, offset } => x.body.read_value(var, offset, ty, lanes),
+    }
+}
+
+fn store(x: &mut Expander<'_, '_>) {
+    let (ty, lanes) = (x.ty("T"), x.lanes());
+    let Some(a) = x.operand("a") else { return };
+    let (values, lanes) = if ty == Ty::B128 {
+        (x.src_pair("b").to_vec(), 2)
+    } else {
+        let ir = x.moving("b", ty);
+        (x.src_lanes("b", ir), lanes)
+    };
+    match x.body.memory(a, x.word("space")) {
+        Memory::At { space: Space::Param | Space::Const, .. } => {
+            x.refuse(a, "this location cannot be written");
+        }
+        Memory::At { space, base, offset } => {
+            let access = access(x, space, offset, lanes);
+            let args: Vec<Value> = std::iter::once(base).chain(values).collect();
+            x.body.b.effect(Op::Store(access), &args);
+        }
+        Memory::Value { var, offset } => x.body.write_value(var, offset, &values),
+    }
+}
+
+/// Between an address in a window and a generic one. Windows have 64-bit addresses.
+fn cvta(x: &mut Expander<'_, '_>, to_generic: bool) {
+    let ty = x.ty("T").ir();
+    let space = space_of(x.word("space"), x.body.is_kernel());
+    let Some(operand) = x.operand("a") else { return };
+    let a = match &operand.kind {
+        crate::resolve::OperandKind::Symbol(symbol, offset) => x.body.address_of(*symbol, *offset, operand),
+        _ => x.src("a"),
+    };
+    let a = x.zext(a, Type::I64);
+    let op = if to_generic { Op::ToGeneric(space) } else { Op::FromGeneric(space) };
+    let d = x.op(op, &[a]);
+    let d = x.fit(d, ty);
+    x.set("d", d);
+}
+
+fn isspacep(x: &mut Expander<'_, '_>) {
+    let space = space_of(x.word("space"), x.body.is_kernel());
+    let a = x.src("a");
+    let p = x.op_ty(Op::IsSpace(space), &[a], Type::Pred);
+    x.set("p", p);
+}
+
+/// An address operand as a base value with its window, for instructions that need real memory; `None`, with the problem noted,
+/// where there is none.
+pub(super) fn real_memory(x: &mut Expander<'_, '_>, name: &str) -> Option<(Space, Value, i64)> {
+    let operand = x.operand(name)?;
+    match x.body.memory(operand, x.word("space")) {
+        Memory::At { space, base, offset } => Some((space, base, offset)),
+        Memory::Value { .. } => {
+            x.refuse(operand, "this parameter is not in memory");
+            None
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `mov`: values, addresses, and packing and unpacking of vectors.
+
+use simt_ir::{Convert, IntBinary, Op, Shift, Type, Value};
+
+use super::{Form, Ty, form};
+use crate::lower::expander::Expander;
+use crate::resolve::OperandKind;
+
+pub(super) const FORMS: &[Form] = &[
+    form("mov.T{pred,$scalar,f16,bf16,f16x2} d=T, a:T", |x| {
+        let ty = x.moving("d", x.ty("T"));
+        let a = x.src_as("a", ty);
+        x.set("d", a);
+    }),
+    form("mov.T{b32,b64,u32,u64,s32,s64} d=T, a:symbol", address),
+    form("mov.T{b16,b32,b64} d=T, a:T/", pack),
+    form("mov.T{b16,b32,b64} d=T/, a:T", unpack),
+    form("mov.T{b128} d=T, a:T", |x| {
+        let halves = x.src_pair("a");
+        x.set_pair("d", halves);
+    })
+    .since(8, 3, 70),
+    form("mov.T{b128} d=T, a:T/", |x| {
+        let halves = x.src_lanes("a", Type::I64);
+        x.set_pair("d", [halves[0], halves[1]]);
+    })
+    .since(8, 3, 70),
+    form("mov.T{b128} d=T/, a:T", |x| {
+        let halves = x.src_pair("a");
+        x.set_lanes("d", Ty::B64, &halves);
+    })
+    .since(8, 3, 70),
+    form("mov.vec{v2,v4}.T{u16,u32,b32,f32,s32} d=T*, a:T*", |x| {
+        let ty = x.ty("T");
+        let values = x.src_lanes("a", ty.ir());
+        x.set_lanes("d", ty, &values);
+    }),
+];
+
+fn address(x: &mut Expander<'_, '_>) {
+    let ty = x.ty("T");
+    let Some(a) = x.operand("a") else { return };
+    let (symbol, offset) = match &a.kind {
+        OperandKind::Symbol(symbol, offset) => (*symbol, *offset),
+        OperandKind::Element(symbol, index) => (*symbol, x.body.element_offset(*symbol, index)),
+        _ => return,
+    };
+    let address = x.body.address_of(symbol, offset, a);
+    let address = x.fit(address, ty.ir());
+    x.set("d", address);
+}
+
+/// The first element is the lowest.
+fn pack(x: &mut Expander<'_, '_>) {
+    let whole = x.ty("T").ir();
+    let parts = x.elements("a");
+    let bits = whole.bits() / parts.len() as u32;
+    let part = Type::int(bits).unwrap_or(Type::I8);
+    let mut packed: Option<Value> = None;
+    for (operand, index) in parts.into_iter().zip(0u32..) {
+        let value = x.value_as(operand, part);
+        let mut value = x.op_ty(Op::Convert(Convert::ZExt), &[value], whole);
+        if index > 0 {
+            value = x.shift_imm(Shift::Left, value, index * bits);
+        }
+        packed = Some(match packed {
+            Some(lower) => x.int(IntBinary::Or, lower, value),
+            None => value,
+        });
+    }
+    if let Some(value) = packed {
+        x.set("d", value);
+    }
+}
+
+fn unpack(x: &mut Expander<'_, '_>) {
+    let parts = x.elements("d");
+    let whole = x.src("a");
+    let bits = x.bits(whole) / parts.len() as u32;
+    let part = match bits {
+        8 => Ty::B8,
+        16 => Ty::B16,
+        _ => Ty::B32,
+    };
+    // All are read before any is written: a part may be the source.
+    for (operand, index) in parts.into_iter().zip(0u32..) {
+        let value = if index > 0 { x.shift_imm(Shift::RightU, whole, index * bits) } else { whole };
+        let value = x.fit(value, part.ir());
+        x.set_operand(operand, part, value);
+    }
+}

@@ -1,0 +1,330 @@
+//! The notation in which the instruction table writes its entries, and matching instructions against it.
+//!
+//! An entry looks much as in a manual: `add.rnd{rn,rz,rm,rp}?.ftz?.T{f32} d=T, a:T, b:T`.
+//!
+//! After the opcode come modifiers in their order. A plain word stands for itself; `name{…}` is a choice, whose outcome
+//! the expansion asks for by that name; `?` makes either optional. `$set` inside braces names one of [`SETS`].
+//!
+//! Operands follow, each `name`, then `=` where it is written or `:` where it is read, then what it is:
+//! * a type, or the name of a choice of types, or `2T` for the type twice as wide: a register, or a number if read;
+//! * `T+` the register may be wider; `T*` a vector of as many elements as the choice `vec` says, a scalar without it;
+//! * `T/` a vector whose elements together are as wide as `T`;
+//! * `pred!` a predicate that may be negated; `imm` a number; `address`; `label`; `list` of labels; `symbol` a variable or function.
+//!
+//! `name?` may be left out together with all that follow; `name_` may be the sink `_`. `d=b32|p?=pred` is a pair of
+//! results of which the second may be left out. An operand `...` stands for any further operands.
+
+use super::types::Ty;
+
+/// Named lists for the braces of an entry.
+const SETS: &[(&str, &str)] = &[
+    ("int", "u16,u32,u64,s16,s32,s64"),
+    ("int8", "u8,u16,u32,u64,s8,s16,s32,s64"),
+    ("word", "u32,s32,u64,s64"),
+    ("bits", "b16,b32,b64"),
+    ("scalar", "b16,b32,b64,u16,u32,u64,s16,s32,s64,f32,f64"),
+    ("memory", "b8,b16,b32,b64,b128,u8,u16,u32,u64,s8,s16,s32,s64,f16,f16x2,bf16,bf16x2,f32,f64"),
+    ("rnd", "rn,rz,rm,rp"),
+    ("rndi", "rni,rzi,rmi,rpi"),
+    ("order", "relaxed,acquire,release,acq_rel"),
+    ("scope", "cta,cluster,gpu,sys"),
+    ("bool", "and,or,xor"),
+    ("cmps", "eq,ne,lt,le,gt,ge"),
+    ("cmpu", "eq,ne,lt,le,gt,ge,lo,ls,hi,hs"),
+    ("cmpf", "eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan"),
+    ("shared", "shared,shared::cta,shared::cluster"),
+    ("data", "global,shared,shared::cta,shared::cluster,local,const,param,param::entry,param::func"),
+    ("evict1", "L1::evict_normal,L1::evict_unchanged,L1::evict_first,L1::evict_last,L1::no_allocate"),
+    ("evict2", "L2::evict_normal,L2::evict_first,L2::evict_last"),
+    ("prefetch", "L2::64B,L2::128B,L2::256B"),
+];
+
+/// One place for a modifier.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    name: &'static str,
+    words: Vec<&'static str>,
+    optional: bool,
+}
+
+/// What an operand of an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// A value of the type.
+    Value(TypeSpec),
+    /// A predicate that may be negated.
+    Condition,
+    /// A number.
+    Immediate,
+    /// `[…]`
+    Address,
+    /// A label of the function.
+    Label,
+    /// A `.branchtargets`.
+    TargetList,
+    /// A variable or function, as an address.
+    Symbol,
+    /// A vector of two or four elements that together have the type's width.
+    Parts(TypeSpec),
+    /// Any number of operands of any kind.
+    Rest,
+}
+
+/// The type of an operand in an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TypeSpec {
+    Fixed(Ty),
+    Slot(&'static str),
+    Doubled(&'static str),
+}
+
+/// One operand of an entry.
+#[derive(Debug)]
+pub(crate) struct OperandSpec {
+    pub name: &'static str,
+    pub written: bool,
+    pub optional: bool,
+    pub sink: bool,
+    pub wider: bool,
+    pub vector: bool,
+    pub shape: Shape,
+    /// The second of a pair.
+    pub second: Option<Box<OperandSpec>>,
+}
+
+/// An entry of the table, read.
+#[derive(Debug)]
+pub(crate) struct Syntax {
+    pub opcode: &'static str,
+    pub slots: Vec<Slot>,
+    pub operands: Vec<OperandSpec>,
+}
+
+/// The words an instruction chose, slot by slot.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chosen {
+    words: Vec<(&'static str, &'static str)>,
+}
+
+impl Chosen {
+    /// The word of a choice, if the instruction has one.
+    pub fn word(&self, slot: &str) -> Option<&'static str> {
+        self.words.iter().find(|(name, _)| *name == slot).map(|(_, word)| *word)
+    }
+
+    /// Whether the instruction has this modifier, in whatever place.
+    pub fn has(&self, word: &str) -> bool {
+        self.words.iter().any(|(_, w)| *w == word)
+    }
+
+    /// The type in a slot.
+    pub fn ty(&self, slot: &str) -> Option<Ty> {
+        Ty::from_name(self.word(slot)?)
+    }
+
+    /// The type of an operand.
+    pub fn resolve(&self, spec: TypeSpec) -> Option<Ty> {
+        match spec {
+            TypeSpec::Fixed(ty) => Some(ty),
+            TypeSpec::Slot(slot) => self.ty(slot),
+            TypeSpec::Doubled(slot) => self.ty(slot)?.doubled(),
+        }
+    }
+
+    /// Elements of a vector access: the choice `vec`.
+    pub fn lanes(&self) -> usize {
+        match self.word("vec") {
+            Some("v2") => 2,
+            Some("v4") => 4,
+            Some("v8") => 8,
+            _ => 1,
+        }
+    }
+}
+
+/// Why the modifiers of an instruction are not those of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mismatch {
+    /// Modifiers that fitted before.
+    pub at: usize,
+    /// Something required is missing there, rather than something wrong present.
+    pub missing: bool,
+}
+
+impl Syntax {
+    /// Reads an entry; `Err` says what is wrong with the entry itself.
+    pub fn parse(text: &'static str) -> Result<Syntax, String> {
+        let (head, operands) = text.split_once(' ').unwrap_or((text, ""));
+        let (opcode, modifiers) = head.split_once('.').unwrap_or((head, ""));
+        let mut slots = Vec::new();
+        for slot in split_outside_braces(modifiers, '.') {
+            slots.push(parse_slot(slot)?);
+        }
+        let mut parsed = Vec::new();
+        for operand in operands.split(',').map(str::trim).filter(|o| !o.is_empty()) {
+            parsed.push(parse_operand(operand, &slots)?);
+        }
+        Ok(Syntax { opcode, slots, operands: parsed })
+    }
+
+    /// Matches modifiers in order.
+    pub fn choose<'m>(&self, modifiers: impl Iterator<Item = &'m str>) -> Result<Chosen, Mismatch> {
+        let mut chosen = Chosen::default();
+        let mut slots = self.slots.iter();
+        let mut count = 0;
+        'modifiers: for modifier in modifiers {
+            for slot in slots.by_ref() {
+                if let Some(word) = slot.words.iter().find(|word| **word == modifier) {
+                    chosen.words.push((slot.name, word));
+                    count += 1;
+                    continue 'modifiers;
+                }
+                if !slot.optional {
+                    return Err(Mismatch { at: count, missing: false });
+                }
+            }
+            return Err(Mismatch { at: count, missing: false });
+        }
+        if slots.all(|slot| slot.optional) { Ok(chosen) } else { Err(Mismatch { at: count, missing: true }) }
+    }
+
+    /// Operands that must be there, and that may be.
+    pub fn operand_counts(&self) -> (usize, usize) {
+        let required = self.operands.iter().filter(|o| !o.optional && o.shape != Shape::Rest).count();
+        let rest = self.operands.iter().any(|o| o.shape == Shape::Rest);
+        (required, if rest { usize::MAX } else { self.operands.len() })
+    }
+
+    /// Every word that some modifier place knows.
+    pub fn words(&self) -> impl Iterator<Item = &'static str> {
+        self.slots.iter().flat_map(|slot| slot.words.iter().copied())
+    }
+
+    /// Position of the operand, and whether it is the second of a pair there.
+    pub fn position(&self, name: &str) -> Option<(usize, bool)> {
+        self.operands.iter().enumerate().find_map(|(i, operand)| {
+            let second = operand.second.as_ref().is_some_and(|s| s.name == name);
+            (second || operand.name == name).then_some((i, second))
+        })
+    }
+
+    /// The operand's entry.
+    pub fn operand(&self, name: &str) -> Option<&OperandSpec> {
+        let (index, second) = self.position(name)?;
+        let operand = &self.operands[index];
+        if second { operand.second.as_deref() } else { Some(operand) }
+    }
+}
+
+fn split_outside_braces(text: &'static str, at: char) -> Vec<&'static str> {
+    let (mut parts, mut depth, mut start) = (Vec::new(), 0, 0);
+    for (i, c) in text.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            c if c == at && depth == 0 => {
+                parts.push(&text[start..i]);
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    if start < text.len() {
+        parts.push(&text[start..]);
+    }
+    parts
+}
+
+fn parse_slot(text: &'static str) -> Result<Slot, String> {
+    let (text, optional) = text.strip_suffix('?').map_or((text, false), |t| (t, true));
+    let Some((name, list)) = text.split_once('{') else {
+        return Ok(Slot { name: text, words: vec![text], optional });
+    };
+    let list = list.strip_suffix('}').ok_or_else(|| format!("'{text}' lacks a brace"))?;
+    let mut words = Vec::new();
+    for word in list.split(',') {
+        match word.strip_prefix('$') {
+            Some(set) => {
+                let found = SETS.iter().find(|(n, _)| *n == set).ok_or_else(|| format!("no set '{set}'"))?;
+                words.extend(found.1.split(','));
+            }
+            None => words.push(word),
+        }
+    }
+    Ok(Slot { name, words, optional })
+}
+
+fn parse_operand(text: &'static str, slots: &[Slot]) -> Result<OperandSpec, String> {
+    if text == "..." {
+        return Ok(OperandSpec {
+            name: text,
+            written: false,
+            optional: true,
+            sink: false,
+            wider: false,
+            vector: false,
+            shape: Shape::Rest,
+            second: None,
+        });
+    }
+    let (text, second) = match text.split_once('|') {
+        Some((first, second)) => (first, Some(Box::new(parse_operand(second, slots)?))),
+        None => (text, None),
+    };
+    let at = text.find(['=', ':']).ok_or_else(|| format!("operand '{text}' has no kind"))?;
+    let written = text.as_bytes()[at] == b'=';
+    let name = text[..at].trim_end_matches(['?', '_']);
+    let (optional, sink) = (text[..at].contains('?'), text[..at].contains('_'));
+    let kind = &text[at + 1..];
+    let (kind, vector) = kind.strip_suffix('*').map_or((kind, false), |k| (k, true));
+    let (kind, wider) = kind.strip_suffix('+').map_or((kind, false), |k| (k, true));
+    let (kind, parts) = kind.strip_suffix('/').map_or((kind, false), |k| (k, true));
+    let is_slot = |name: &str| slots.iter().any(|slot| slot.name == name);
+    let ty = match (Ty::from_name(kind), kind.strip_prefix('2')) {
+        (Some(ty), _) => Some(TypeSpec::Fixed(ty)),
+        (None, Some(slot)) if is_slot(slot) => Some(TypeSpec::Doubled(slot)),
+        (None, _) if is_slot(kind) => Some(TypeSpec::Slot(kind)),
+        _ => None,
+    };
+    let shape = match (kind, ty) {
+        ("imm", _) => Shape::Immediate,
+        ("address", _) => Shape::Address,
+        ("label", _) => Shape::Label,
+        ("list", _) => Shape::TargetList,
+        ("symbol", _) => Shape::Symbol,
+        ("pred!", _) => Shape::Condition,
+        (_, Some(ty)) if parts => Shape::Parts(ty),
+        (_, Some(ty)) => Shape::Value(ty),
+        _ => return Err(format!("operand '{text}' has an unknown kind")),
+    };
+    Ok(OperandSpec { name, written, optional, sink, wider, vector, shape, second })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_matches_in_order_and_says_how_far_it_got() {
+        let syntax = Syntax::parse("add.rnd{$rnd}?.ftz?.T{f32,f64} d=T, a:T, b:T").unwrap();
+        let chosen = syntax.choose(["rz", "f32"].into_iter()).unwrap();
+        assert_eq!(
+            (chosen.word("rnd"), chosen.has("ftz"), chosen.ty("T")),
+            (Some("rz"), false, Some(Ty::F32))
+        );
+        assert_eq!(
+            syntax.choose(["ftz", "rz", "f32"].into_iter()).unwrap_err(),
+            Mismatch { at: 1, missing: false }
+        );
+        assert_eq!(syntax.choose(["rz"].into_iter()).unwrap_err(), Mismatch { at: 1, missing: true });
+        assert_eq!(syntax.operand_counts(), (3, 3));
+    }
+
+    #[test]
+    fn pairs_and_optional_operands() {
+        let syntax = Syntax::parse("shfl.mode{up,down}.b32 d=b32|p?=pred, a:b32, b:b32, c?:b32").unwrap();
+        assert_eq!(syntax.position("p"), Some((0, true)));
+        assert_eq!(syntax.operand_counts(), (3, 4));
+        assert!(syntax.operand("p").unwrap().optional);
+    }
+}

@@ -1,0 +1,105 @@
+//! What PTX has and this compiler has not: known by name, so that it is refused as such rather than as an error.
+
+/// Opcodes of PTX ISA 9.0 that the table lacks.
+const OPCODES: &[&str] = &[
+    "alloca",
+    "bmma",
+    "clusterlaunchcontrol",
+    "cp",
+    "getctarank",
+    "istypep",
+    "ldmatrix",
+    "mapa",
+    "mbarrier",
+    "mma",
+    "movmatrix",
+    "multimem",
+    "stackrestore",
+    "stacksave",
+    "stmatrix",
+    "suld",
+    "suq",
+    "sured",
+    "sust",
+    "tcgen05",
+    "tensormap",
+    "tex",
+    "tld4",
+    "txq",
+    "vabsdiff",
+    "vabsdiff2",
+    "vabsdiff4",
+    "vadd",
+    "vadd2",
+    "vadd4",
+    "vavrg2",
+    "vavrg4",
+    "vmad",
+    "vmax",
+    "vmax2",
+    "vmax4",
+    "vmin",
+    "vmin2",
+    "vmin4",
+    "vset",
+    "vset2",
+    "vset4",
+    "vshl",
+    "vshr",
+    "vsub",
+    "vsub2",
+    "vsub4",
+    "wgmma",
+    "wmma",
+];
+
+/// Modifiers of PTX ISA 9.0, by opcode, that none of the opcode's entries knows.
+const MODIFIERS: &[(&str, &[&str])] = &[
+    ("add", &["f32x2"]),
+    ("atom", &["b128"]),
+    ("barrier", &["cluster"]),
+    (
+        "cvt",
+        &[
+            "e4m3x2",
+            "e5m2x2",
+            "e4m3x4",
+            "e5m2x4",
+            "e2m1x2",
+            "e2m1x4",
+            "e2m3x2",
+            "e3m2x2",
+            "e2m3x4",
+            "e3m2x4",
+            "ue8m0x2",
+            "rs",
+            "scaled::n2::ue8m0",
+        ],
+    ),
+    (
+        "fence",
+        &[
+            "tensormap::generic",
+            "async::generic",
+            "sync_restrict::shared::cta",
+            "sync_restrict::shared::cluster",
+        ],
+    ),
+    ("fma", &["f32x2"]),
+    ("ld", &["b128", "unified"]),
+    ("mul", &["f32x2"]),
+    ("red", &["async"]),
+    ("redux", &["f32", "abs", "NaN"]),
+    ("st", &["async", "bulk"]),
+    ("sub", &["f32x2"]),
+];
+
+/// Whether this is an opcode of PTX that is not supported.
+pub(super) fn is_opcode(name: &str) -> bool {
+    OPCODES.contains(&name)
+}
+
+/// Whether the modifier makes an instruction of PTX that is not supported.
+pub(super) fn is_modifier(opcode: &str, modifier: &str) -> bool {
+    MODIFIERS.iter().any(|(name, modifiers)| *name == opcode && modifiers.contains(&modifier))
+}

@@ -1,0 +1,218 @@
+//! What one program is made of: which functions, where its shared variables are, which module variables it names.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+use simt_ir::{FuncRef, GlobalRef, SigRef, Signature};
+
+use super::body::{Lines, locs_of};
+use crate::LineIndex;
+use crate::ast::{Function, Linkage, Module, StateSpace, Variable, Version};
+use crate::resolve::{Operand, OperandKind, ResolvedFunction, Symbol};
+
+/// Functions, variables and signatures by the numbers that a program gives them.
+pub(crate) struct Links<'r> {
+    pub version: Version,
+    pub sm: u32,
+    functions: HashMap<&'r str, FuncRef>,
+    tokens: HashMap<&'r str, u64>,
+    taken: HashSet<&'r str>,
+    globals: Vec<String>,
+    global_index: HashMap<Key, GlobalRef>,
+    shared: HashMap<Key, u32>,
+    shared_bytes: u32,
+    shared_align: u32,
+    signatures: RefCell<Vec<Signature>>,
+    lines: LineIndex,
+    files: Vec<u64>,
+}
+
+/// A declaration, told from others by its place in memory, and the number of the one meant if it declares several.
+type Key = (usize, Option<u32>);
+
+fn key(variable: &Variable<'_>, index: Option<u32>) -> Key {
+    (std::ptr::from_ref(variable).addr(), index)
+}
+
+/// A module variable's name; one of `name<count>` has its number.
+pub(crate) fn variable_name(variable: &Variable<'_>, index: Option<u32>) -> String {
+    match index {
+        Some(index) => format!("{}{index}", variable.name.text),
+        None => variable.name.text.to_owned(),
+    }
+}
+
+/// What makes [`Op::FuncToken`](simt_ir::Op::FuncToken) of each function of a module: its place among the module's functions. Never
+/// zero, and far from any address of memory.
+pub(crate) fn tokens<'r>(module: &Module<'r>) -> HashMap<&'r str, u64> {
+    let mut tokens = HashMap::new();
+    for function in module.functions() {
+        let next = (tokens.len() as u64 + 1) * 16;
+        tokens.entry(function.name.text).or_insert(next);
+    }
+    tokens
+}
+
+/// Visits an operand and those inside it.
+pub(crate) fn visit<'r>(operand: &Operand<'r, 'r>, see: &mut impl FnMut(&OperandKind<'r, 'r>)) {
+    see(&operand.kind);
+    match &operand.kind {
+        OperandKind::Not(inner) | OperandKind::Negate(inner) | OperandKind::Element(_, inner) => {
+            visit(inner, see)
+        }
+        OperandKind::Vector(list) | OperandKind::List(list) => list.iter().for_each(|o| visit(o, see)),
+        OperandKind::Pair(a, b) => {
+            visit(a, see);
+            visit(b, see);
+        }
+        OperandKind::Address(address) => {
+            visit(&address.base, see);
+            address.rest.iter().for_each(|o| visit(o, see));
+        }
+        _ => {}
+    }
+}
+
+/// Symbols that a function names, but for those it calls.
+fn symbols<'r>(func: &ResolvedFunction<'r, 'r>, mut see: impl FnMut(Symbol<'r, 'r>)) {
+    for inst in func.instructions.iter().filter(|inst| inst.syntax.opcode.text != "call") {
+        for operand in &inst.operands {
+            visit(operand, &mut |kind| match kind {
+                OperandKind::Symbol(symbol, _) | OperandKind::Element(symbol, _) => see(*symbol),
+                _ => {}
+            });
+        }
+    }
+}
+
+impl<'r> Links<'r> {
+    /// Numbers what `functions`, the kernel first, use. `None` if shared memory does not fit 32 bits.
+    pub fn new(
+        source: &str,
+        module: &Module<'r>,
+        sm: u32,
+        functions: &[ResolvedFunction<'r, 'r>],
+        taken: &HashSet<&'r str>,
+    ) -> Option<Links<'r>> {
+        let mut links = Links {
+            version: module.version,
+            sm,
+            functions: HashMap::new(),
+            tokens: tokens(module),
+            taken: taken.clone(),
+            globals: Vec::new(),
+            global_index: HashMap::new(),
+            shared: HashMap::new(),
+            shared_bytes: 0,
+            shared_align: 16,
+            signatures: RefCell::default(),
+            lines: LineIndex::new(source),
+            files: super::files(module).map(|file| file.index).collect(),
+        };
+        let mut shared: Vec<(&Variable<'_>, Option<u32>)> = Vec::new();
+        for (func, number) in functions.iter().zip(0..) {
+            links.functions.insert(func.function.name.text, FuncRef(number));
+            for local in &func.variables {
+                if local.declaration.space == StateSpace::Shared {
+                    shared.push((local.declaration, local.index));
+                }
+            }
+            symbols(func, |symbol| match symbol {
+                Symbol::Global(variable, index) => match variable.space {
+                    StateSpace::Shared => shared.push((variable, index)),
+                    StateSpace::Global | StateSpace::Const => links.name_global(variable, index),
+                    _ => {}
+                },
+                Symbol::Function(function) => {
+                    links.taken.insert(function.name.text);
+                }
+                Symbol::Local(_) => {}
+            });
+        }
+        links.lay_out_shared(&shared)?;
+        Some(links)
+    }
+
+    fn name_global(&mut self, variable: &Variable<'_>, index: Option<u32>) {
+        let next = GlobalRef(self.globals.len() as u32);
+        if *self.global_index.entry(key(variable, index)).or_insert(next) == next {
+            self.globals.push(variable_name(variable, index));
+        }
+    }
+
+    /// Variables of known size first, in order of first use; what a launch sizes begins after all of them.
+    fn lay_out_shared(&mut self, used: &[(&Variable<'_>, Option<u32>)]) -> Option<()> {
+        let mut end = 0u64;
+        let dynamic = |v: &Variable<'_>| v.linkage == Linkage::Extern || v.size().is_none();
+        for (variable, index) in used.iter().filter(|(v, _)| !dynamic(v)) {
+            let align = variable.alignment().max(1);
+            self.shared_align = self.shared_align.max(u32::try_from(align).ok()?);
+            if self.shared.contains_key(&key(variable, *index)) {
+                continue;
+            }
+            end = end.checked_next_multiple_of(align)?;
+            self.shared.insert(key(variable, *index), u32::try_from(end).ok()?);
+            end = end.checked_add(variable.size()?)?;
+        }
+        for (variable, _) in used.iter().filter(|(v, _)| dynamic(v)) {
+            self.shared_align = self.shared_align.max(u32::try_from(variable.alignment()).ok()?);
+        }
+        self.shared_bytes = u32::try_from(end).ok()?;
+        let dynamic_start = self.shared_bytes.checked_next_multiple_of(self.shared_align)?;
+        for (variable, index) in used.iter().filter(|(v, _)| dynamic(v)) {
+            self.shared.insert(key(variable, *index), dynamic_start);
+        }
+        Some(())
+    }
+
+    /// The function's number, if it is defined and part of the program.
+    pub fn function(&self, name: &str) -> Option<FuncRef> {
+        self.functions.get(name).copied()
+    }
+
+    /// The function's token.
+    pub fn token(&self, name: &str) -> u64 {
+        self.tokens.get(name).copied().unwrap_or(0)
+    }
+
+    /// The function's token, or 0 if the program takes none.
+    pub fn token_if_taken(&self, name: &str) -> u64 {
+        if self.taken.contains(name) { self.token(name) } else { 0 }
+    }
+
+    /// The variable's number.
+    pub fn global(&self, variable: &Variable<'_>, index: Option<u32>) -> GlobalRef {
+        self.global_index[&key(variable, index)]
+    }
+
+    /// Where a shared variable is in the shared window.
+    pub fn shared_offset(&self, variable: &Variable<'_>, index: Option<u32>) -> Option<u32> {
+        self.shared.get(&key(variable, index)).copied()
+    }
+
+    /// The number of a signature.
+    pub fn signature(&self, signature: Signature) -> SigRef {
+        let mut all = self.signatures.borrow_mut();
+        let known = all.iter().position(|s| *s == signature);
+        let index = known.unwrap_or_else(|| {
+            all.push(signature);
+            all.len() - 1
+        });
+        SigRef(index as u32)
+    }
+
+    /// Where the instructions of a function come from.
+    pub fn lines(&'r self, function: &'r Function<'r>) -> Lines<'r> {
+        Lines { index: &self.lines, locs: locs_of(function), files: &self.files }
+    }
+
+    /// Bytes and alignment of static shared memory.
+    pub fn shared_size(&self) -> (u32, u32) {
+        (self.shared_bytes, self.shared_align)
+    }
+
+    /// Names of the variables, and the signatures of indirect calls.
+    pub fn into_tables(self) -> (Vec<String>, Vec<Signature>) {
+        (self.globals, self.signatures.into_inner())
+    }
+}

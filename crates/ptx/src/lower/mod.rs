@@ -1,0 +1,100 @@
+//! From a kernel's name to a [`simt_ir::Program`]: the kernel, the device functions it reaches, and where its variables are.
+
+pub(crate) mod body;
+mod call;
+pub(crate) mod expander;
+mod links;
+pub(crate) mod place;
+mod reach;
+mod variables;
+
+use simt_ir::Program;
+
+pub use variables::{Entry, EntryParam, ModuleVariable, Relocation, entries, variables};
+
+use crate::ast::{File, Item, Module};
+use crate::isa;
+use crate::resolve::Symbols;
+use crate::target::Architecture;
+use crate::{Errors, LoadError, LoadErrorKind};
+use links::Links;
+
+/// Lowers the kernel `entry` of `module`, which was read from `source`, with all device functions it reaches. Bodies that were
+/// skipped are read where they are needed.
+pub fn program(source: &str, module: &Module<'_>, entry: &str) -> Result<Program, Errors> {
+    let Some(kernel) = module.entries().find(|f| f.name.text == entry) else {
+        let message = format!("there is no kernel '{entry}'");
+        return Err(LoadError::without_place(LoadErrorKind::Name, entry, message).into());
+    };
+    let (_, param_bytes) = place::kernel_params(&kernel.params).ok_or_else(|| {
+        LoadError::at(LoadErrorKind::TooLarge, source, kernel.span, "the parameters are too large")
+    })?;
+    let reached = reach::functions(source, module, entry)?;
+    let symbols = Symbols::new(source, &reached.module)?;
+    let resolved = reached
+        .functions()
+        .map(|function| crate::resolve::function(&symbols, function))
+        .collect::<Result<Vec<_>, Errors>>()?;
+    let links = Links::new(source, &reached.module, architecture(module), &resolved, &reached.taken)
+        .ok_or_else(|| {
+            LoadError::at(LoadErrorKind::TooLarge, source, kernel.span, "shared memory is too large")
+        })?;
+    let mut lowered = Vec::with_capacity(resolved.len());
+    for func in &resolved {
+        let function = body::lower(&links, func)
+            .map_err(|problem| LoadError::at(problem.kind, source, problem.span, problem.message))?;
+        lowered.push(function);
+    }
+    let directives = &kernel.directives;
+    let (shared_bytes, shared_align) = links.shared_size();
+    let (globals, signatures) = links.into_tables();
+    Ok(Program {
+        functions: lowered,
+        globals,
+        signatures,
+        param_bytes,
+        shared_bytes,
+        shared_align,
+        required_block: directives.reqntid.unwrap_or_default(),
+        max_threads: directives.maxntid.map_or(0, |n| n.iter().fold(1, |a: u32, b| a.saturating_mul(*b))),
+        files: files(module).map(|file| file.name.to_owned()).collect(),
+    })
+}
+
+/// Checks every instruction of a module against the instruction table: what a load must refuse. Bodies that were not read
+/// are not checked.
+pub fn check(source: &str, module: &Module<'_>) -> Result<(), Errors> {
+    let symbols = Symbols::new(source, module)?;
+    let sm = architecture(module);
+    let mut errors = Vec::new();
+    for function in module.functions() {
+        if errors.len() >= Errors::LIMIT {
+            break;
+        }
+        match crate::resolve::function(&symbols, function) {
+            Ok(resolved) => {
+                let context = isa::Context { version: module.version, sm, registers: &resolved.registers };
+                let problems =
+                    resolved.instructions.iter().filter_map(|inst| isa::find(inst, &context).err());
+                errors.extend(
+                    problems.map(|p| LoadError::at(p.kind, source, p.span, p.message)).take(Errors::LIMIT),
+                );
+            }
+            Err(found) => errors.extend_from_slice(found.list()),
+        }
+    }
+    Errors::from_list(errors)
+}
+
+/// The number of `.target sm_90a`.
+fn architecture(module: &Module<'_>) -> u32 {
+    Architecture::parse(module.target.architecture.text).map_or(0, |architecture| architecture.sm)
+}
+
+/// `.file` directives, in order.
+fn files<'m, 'a>(module: &'m Module<'a>) -> impl Iterator<Item = &'m File<'a>> {
+    module.items.iter().filter_map(|item| match item {
+        Item::File(file) => Some(file),
+        _ => None,
+    })
+}

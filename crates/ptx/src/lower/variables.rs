@@ -1,0 +1,267 @@
+//! What a module defines beside code: variables with their initial bytes, and the interfaces of its kernels.
+
+use super::links::{tokens, variable_name};
+use super::place::kernel_params;
+use crate::ast::{AddressInitialiser, Immediate, Initialiser, Linkage, Module, StateSpace, Type, Variable};
+use crate::{Errors, LoadError, LoadErrorKind};
+
+/// A variable of module scope in `.global` or `.const`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModuleVariable {
+    /// Its name.
+    pub name: String,
+    /// [`StateSpace::Global`] or [`StateSpace::Const`].
+    pub space: StateSpace,
+    /// Who sees it. One with [`Linkage::Extern`] is defined in another module.
+    pub linkage: Linkage,
+    /// Bytes in memory; 0 if the declaration leaves it open.
+    pub size: u64,
+    /// Alignment in bytes.
+    pub align: u64,
+    /// The first bytes; the others are zero.
+    pub bytes: Vec<u8>,
+    /// Addresses to be added into the bytes, which hold zeros there.
+    pub relocations: Vec<Relocation>,
+    /// `.attribute(.managed)`: the host may access it too.
+    pub managed: bool,
+}
+
+/// A place in a variable that holds an address of another, or a part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relocation {
+    /// First byte in the variable.
+    pub offset: u64,
+    /// Bytes written there, little-endian.
+    pub bytes: u32,
+    /// Bits by which the address is shifted right before its low bytes are written.
+    pub shift: u32,
+    /// The variable whose address it is.
+    pub symbol: String,
+    /// Bytes added to the address.
+    pub addend: i64,
+    /// A generic address is meant rather than one in the variable's space. On this device both are the same.
+    pub generic: bool,
+}
+
+/// How a kernel is launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// Its parameters, in order.
+    pub params: Vec<EntryParam>,
+    /// Bytes of all parameters.
+    pub param_bytes: u32,
+    /// `.maxntid`
+    pub max_block: Option<[u32; 3]>,
+    /// `.reqntid`
+    pub required_block: Option<[u32; 3]>,
+    /// `.reqnctapercluster`
+    pub required_cluster: Option<[u32; 3]>,
+}
+
+/// One parameter of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryParam {
+    /// First byte.
+    pub offset: u32,
+    /// Bytes.
+    pub size: u32,
+    /// Alignment in bytes.
+    pub align: u32,
+}
+
+/// All kernels of the module that have a body. `source` is the text it was read from.
+pub fn entries(source: &str, module: &Module<'_>) -> Result<Vec<Entry>, Errors> {
+    module
+        .entries()
+        .map(|function| {
+            let (offsets, param_bytes) = kernel_params(&function.params).ok_or_else(|| {
+                LoadError::at(LoadErrorKind::TooLarge, source, function.span, "the parameters are too large")
+            })?;
+            let params = function.params.iter().zip(offsets).map(|(param, offset)| EntryParam {
+                offset,
+                size: param.size().unwrap_or(0) as u32,
+                align: param.alignment() as u32,
+            });
+            Ok(Entry {
+                name: function.name.text.to_owned(),
+                params: params.collect(),
+                param_bytes,
+                max_block: function.directives.maxntid,
+                required_block: function.directives.reqntid,
+                required_cluster: function.directives.reqnctapercluster,
+            })
+        })
+        .collect()
+}
+
+/// All variables of the module in `.global` and `.const` space, in order. `source` is the text it was read from.
+pub fn variables(source: &str, module: &Module<'_>) -> Result<Vec<ModuleVariable>, Errors> {
+    let tokens = tokens(module);
+    let mut all: Vec<ModuleVariable> = Vec::new();
+    for variable in module.variables() {
+        if !matches!(variable.space, StateSpace::Global | StateSpace::Const) || is_opaque(variable.ty) {
+            continue;
+        }
+        let error = |message: &str| LoadError::at(LoadErrorKind::Type, source, variable.span, message);
+        let mut image = Image { tokens: &tokens, bytes: Vec::new(), relocations: Vec::new() };
+        let declared = shape(variable).ok_or_else(|| error("the variable is too large"))?;
+        let mut size = declared.unwrap_or(0);
+        if let Some(initialiser) = &variable.initialiser {
+            let end = image
+                .fill(variable.ty, initialiser, 0, &strides(variable), declared)
+                .map_err(|message| error(&message))?;
+            if declared.is_none() {
+                let stride = strides(variable).first().copied().unwrap_or(1).max(1);
+                size = end.next_multiple_of(stride);
+            }
+        }
+        for index in variable.count.map_or(vec![None], |count| (0..count.min(MAX_COUNT)).map(Some).collect())
+        {
+            let new = ModuleVariable {
+                name: variable_name(variable, index),
+                space: variable.space,
+                linkage: variable.linkage,
+                size,
+                align: variable.alignment(),
+                bytes: image.bytes.clone(),
+                relocations: image.relocations.clone(),
+                managed: variable.attributes.managed,
+            };
+            // A definition replaces a declaration.
+            match all.iter_mut().find(|known| known.name == new.name) {
+                Some(known) if known.linkage == Linkage::Extern => *known = new,
+                Some(_) => {}
+                None => all.push(new),
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// More members of `name<count>` than anyone declares.
+const MAX_COUNT: u32 = 1 << 16;
+
+fn is_opaque(ty: Type) -> bool {
+    matches!(ty, Type::Texref | Type::Samplerref | Type::Surfref)
+}
+
+/// Bytes of the variable; the inner `None` if its first dimension is open, the outer if it overflows.
+fn shape(variable: &Variable<'_>) -> Option<Option<u64>> {
+    if variable.dimensions.first() == Some(&None) {
+        return Some(None);
+    }
+    variable.size().map(Some)
+}
+
+/// Bytes from one element to the next for each nesting level of an initialiser, outermost first; the last is the scalar's size.
+fn strides(variable: &Variable<'_>) -> Vec<u64> {
+    let scalar = variable.ty.size();
+    let mut strides = vec![scalar];
+    let inner = variable.vector.map(u64::from).into_iter();
+    let dims: Vec<u64> = variable.dimensions.iter().skip(1).map(|d| d.unwrap_or(1)).chain(inner).collect();
+    for count in dims.iter().rev() {
+        let last = *strides.last().expect("one is there");
+        strides.push(last.saturating_mul(*count));
+    }
+    strides.reverse();
+    strides
+}
+
+struct Image<'t> {
+    tokens: &'t std::collections::HashMap<&'t str, u64>,
+    bytes: Vec<u8>,
+    relocations: Vec<Relocation>,
+}
+
+impl Image<'_> {
+    /// Writes an initialiser at `at`; `strides` are those of its level and below. Answers where it ends.
+    fn fill(
+        &mut self,
+        ty: Type,
+        initialiser: &Initialiser<'_>,
+        at: u64,
+        strides: &[u64],
+        limit: Option<u64>,
+    ) -> Result<u64, String> {
+        match initialiser {
+            Initialiser::List(list) => {
+                let (stride, inner) = match strides {
+                    [last] => (*last, strides),
+                    [first, rest @ ..] => (*first, rest),
+                    [] => return Err("the initial value is nested too deeply".into()),
+                };
+                let mut next = at;
+                let mut end = at;
+                for value in list {
+                    let nested = matches!(value, Initialiser::List(_));
+                    // A flat list fills the innermost elements one after another.
+                    let (step, inner) = match (nested, strides) {
+                        (true, _) => (stride, inner),
+                        (false, [.., last]) => (*last, &strides[strides.len() - 1..]),
+                        (false, []) => (stride, inner),
+                    };
+                    end = end.max(self.fill(ty, value, next, inner, limit)?);
+                    next = next.checked_add(step).ok_or("the initial value is too large")?;
+                }
+                Ok(end)
+            }
+            Initialiser::Value(value) => {
+                let bits = scalar_bits(*value, ty);
+                self.write(at, ty.size(), bits, limit)
+            }
+            Initialiser::Address(address) => self.address(ty, address, at, limit),
+            Initialiser::Fields(_) => Err("fields are initial values of samplers and textures only".into()),
+        }
+    }
+
+    fn address(
+        &mut self,
+        ty: Type,
+        address: &AddressInitialiser<'_>,
+        at: u64,
+        limit: Option<u64>,
+    ) -> Result<u64, String> {
+        let shift = address.mask.map_or(0, |mask| mask.trailing_zeros() & !7);
+        if let Some(token) = self.tokens.get(address.symbol.text) {
+            let bits = token.wrapping_add(address.offset as u64) >> shift;
+            return self.write(at, ty.size(), u128::from(bits), limit);
+        }
+        let end = self.write(at, ty.size(), 0, limit)?;
+        self.relocations.push(Relocation {
+            offset: at,
+            bytes: ty.size() as u32,
+            shift,
+            symbol: address.symbol.text.to_owned(),
+            addend: address.offset,
+            generic: address.generic,
+        });
+        Ok(end)
+    }
+
+    fn write(&mut self, at: u64, size: u64, bits: u128, limit: Option<u64>) -> Result<u64, String> {
+        let end = at.checked_add(size).filter(|end| limit.is_none_or(|limit| *end <= limit));
+        let end = end.ok_or("the initial value is larger than the variable")?;
+        if self.bytes.len() < end as usize {
+            self.bytes.resize(end as usize, 0);
+        }
+        self.bytes[at as usize..end as usize].copy_from_slice(&bits.to_le_bytes()[..size as usize]);
+        Ok(end)
+    }
+}
+
+fn scalar_bits(value: Immediate, ty: Type) -> u128 {
+    let bits = match (value, ty) {
+        (Immediate::F64(bits), Type::F32) => u64::from((f64::from_bits(bits) as f32).to_bits()),
+        (Immediate::F64(bits), _) => bits,
+        (Immediate::F32(bits), Type::F64) => f64::from(f32::from_bits(bits)).to_bits(),
+        (Immediate::F32(bits), _) => u64::from(bits),
+        (Immediate::Signed(v), Type::B128) => return i128::from(v) as u128,
+        (Immediate::Signed(v), Type::F64) => (v as f64).to_bits(),
+        (Immediate::Signed(v), Type::F32) => u64::from((v as f32).to_bits()),
+        (Immediate::Signed(v), _) => v as u64,
+        (Immediate::Unsigned(v), _) => v,
+    };
+    u128::from(bits)
+}
