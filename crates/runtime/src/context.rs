@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cuda_abi::driver::{CUcontext, CUdevice};
-use cuda_abi::runtime::{CUDART_VERSION, CudaResult, cudaErrorInsufficientDriver, cudaErrorInvalidDevice};
+use cuda_abi::runtime::{CUDART_VERSION, CudaResult, cudaErrorInsufficientDriver};
 
 use crate::driver::call;
 use crate::{devices, thread};
@@ -58,69 +58,96 @@ pub fn activate(device: CUdevice) -> CudaResult<CUcontext> {
 /// The device's primary context, retained by the runtime.
 pub fn primary(device: CUdevice) -> CudaResult<CUcontext> {
     initialize()?;
-    let index = usize::try_from(device).map_err(|_| cudaErrorInvalidDevice)?;
-    let mut primaries = lock();
     // One retention for the whole process, under the lock: threads that come first together share it.
-    if let Some(Some(primary)) = primaries.get(index)
-        && primary.retained
-    {
-        return Ok(primary.context);
-    }
-    let mut context = CUcontext::NULL;
-    call!(cuDevicePrimaryCtxRetain(&mut context, device))?;
-    if primaries.len() <= index {
-        primaries.resize(index + 1, None);
-    }
-    if let Some(Primary { retained: false, .. }) = primaries[index] {
-        RESET.fetch_sub(1, Ordering::AcqRel);
-    }
-    primaries[index] = Some(Primary { context, retained: true });
-    Ok(context)
+    primary_among(&mut lock(), device)
 }
 
 /// Destroys everything in the device's primary context. The next use of the device retains it again.
 pub fn reset(device: CUdevice) -> CudaResult {
-    let (mut flags, mut active) = (0, 0);
     initialize()?;
-    call!(cuDevicePrimaryCtxGetState(device, &mut flags, &mut active))?;
-    if active != 0 {
-        // The program itself may have retained it and have it current: the runtime must know it to retain it again.
-        primary(device)?;
-    }
     let mut primaries = lock();
-    call!(cuDevicePrimaryCtxReset_v2(device))?;
-    if let Some(Some(primary)) = usize::try_from(device).ok().and_then(|index| primaries.get_mut(index))
-        && primary.retained
-    {
+    if is_active(device)? {
+        // The program itself may have retained it and have it current: the runtime must know it to retain it again.
+        primary_among(&mut primaries, device)?;
+    }
+    if let Some(primary) = primaries.iter_mut().find(|primary| primary.device == device && primary.retained) {
         primary.retained = false;
         RESET.fetch_add(1, Ordering::AcqRel);
+        // After a fault there may be nothing left to release.
+        let _ = call!(cuDevicePrimaryCtxRelease_v2(device));
     }
-    Ok(())
+    call!(cuDevicePrimaryCtxReset_v2(device))
 }
 
-#[derive(Clone, Copy)]
+/// After the driver said that the current context is destroyed: whether there is a new one now, so that the call is
+/// worth repeating. That is so for primary contexts, which the program may reset through the driver.
+pub fn renew() -> CudaResult<bool> {
+    let mut context = CUcontext::NULL;
+    call!(cuCtxGetCurrent(&mut context))?;
+    let mut primaries = lock();
+    let Some(primary) = primaries.iter_mut().find(|primary| primary.context == context) else {
+        return Ok(false);
+    };
+    let device = primary.device;
+    // Unless another thread was here first.
+    if primary.retained && !is_active(device)? {
+        primary.retained = false;
+        RESET.fetch_add(1, Ordering::AcqRel);
+        // Resetting leaves retentions as they are, at least with some drivers.
+        let _ = call!(cuDevicePrimaryCtxRelease_v2(device));
+    }
+    let context = primary_among(&mut primaries, device)?;
+    drop(primaries);
+    call!(cuCtxSetCurrent(context))?;
+    Ok(true)
+}
+
+/// A primary context that the runtime has used.
 struct Primary {
+    device: CUdevice,
     context: CUcontext,
     retained: bool,
 }
 
-/// The primary contexts that the runtime has used, by device.
-static PRIMARIES: Mutex<Vec<Option<Primary>>> = Mutex::new(Vec::new());
+static PRIMARIES: Mutex<Vec<Primary>> = Mutex::new(Vec::new());
 
 /// How many of them were reset and not retained since: threads may still have such a context current.
 static RESET: AtomicUsize = AtomicUsize::new(0);
 
+fn primary_among(primaries: &mut Vec<Primary>, device: CUdevice) -> CudaResult<CUcontext> {
+    let known = primaries.iter_mut().find(|primary| primary.device == device);
+    if let Some(Primary { context, retained: true, .. }) = known {
+        return Ok(*context);
+    }
+    let mut context = CUcontext::NULL;
+    call!(cuDevicePrimaryCtxRetain(&mut context, device))?;
+    match known {
+        Some(primary) => {
+            *primary = Primary { device, context, retained: true };
+            RESET.fetch_sub(1, Ordering::AcqRel);
+        }
+        None => primaries.push(Primary { device, context, retained: true }),
+    }
+    Ok(context)
+}
+
 /// Retains the primary context again if it is `context` and was reset.
 fn retain_again(context: CUcontext) -> CudaResult {
-    let is_reset = |primary: &Option<Primary>| primary.is_some_and(|p| p.context == context && !p.retained);
-    let device = lock().iter().position(is_reset);
+    let is_reset = |primary: &&Primary| primary.context == context && !primary.retained;
+    let device = lock().iter().find(is_reset).map(|primary| primary.device);
     match device {
-        Some(device) => activate(device as CUdevice).map(drop),
+        Some(device) => activate(device).map(drop),
         None => Ok(()),
     }
 }
 
-fn lock() -> MutexGuard<'static, Vec<Option<Primary>>> {
+fn is_active(device: CUdevice) -> CudaResult<bool> {
+    let (mut flags, mut active) = (0, 0);
+    call!(cuDevicePrimaryCtxGetState(device, &mut flags, &mut active))?;
+    Ok(active != 0)
+}
+
+fn lock() -> MutexGuard<'static, Vec<Primary>> {
     // Each change is complete before anything can panic.
     PRIMARIES.lock().unwrap_or_else(PoisonError::into_inner)
 }

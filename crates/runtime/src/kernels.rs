@@ -3,8 +3,11 @@
 use std::ffi::c_void;
 
 use cuda_abi::driver::{CUfunction, CUkernel};
-use cuda_abi::runtime::{CudaResult, cudaErrorInvalidDeviceFunction, cudaKernel_t};
+use cuda_abi::runtime::{
+    CudaResult, cudaErrorInvalidDeviceFunction, cudaErrorInvalidResourceHandle, cudaKernel_t,
+};
 
+use crate::driver::call;
 use crate::{context, registry};
 
 /// The kernel that `function` names. What is not a registered host function is taken for a handle, which the driver
@@ -32,4 +35,15 @@ pub fn as_function(kernel: cudaKernel_t) -> CUfunction {
 pub fn registered(function: *const c_void) -> CudaResult<cudaKernel_t> {
     context::ensure_current()?;
     registry::kernel(function.addr())?.ok_or(cudaErrorInvalidDeviceFunction)
+}
+
+/// The kernel in the current context, for what belongs to a context. A function of a module stands for itself.
+pub fn in_context(function: *const c_void) -> CudaResult<CUfunction> {
+    let kernel = named(function)?;
+    let mut found = CUfunction::NULL;
+    match call!(cuKernelGetFunction(&mut found, kernel)) {
+        Ok(()) => Ok(found),
+        Err(cudaErrorInvalidResourceHandle) => Ok(as_function(kernel)),
+        Err(code) => Err(code),
+    }
 }

@@ -1,4 +1,4 @@
-//! A driver for the tests: it has four devices, does nothing and remembers the calls of each thread.
+//! A driver for the tests: it has a few devices, does nothing and remembers the calls of each thread.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use std::sync::{LazyLock, Mutex, Once};
 use cuda_abi::driver::*;
 
 /// How many devices there are.
-pub const DEVICES: i32 = 4;
+pub const DEVICES: i32 = 6;
 /// The address that every variable has in the first context that looks for one.
 pub const GLOBAL_ADDRESS: u64 = 0x1000;
 /// The size of every variable.
@@ -50,7 +50,15 @@ pub fn primary(device: i32) -> CUcontext {
     CUcontext(0x100 + device as usize)
 }
 
-/// How often a device's primary context was retained.
+/// A context that was destroyed.
+pub const DESTROYED: CUcontext = CUcontext(0xDEAD0);
+
+/// Resets a device's primary context, as a program does with the driver API.
+pub fn reset_primary(device: i32) {
+    ACTIVE[device as usize].store(false, Ordering::SeqCst);
+}
+
+/// How often a device's primary context is retained.
 pub fn retentions(device: i32) -> usize {
     RETENTIONS[device as usize].load(Ordering::SeqCst)
 }
@@ -153,8 +161,13 @@ functions! {
         put(flags, 0);
         put(active, ACTIVE[device as usize].load(Ordering::SeqCst).into());
     }
+    fn cuDevicePrimaryCtxRelease_v2(device: CUdevice) {
+        if RETENTIONS[device as usize].fetch_sub(1, Ordering::SeqCst) == 1 {
+            ACTIVE[device as usize].store(false, Ordering::SeqCst);
+        }
+    }
     fn cuDevicePrimaryCtxReset_v2(device: CUdevice) {
-        ACTIVE[device as usize].store(false, Ordering::SeqCst);
+        reset_primary(device);
     }
     fn cuLibraryLoadData(
         library: *mut CUlibrary, _code: *const c_void, _options: *mut CUjit_option, _values: *mut *mut c_void,
@@ -178,7 +191,12 @@ functions! {
         function: CUfunction, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: CUstream,
         arguments: *mut *mut c_void, _extra: *mut *mut c_void
     ) { LAUNCH.set(Some((function, [gx, gy, gz, bx, by, bz, shared], stream, arguments.addr()))); }
-    fn cuMemAlloc_v2(address: *mut CUdeviceptr, _size: usize) { put(address, CUdeviceptr(0x5000)); }
+    fn cuMemAlloc_v2(address: *mut CUdeviceptr, _size: usize) {
+        let context = CURRENT.get();
+        let inactive = |device: i32| context == primary(device) && !ACTIVE[device as usize].load(Ordering::SeqCst);
+        if context == DESTROYED || (0..DEVICES).any(inactive) { return CUDA_ERROR_CONTEXT_IS_DESTROYED; }
+        put(address, CUdeviceptr(0x5000));
+    }
     fn cuMemFree_v2(_address: CUdeviceptr) {}
     fn cuMemcpy(_to: CUdeviceptr, _from: CUdeviceptr, _count: usize) {}
     fn cuMemcpyHtoD_v2(_to: CUdeviceptr, _from: *const c_void, _count: usize) {}

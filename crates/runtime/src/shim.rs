@@ -1,15 +1,22 @@
 //! What surrounds the body of an entry point.
 
-use cuda_abi::runtime::{
-    CudaResult, cudaError_t, cudaErrorNotReady, cudaErrorNotSupported, cudaErrorUnknown, cudaSuccess,
-};
+use cuda_abi::runtime::*;
 use cuda_abi::shim::{Entry, WriteArguments, guarded, trace};
 
-use crate::thread;
+use crate::{context, thread};
 
 /// Called by the C side of every entry point.
-pub fn call(entry: &Entry, arguments: WriteArguments<'_>, body: impl FnOnce() -> CudaResult) -> cudaError_t {
-    let result = guarded(entry, Err(cudaErrorUnknown), body);
+pub fn call(entry: &Entry, arguments: WriteArguments<'_>, body: impl Fn() -> CudaResult) -> cudaError_t {
+    let run = || guarded(entry, Err(cudaErrorUnknown), &body);
+    let result = match run() {
+        // The driver did nothing: with a new context the call can be made again.
+        Err(cudaErrorContextIsDestroyed) => match guarded(entry, Err(cudaErrorUnknown), context::renew) {
+            Ok(true) => run(),
+            Ok(false) => Err(cudaErrorDeviceUninitialized),
+            Err(code) => Err(code),
+        },
+        result => result,
+    };
     let code = result.err().unwrap_or(cudaSuccess);
     // "Not ready" is an answer, not a failure. Success leaves an earlier failure where it is.
     if entry.sets_last_error && code != cudaSuccess && code != cudaErrorNotReady {

@@ -30,9 +30,6 @@ fn cudaSetDevice(device: i32) -> CudaResult {
 #[entry_point]
 fn cudaInitDevice(device: i32, deviceFlags: u32, flags: u32) -> CudaResult {
     let device = devices::check(device)?;
-    if flags & !cudaInitDeviceFlagsAreValid != 0 {
-        return Err(cudaErrorInvalidValue);
-    }
     if flags & cudaInitDeviceFlagsAreValid != 0 {
         call!(cuDevicePrimaryCtxSetFlags_v2(device, deviceFlags))?;
     }
@@ -43,11 +40,9 @@ fn cudaInitDevice(device: i32, deviceFlags: u32, flags: u32) -> CudaResult {
 /// Names the devices that threads without a choice of their own may get. An empty list means any.
 #[entry_point]
 fn cudaSetValidDevices(device_arr: Array<i32>, len: i32) -> CudaResult {
+    let count = devices::count()?;
     let len = usize::try_from(len).map_err(|_| cudaErrorInvalidValue)?;
-    if len == 0 {
-        return devices::prefer(Vec::new());
-    }
-    if len > devices::count()? as usize {
+    if len > count as usize {
         return Err(cudaErrorInvalidValue);
     }
     let list = (0..len).map(|index| device_arr.get(index)).collect::<Result<Vec<_>, _>>()?;
@@ -73,8 +68,8 @@ fn cudaGetDeviceProperties(prop: Out<cudaDeviceProp>, device: i32) -> CudaResult
 /// One number about a device. Both APIs number the attributes alike.
 #[entry_point]
 fn cudaDeviceGetAttribute(value: Out<i32>, attr: cudaDeviceAttr, device: i32) -> CudaResult {
-    let value = value.check()?;
     context::initialize()?;
+    let value = value.check()?;
     call!(cuDeviceGetAttribute(value.as_ptr(), CUdevice_attribute(attr.0), device))
 }
 
@@ -86,16 +81,16 @@ fn cudaDeviceGetP2PAttribute(
     srcDevice: i32,
     dstDevice: i32,
 ) -> CudaResult {
-    let value = value.check()?;
     context::initialize()?;
+    let value = value.check()?;
     call!(cuDeviceGetP2PAttribute(value.as_ptr(), CUdevice_P2PAttribute(attr.0), srcDevice, dstDevice))
 }
 
 /// The device at a place on the PCI bus.
 #[entry_point]
 fn cudaDeviceGetByPCIBusId(device: Out<i32>, pciBusId: Text) -> CudaResult {
-    let device = device.check()?;
     context::initialize()?;
+    let device = device.check()?;
     call!(cuDeviceGetByPCIBusId(device.as_ptr(), pciBusId.get()?.as_ptr()))
 }
 
@@ -119,11 +114,14 @@ fn cudaDeviceReset() -> CudaResult {
     context::reset(context::device()?)
 }
 
-/// Sets how the thread's device waits, and other properties of its primary context.
+/// Sets how the thread's device waits, and other properties of its primary context, which becomes current if no
+/// context is.
 #[entry_point]
 fn cudaSetDeviceFlags(flags: u32) -> CudaResult {
     let device = context::device()?;
-    call!(cuDevicePrimaryCtxSetFlags_v2(device, flags))
+    // Host memory is always mapped; the driver does not take the flag that once asked for it.
+    call!(cuDevicePrimaryCtxSetFlags_v2(device, flags & !cudaDeviceMapHost))?;
+    context::ensure_current()
 }
 
 /// The flags of the current context; if there is none, those that the device's primary context will have.
@@ -134,8 +132,10 @@ fn cudaGetDeviceFlags(flags: Out<u32>) -> CudaResult {
     let mut current = CUcontext::NULL;
     call!(cuCtxGetCurrent(&mut current))?;
     if current.is_null() {
-        let mut active = 0;
-        call!(cuDevicePrimaryCtxGetState(device, flags.as_ptr(), &mut active))
+        let (mut set, mut active) = (0, 0);
+        call!(cuDevicePrimaryCtxGetState(device, &mut set, &mut active))?;
+        flags.set(set | cudaDeviceMapHost)?;
+        Ok(())
     } else {
         call!(cuCtxGetFlags(flags.as_ptr()))
     }
@@ -144,8 +144,8 @@ fn cudaGetDeviceFlags(flags: Out<u32>) -> CudaResult {
 /// A limit of the current context.
 #[entry_point]
 fn cudaDeviceGetLimit(pValue: Out<usize>, limit: cudaLimit) -> CudaResult {
-    let value = pValue.check()?;
     context::ensure_current()?;
+    let value = pValue.check()?;
     call!(cuCtxGetLimit(value.as_ptr(), CUlimit(limit.0)))
 }
 
@@ -159,8 +159,8 @@ fn cudaDeviceSetLimit(limit: cudaLimit, value: usize) -> CudaResult {
 /// The current context's preferred split between L1 cache and shared memory.
 #[entry_point]
 fn cudaDeviceGetCacheConfig(pCacheConfig: Out<cudaFuncCache>) -> CudaResult {
-    let config = pCacheConfig.check()?;
     context::ensure_current()?;
+    let config = pCacheConfig.check()?;
     call!(cuCtxGetCacheConfig(config.as_ptr().cast()))
 }
 
@@ -174,8 +174,8 @@ fn cudaDeviceSetCacheConfig(cacheConfig: cudaFuncCache) -> CudaResult {
 /// The width of the current context's shared memory banks.
 #[entry_point]
 fn cudaDeviceGetSharedMemConfig(pConfig: Out<cudaSharedMemConfig>) -> CudaResult {
-    let config = pConfig.check()?;
     context::ensure_current()?;
+    let config = pConfig.check()?;
     call!(cuCtxGetSharedMemConfig(config.as_ptr().cast()))
 }
 

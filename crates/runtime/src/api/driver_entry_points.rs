@@ -1,6 +1,7 @@
 //! Driver entry point access.
 
 use super::prelude::*;
+use crate::context;
 
 /// The driver's function of a name, in the variant that version 13.0 of the API has.
 #[entry_point(ptsz)]
@@ -36,6 +37,7 @@ fn lookup(
     flags: u64,
     status: Out<cudaDriverEntryPointQueryResult>,
 ) -> CudaResult {
+    context::initialize()?;
     let function = function.check()?;
     let flags = match (default, flags) {
         (DefaultStream::PerThread, cudaEnableDefault) => cudaEnablePerThreadDefaultStream,

@@ -25,8 +25,8 @@ fn cudaEventDestroy(event: cudaEvent_t) -> CudaResult {
 /// The time between two events, in milliseconds.
 #[entry_point]
 fn cudaEventElapsedTime(ms: Out<f32>, start: cudaEvent_t, end: cudaEvent_t) -> CudaResult {
-    let ms = ms.check()?;
     context::ensure_current()?;
+    let ms = ms.check()?;
     call!(cuEventElapsedTime_v2(ms.as_ptr(), start, end))
 }
 
@@ -64,7 +64,7 @@ fn cudaEventSynchronize(event: cudaEvent_t) -> CudaResult {
 }
 
 fn create(event: Out<cudaEvent_t>, flags: u32) -> CudaResult {
-    let event = event.check()?;
     context::ensure_current()?;
+    let event = event.check()?;
     call!(cuEventCreate(event.as_ptr(), flags))
 }

@@ -65,12 +65,11 @@ fn cudaLaunchHostFunc(
 /// Tells what a kernel needs and may have.
 #[entry_point]
 fn cudaFuncGetAttributes(attr: Out<cudaFuncAttributes>, func: *const c_void) -> CudaResult {
+    let function = kernels::in_context(func)?;
     let attr = attr.check()?;
-    let kernel = kernels::named(func)?;
-    let device = context::device()?;
     let get = |attribute: CUfunction_attribute| -> CudaResult<i32> {
         let mut value = 0;
-        call!(cuKernelGetAttribute(&mut value, attribute, kernel, device))?;
+        call!(cuFuncGetAttribute(&mut value, attribute, function))?;
         Ok(value)
     };
     let bytes = |attribute| -> CudaResult<usize> { Ok(usize::try_from(get(attribute)?).unwrap_or(0)) };
@@ -113,11 +112,17 @@ fn cudaFuncSetCacheConfig(func: *const c_void, cacheConfig: cudaFuncCache) -> Cu
     call!(cuKernelSetCacheConfig(kernel, CUfunc_cache(cacheConfig.0), context::device()?))
 }
 
+/// Sets the width of the shared memory banks for a kernel, where a device has a choice.
+#[entry_point]
+fn cudaFuncSetSharedMemConfig(func: *const c_void, config: cudaSharedMemConfig) -> CudaResult {
+    call!(cuFuncSetSharedMemConfig(kernels::in_context(func)?, CUsharedconfig(config.0)))
+}
+
 /// The kernel's name in the device code.
 #[entry_point]
 fn cudaFuncGetName(name: Out<*const c_char>, func: *const c_void) -> CudaResult {
-    let name = name.check()?;
-    call!(cuKernelGetName(name.as_ptr(), kernels::named(func)?))
+    let kernel = kernels::named(func)?;
+    call!(cuKernelGetName(name.check()?.as_ptr(), kernel))
 }
 
 /// Where a kernel's parameter begins and how long it is.

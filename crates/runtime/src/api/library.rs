@@ -15,8 +15,8 @@ fn cudaLibraryLoadData(
     libraryOptionValues: *mut *mut c_void,
     numLibraryOptions: u32,
 ) -> CudaResult {
-    let library = library.check()?;
     context::initialize()?;
+    let library = library.check()?;
     call!(cuLibraryLoadData(
         library.as_ptr(),
         code,
@@ -41,8 +41,8 @@ fn cudaLibraryLoadFromFile(
     libraryOptionValues: *mut *mut c_void,
     numLibraryOptions: u32,
 ) -> CudaResult {
-    let library = library.check()?;
     context::initialize()?;
+    let library = library.check()?;
     call!(cuLibraryLoadFromFile(
         library.as_ptr(),
         fileName.get()?.as_ptr(),
@@ -65,16 +65,16 @@ fn cudaLibraryUnload(library: cudaLibrary_t) -> CudaResult {
 /// A library's kernel by name.
 #[entry_point]
 fn cudaLibraryGetKernel(pKernel: Out<cudaKernel_t>, library: cudaLibrary_t, name: Text) -> CudaResult {
-    let kernel = pKernel.check()?;
     context::initialize()?;
+    let kernel = pKernel.check()?;
     call!(cuLibraryGetKernel(kernel.as_ptr(), library, name.get()?.as_ptr()))
 }
 
 /// How many kernels a library has.
 #[entry_point]
 fn cudaLibraryGetKernelCount(count: Out<u32>, lib: cudaLibrary_t) -> CudaResult {
-    let count = count.check()?;
     context::initialize()?;
+    let count = count.check()?;
     call!(cuLibraryGetKernelCount(count.as_ptr(), lib))
 }
 
@@ -116,8 +116,8 @@ fn cudaLibraryGetManaged(
 /// The address of a function that host and device share.
 #[entry_point]
 fn cudaLibraryGetUnifiedFunction(fptr: Out<*mut c_void>, library: cudaLibrary_t, symbol: Text) -> CudaResult {
-    let function = fptr.check()?;
     context::initialize()?;
+    let function = fptr.check()?;
     call!(cuLibraryGetUnifiedFunction(function.as_ptr(), library, symbol.get()?.as_ptr()))
 }
 

@@ -35,8 +35,8 @@ fn cudaOccupancyAvailableDynamicSMemPerBlock(
     numBlocks: i32,
     blockSize: i32,
 ) -> CudaResult {
-    let bytes = dynamicSmemSize.check()?;
     let function = kernels::launchable(func)?;
+    let bytes = dynamicSmemSize.check()?;
     call!(cuOccupancyAvailableDynamicSMemPerBlock(bytes.as_ptr(), function, numBlocks, blockSize))
 }
 
@@ -71,8 +71,8 @@ fn max_active_blocks(
     dynamic_bytes: usize,
     flags: u32,
 ) -> CudaResult {
-    let blocks = blocks.check()?;
     let function = kernels::launchable(function)?;
+    let blocks = blocks.check()?;
     call!(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
         blocks.as_ptr(),
         function,

@@ -6,8 +6,8 @@ use crate::{context, devices};
 /// Whether one device can reach another's memory.
 #[entry_point]
 fn cudaDeviceCanAccessPeer(canAccessPeer: Out<i32>, device: i32, peerDevice: i32) -> CudaResult {
-    let can = canAccessPeer.check()?;
     context::initialize()?;
+    let can = canAccessPeer.check()?;
     call!(cuDeviceCanAccessPeer(can.as_ptr(), device, peerDevice))
 }
 

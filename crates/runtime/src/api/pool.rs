@@ -13,8 +13,8 @@ fn cudaMallocAsync(
     size: usize,
     hStream: cudaStream_t,
 ) -> CudaResult {
-    let pointer = devPtr.check()?;
     context::ensure_current()?;
+    let pointer = devPtr.check()?;
     if size == 0 {
         pointer.set(std::ptr::null_mut())?;
         return Ok(());
@@ -31,8 +31,8 @@ fn cudaMallocFromPoolAsync(
     memPool: cudaMemPool_t,
     stream: cudaStream_t,
 ) -> CudaResult {
-    let pointer = ptr.check()?;
     context::ensure_current()?;
+    let pointer = ptr.check()?;
     call!(cuMemAllocFromPoolAsync(pointer.as_ptr().cast(), size, memPool, resolve(default, stream)))
 }
 
@@ -68,8 +68,8 @@ fn cudaDeviceSetMemPool(device: i32, memPool: cudaMemPool_t) -> CudaResult {
 /// Makes a pool. Both APIs lay out the properties alike.
 #[entry_point]
 fn cudaMemPoolCreate(memPool: Out<cudaMemPool_t>, poolProps: In<cudaMemPoolProps>) -> CudaResult {
-    let pool = memPool.check()?;
     context::initialize()?;
+    let pool = memPool.check()?;
     call!(cuMemPoolCreate(pool.as_ptr(), poolProps.as_ptr().cast()))
 }
 
@@ -119,7 +119,7 @@ fn cudaMemPoolGetAccess(
     memPool: cudaMemPool_t,
     location: *mut cudaMemLocation,
 ) -> CudaResult {
-    let flags = flags.check()?;
     context::initialize()?;
+    let flags = flags.check()?;
     call!(cuMemPoolGetAccess(flags.as_ptr().cast(), memPool, location.cast()))
 }

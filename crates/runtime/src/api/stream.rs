@@ -7,24 +7,24 @@ use crate::streams::resolve;
 /// Makes a stream that takes turns with the legacy default stream.
 #[entry_point]
 fn cudaStreamCreate(pStream: Out<cudaStream_t>) -> CudaResult {
-    let stream = pStream.check()?;
     context::ensure_current()?;
+    let stream = pStream.check()?;
     call!(cuStreamCreate(stream.as_ptr(), cudaStreamDefault))
 }
 
 /// Makes a stream. The driver's flags have the same numbers.
 #[entry_point]
 fn cudaStreamCreateWithFlags(pStream: Out<cudaStream_t>, flags: u32) -> CudaResult {
-    let stream = pStream.check()?;
     context::ensure_current()?;
+    let stream = pStream.check()?;
     call!(cuStreamCreate(stream.as_ptr(), flags))
 }
 
 /// Makes a stream with a priority: smaller numbers go first.
 #[entry_point]
 fn cudaStreamCreateWithPriority(pStream: Out<cudaStream_t>, flags: u32, priority: i32) -> CudaResult {
-    let stream = pStream.check()?;
     context::ensure_current()?;
+    let stream = pStream.check()?;
     call!(cuStreamCreateWithPriority(stream.as_ptr(), flags, priority))
 }
 
@@ -93,32 +93,32 @@ fn cudaStreamAttachMemAsync(
 /// The flags that the stream was made with.
 #[entry_point(ptsz)]
 fn cudaStreamGetFlags(default: DefaultStream, hStream: cudaStream_t, flags: Out<u32>) -> CudaResult {
-    let flags = flags.check()?;
     context::ensure_current()?;
+    let flags = flags.check()?;
     call!(cuStreamGetFlags(resolve(default, hStream), flags.as_ptr()))
 }
 
 /// The stream's priority.
 #[entry_point(ptsz)]
 fn cudaStreamGetPriority(default: DefaultStream, hStream: cudaStream_t, priority: Out<i32>) -> CudaResult {
-    let priority = priority.check()?;
     context::ensure_current()?;
+    let priority = priority.check()?;
     call!(cuStreamGetPriority(resolve(default, hStream), priority.as_ptr()))
 }
 
 /// A number that no other stream of the process has or had.
 #[entry_point(ptsz)]
 fn cudaStreamGetId(default: DefaultStream, hStream: cudaStream_t, streamId: Out<u64>) -> CudaResult {
-    let id = streamId.check()?;
     context::ensure_current()?;
+    let id = streamId.check()?;
     call!(cuStreamGetId(resolve(default, hStream), id.as_ptr()))
 }
 
 /// The stream's device.
 #[entry_point(ptsz)]
 fn cudaStreamGetDevice(default: DefaultStream, hStream: cudaStream_t, device: Out<i32>) -> CudaResult {
-    let device = device.check()?;
     context::ensure_current()?;
+    let device = device.check()?;
     call!(cuStreamGetDevice(resolve(default, hStream), device.as_ptr()))
 }
 
@@ -137,8 +137,8 @@ fn cudaStreamGetAttribute(
     attr: cudaLaunchAttributeID,
     value_out: Out<cudaLaunchAttributeValue>,
 ) -> CudaResult {
-    let value = value_out.check()?;
     context::ensure_current()?;
+    let value = value_out.check()?;
     call!(cuStreamGetAttribute(resolve(default, hStream), attr, value.as_ptr()))
 }
 
@@ -172,8 +172,8 @@ fn cudaStreamEndCapture(
     stream: cudaStream_t,
     pGraph: Out<cudaGraph_t>,
 ) -> CudaResult {
-    let graph = pGraph.check()?;
     context::ensure_current()?;
+    let graph = pGraph.check()?;
     call!(cuStreamEndCapture(resolve(default, stream), graph.as_ptr()))
 }
 
@@ -184,8 +184,8 @@ fn cudaStreamIsCapturing(
     stream: cudaStream_t,
     pCaptureStatus: Out<cudaStreamCaptureStatus>,
 ) -> CudaResult {
-    let status = pCaptureStatus.check()?;
     context::ensure_current()?;
+    let status = pCaptureStatus.check()?;
     call!(cuStreamIsCapturing(resolve(default, stream), status.as_ptr().cast()))
 }
 

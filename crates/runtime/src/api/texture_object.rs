@@ -14,8 +14,8 @@ fn cudaCreateChannelDesc(x: i32, y: i32, z: i32, w: i32, f: cudaChannelFormatKin
 /// The channels of an array's elements.
 #[entry_point]
 fn cudaGetChannelDesc(desc: Out<cudaChannelFormatDesc>, array: cudaArray_const_t) -> CudaResult {
-    let desc = desc.check()?;
     context::ensure_current()?;
+    let desc = desc.check()?;
     let array = array_descriptor(CUarray(array.0))?;
     desc.set(to_channels(array.Format, array.NumChannels)?)?;
     Ok(())

@@ -9,8 +9,8 @@ use crate::copy::device_pointer;
 /// What a pointer leads to. Memory that the driver does not know is "unregistered", with zeros.
 #[entry_point]
 fn cudaPointerGetAttributes(attributes: Out<cudaPointerAttributes>, ptr: *const c_void) -> CudaResult {
-    let out = attributes.check()?;
     context::ensure_current()?;
+    let out = attributes.check()?;
     let mut kind = CUmemorytype(0);
     let (mut managed, mut ordinal) = (0u32, 0i32);
     let mut device_address = ptr::null_mut::<c_void>();

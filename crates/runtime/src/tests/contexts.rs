@@ -84,14 +84,15 @@ fn after_a_reset_every_thread_gets_a_retained_context() {
             used.wait();
             // The other thread's use came first.
             use_context();
-            assert_eq!(mock_driver::retentions(DEVICE), 2);
+            assert_eq!(mock_driver::retentions(DEVICE), 1);
         });
         reset.wait();
         // SAFETY: no pointers.
         assert_eq!(unsafe { cudaDeviceReset() }, cudaSuccess);
         assert_eq!(mock_driver::current(), mock_driver::primary(DEVICE));
+        assert_eq!(mock_driver::retentions(DEVICE), 0);
         use_context();
-        assert_eq!(mock_driver::retentions(DEVICE), 2);
+        assert_eq!(mock_driver::retentions(DEVICE), 1);
         used.wait();
     });
     // SAFETY: no pointers.
@@ -99,7 +100,48 @@ fn after_a_reset_every_thread_gets_a_retained_context() {
     // SAFETY: no pointers. A device that is not in use is reset as well.
     assert_eq!(unsafe { cudaDeviceReset() }, cudaSuccess);
     set_device(DEVICE);
-    assert_eq!(mock_driver::retentions(DEVICE), 3);
+    assert_eq!(mock_driver::retentions(DEVICE), 1);
+}
+
+fn allocate() -> cudaError_t {
+    let mut pointer = ptr::null_mut();
+    // SAFETY: the result has its place.
+    unsafe { cudaMalloc(out(&mut pointer), 16) }
+}
+
+#[test]
+fn a_primary_context_that_the_program_reset_is_retained_again() {
+    begin();
+    const DEVICE: i32 = 4;
+    set_device(DEVICE);
+    assert_eq!(allocate(), cudaSuccess);
+    mock_driver::reset_primary(DEVICE);
+    assert_eq!(allocate(), cudaSuccess);
+    assert_eq!(mock_driver::retentions(DEVICE), 1);
+    assert_eq!(mock_driver::current(), mock_driver::primary(DEVICE));
+}
+
+#[test]
+fn a_retention_of_the_program_outlives_a_reset() {
+    begin();
+    const DEVICE: i32 = 5;
+    let mut context = CUcontext::NULL;
+    crate::driver::call!(cuDevicePrimaryCtxRetain(&mut context, DEVICE)).unwrap();
+    mock_driver::make_current(mock_driver::primary(DEVICE));
+    assert_eq!(allocate(), cudaSuccess);
+    // SAFETY: no pointers.
+    assert_eq!(unsafe { cudaDeviceReset() }, cudaSuccess);
+    assert_eq!(mock_driver::retentions(DEVICE), 1);
+    assert_eq!(allocate(), cudaSuccess);
+    assert_eq!(mock_driver::retentions(DEVICE), 2);
+}
+
+#[test]
+fn in_a_destroyed_context_the_device_is_uninitialised() {
+    begin();
+    mock_driver::make_current(mock_driver::DESTROYED);
+    assert_eq!(allocate(), cudaErrorDeviceUninitialized);
+    assert_eq!(mock_driver::current(), mock_driver::DESTROYED);
 }
 
 #[test]
@@ -109,7 +151,6 @@ fn a_device_is_initialised_without_becoming_current() {
     unsafe {
         assert_eq!(cudaInitDevice(1, 0, 0), cudaSuccess);
         assert_eq!(cudaInitDevice(99, 0, 0), cudaErrorInvalidDevice);
-        assert_eq!(cudaInitDevice(1, 0, 0x10), cudaErrorInvalidValue);
     }
     assert_eq!(mock_driver::current(), CUcontext::NULL);
     assert_eq!(context::primary(1), Ok(mock_driver::primary(1)));

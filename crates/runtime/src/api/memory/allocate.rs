@@ -9,8 +9,8 @@ use crate::copy::device_pointer;
 /// Allocates device memory.
 #[entry_point]
 fn cudaMalloc(devPtr: Out<*mut c_void>, size: usize) -> CudaResult {
-    let pointer = devPtr.check()?;
     context::ensure_current()?;
+    let pointer = devPtr.check()?;
     if size == 0 {
         pointer.set(ptr::null_mut())?;
         return Ok(());
@@ -28,8 +28,8 @@ fn cudaFree(devPtr: *mut c_void) -> CudaResult {
 /// Allocates rows that lie as far apart as suits the device; the distance is in bytes.
 #[entry_point]
 fn cudaMallocPitch(devPtr: Out<*mut c_void>, pitch: Out<usize>, width: usize, height: usize) -> CudaResult {
-    let (pointer, pitch) = (devPtr.check()?, pitch.check()?);
     context::ensure_current()?;
+    let (pointer, pitch) = (devPtr.check()?, pitch.check()?);
     let (address, distance) = allocate_rows(width, height)?;
     pointer.set(address)?;
     pitch.set(distance)?;
@@ -39,8 +39,8 @@ fn cudaMallocPitch(devPtr: Out<*mut c_void>, pitch: Out<usize>, width: usize, he
 /// Allocates a box of rows.
 #[entry_point]
 fn cudaMalloc3D(pitchedDevPtr: Out<cudaPitchedPtr>, extent: cudaExtent) -> CudaResult {
-    let pointer = pitchedDevPtr.check()?;
     context::ensure_current()?;
+    let pointer = pitchedDevPtr.check()?;
     let rows = extent.height.checked_mul(extent.depth).ok_or(cudaErrorMemoryAllocation)?;
     let (ptr, pitch) = allocate_rows(extent.width, rows)?;
     pointer.set(cudaPitchedPtr { ptr, pitch, xsize: extent.width, ysize: extent.height })?;
@@ -50,8 +50,8 @@ fn cudaMalloc3D(pitchedDevPtr: Out<cudaPitchedPtr>, extent: cudaExtent) -> CudaR
 /// How much of the device's memory is free, and how much there is.
 #[entry_point]
 fn cudaMemGetInfo(free: Out<usize>, total: Out<usize>) -> CudaResult {
-    let (free, total) = (free.check()?, total.check()?);
     context::ensure_current()?;
+    let (free, total) = (free.check()?, total.check()?);
     call!(cuMemGetInfo_v2(free.as_ptr(), total.as_ptr()))
 }
 

@@ -87,8 +87,8 @@ fn cudaGetMipmappedArrayLevel(
     mipmappedArray: cudaMipmappedArray_const_t,
     level: u32,
 ) -> CudaResult {
-    let array = levelArray.check()?;
     context::ensure_current()?;
+    let array = levelArray.check()?;
     call!(cuMipmappedArrayGetLevel(array.as_ptr().cast(), CUmipmappedArray(mipmappedArray.0), level))
 }
 

@@ -14,7 +14,6 @@ fn cudaMemcpy(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> CudaResult {
-    check_kind(kind)?;
     context::ensure_current()?;
     copy(default, dst, src, count, kind)
 }
@@ -29,7 +28,6 @@ fn cudaMemcpyAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> CudaResult {
-    check_kind(kind)?;
     context::ensure_current()?;
     copy_in_order(dst, src, count, kind, resolve(default, stream))
 }
@@ -46,7 +44,6 @@ fn cudaMemcpy2D(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> CudaResult {
-    check_kind(kind)?;
     context::ensure_current()?;
     let Some(description) = rows(dst, dpitch, src, spitch, width, height, kind)? else { return Ok(()) };
     copy_2d(default, &description)
@@ -65,7 +62,6 @@ fn cudaMemcpy2DAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> CudaResult {
-    check_kind(kind)?;
     context::ensure_current()?;
     let Some(description) = rows(dst, dpitch, src, spitch, width, height, kind)? else { return Ok(()) };
     call!(cuMemcpy2DAsync_v2(&description, resolve(default, stream)))
@@ -118,6 +114,7 @@ pub(super) fn copy(
     if count == 0 {
         return Ok(());
     }
+    check_kind(kind)?;
     let (to, from) = (device_pointer(dst), device_pointer(src));
     match (kind, default) {
         (cudaMemcpyHostToDevice, DefaultStream::Legacy) => call!(cuMemcpyHtoD_v2(to, src, count)),
@@ -142,6 +139,7 @@ pub(super) fn copy_in_order(
     if count == 0 {
         return Ok(());
     }
+    check_kind(kind)?;
     let (to, from) = (device_pointer(dst), device_pointer(src));
     match kind {
         cudaMemcpyHostToDevice => call!(cuMemcpyHtoDAsync_v2(to, src, count, stream)),
@@ -172,6 +170,7 @@ fn rows(
     if width == 0 || height == 0 {
         return Ok(None);
     }
+    check_kind(kind)?;
     if width > dst_pitch || width > src_pitch {
         return Err(cudaErrorInvalidPitchValue);
     }

@@ -8,8 +8,8 @@ use crate::streams::resolve;
 /// Copies a box between memories and arrays.
 #[entry_point(ptds)]
 fn cudaMemcpy3D(default: DefaultStream, p: In<cudaMemcpy3DParms>) -> CudaResult {
-    let parameters = p.get()?;
     context::ensure_current()?;
+    let parameters = p.get()?;
     match (describe_3d(&parameters)?, default) {
         (None, _) => Ok(()),
         (Some(description), DefaultStream::Legacy) => call!(cuMemcpy3D_v2(&description)),
@@ -20,8 +20,8 @@ fn cudaMemcpy3D(default: DefaultStream, p: In<cudaMemcpy3DParms>) -> CudaResult 
 /// Copies a box in stream order.
 #[entry_point(ptsz)]
 fn cudaMemcpy3DAsync(default: DefaultStream, p: In<cudaMemcpy3DParms>, stream: cudaStream_t) -> CudaResult {
-    let parameters = p.get()?;
     context::ensure_current()?;
+    let parameters = p.get()?;
     let Some(description) = describe_3d(&parameters)? else { return Ok(()) };
     call!(cuMemcpy3DAsync_v2(&description, resolve(default, stream)))
 }
@@ -48,8 +48,8 @@ fn cudaMemcpy3DPeerAsync(
 }
 
 fn describe_peer(parameters: In<cudaMemcpy3DPeerParms>) -> CudaResult<Option<CUDA_MEMCPY3D_PEER>> {
-    let parameters = parameters.get()?;
     context::ensure_current()?;
+    let parameters = parameters.get()?;
     let (from, to) = (context::primary(parameters.srcDevice)?, context::primary(parameters.dstDevice)?);
     describe_3d_peer(&parameters, from, to)
 }

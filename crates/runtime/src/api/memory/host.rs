@@ -41,22 +41,22 @@ fn cudaHostUnregister(ptr: *mut c_void) -> CudaResult {
 /// The device's address of such memory.
 #[entry_point]
 fn cudaHostGetDevicePointer(pDevice: Out<*mut c_void>, pHost: *mut c_void, flags: u32) -> CudaResult {
-    let pointer = pDevice.check()?;
     context::ensure_current()?;
+    let pointer = pDevice.check()?;
     call!(cuMemHostGetDevicePointer_v2(pointer.as_ptr().cast(), pHost, flags))
 }
 
 /// The flags that such memory was allocated with.
 #[entry_point]
 fn cudaHostGetFlags(pFlags: Out<u32>, pHost: *mut c_void) -> CudaResult {
-    let flags = pFlags.check()?;
     context::ensure_current()?;
+    let flags = pFlags.check()?;
     call!(cuMemHostGetFlags(flags.as_ptr(), pHost))
 }
 
 fn allocate(pointer: Out<*mut c_void>, size: usize, flags: u32) -> CudaResult {
-    let pointer = pointer.check()?;
     context::ensure_current()?;
+    let pointer = pointer.check()?;
     if size == 0 {
         pointer.set(ptr::null_mut())?;
         return Ok(());

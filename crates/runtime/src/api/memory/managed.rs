@@ -10,8 +10,8 @@ use crate::streams::resolve;
 /// Allocates memory that host and device share. No bytes are a null pointer.
 #[entry_point]
 fn cudaMallocManaged(devPtr: Out<*mut c_void>, size: usize, flags: u32) -> CudaResult {
-    let pointer = devPtr.check()?;
     context::ensure_current()?;
+    let pointer = devPtr.check()?;
     if size == 0 {
         pointer.set(ptr::null_mut())?;
         return Ok(());

@@ -10,8 +10,8 @@ use crate::{context, registry};
 /// A variable's address in the current context.
 #[entry_point]
 fn cudaGetSymbolAddress(devPtr: Out<*mut c_void>, symbol: *const c_void) -> CudaResult {
-    let pointer = devPtr.check()?;
     context::ensure_current()?;
+    let pointer = devPtr.check()?;
     let (address, _) = registry::variable(symbol.addr())?.address()?;
     pointer.set(ptr::with_exposed_provenance_mut(address.0 as usize))?;
     Ok(())
@@ -20,8 +20,8 @@ fn cudaGetSymbolAddress(devPtr: Out<*mut c_void>, symbol: *const c_void) -> Cuda
 /// A variable's size in bytes.
 #[entry_point]
 fn cudaGetSymbolSize(size: Out<usize>, symbol: *const c_void) -> CudaResult {
-    let size = size.check()?;
     context::ensure_current()?;
+    let size = size.check()?;
     let (_, bytes) = registry::variable(symbol.addr())?.address()?;
     size.set(bytes)?;
     Ok(())
