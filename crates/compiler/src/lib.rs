@@ -1,0 +1,30 @@
+//! `libanywarp_compiler.so`: PTX in, machine code out.
+//!
+//! The only library that contains LLVM, and thus large. A process opens it at the first kernel that is in no cache. Its C
+//! interface is [`kernel_abi::library`]; three symbols are all it exports. Rust programs may link [`compile`] in instead.
+
+mod entry;
+
+use codegen::target::Cpu;
+use kernel_abi::artifact::Artifact;
+use kernel_abi::{CompileError, Shape};
+use ptx::{Errors, LoadErrorKind};
+
+pub use entry::{anywarp_compile, anywarp_compile_free, anywarp_compiler_interface};
+
+/// Compiles the kernel `entry` of a linked module for launches of `shape` on the CPU called `cpu` (`native`, `baseline`,
+/// `avx2`, `avx512`).
+pub fn compile(source: &str, entry: &str, shape: Shape, cpu: &str) -> Result<Artifact, CompileError> {
+    let cpu = Cpu::named(cpu).map_err(|error| CompileError::new(error.to_string()))?;
+    let module = ptx::parse(source).map_err(refused)?;
+    let program = ptx::lower::program(source, &module, entry).map_err(refused)?;
+    let object = codegen::compile(&program, &shape, &cpu)?;
+    Ok(Artifact { info: object.info, object: object.bytes })
+}
+
+fn refused(errors: Errors) -> CompileError {
+    match errors.kind() {
+        LoadErrorKind::Unsupported => CompileError::unsupported(errors.to_string()),
+        _ => CompileError::new(errors.to_string()),
+    }
+}
