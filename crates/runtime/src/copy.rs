@@ -19,6 +19,12 @@ pub fn check_kind(kind: cudaMemcpyKind) -> CudaResult {
     if kind <= cudaMemcpyDefault { Ok(()) } else { Err(cudaErrorInvalidMemcpyDirection) }
 }
 
+/// Fails unless the direction is `with_host` or leaves the host out, for copies with one end on the device.
+pub fn check_kind_with_device(kind: cudaMemcpyKind, with_host: cudaMemcpyKind) -> CudaResult {
+    let allowed = [with_host, cudaMemcpyDeviceToDevice, cudaMemcpyDefault].contains(&kind);
+    if allowed { Ok(()) } else { Err(cudaErrorInvalidMemcpyDirection) }
+}
+
 /// One end of a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
@@ -129,8 +135,8 @@ pub fn describe_3d(parameters: &cudaMemcpy3DParms) -> CudaResult<Option<CUDA_MEM
     );
     let scale = scale(&source, &destination)?;
     let Some(extent) = extent_in_bytes(p.extent, scale)? else { return Ok(None) };
-    let source = source.end(source_type(p.kind), scale)?;
-    let destination = destination.end(destination_type(p.kind), scale)?;
+    let source = source.end(source_type(p.kind), scale, &extent)?;
+    let destination = destination.end(destination_type(p.kind), scale, &extent)?;
     Ok(Some(CUDA_MEMCPY3D {
         srcXInBytes: source.x,
         srcY: source.y,
@@ -173,8 +179,8 @@ pub fn describe_3d_peer(
     );
     let scale = scale(&source, &destination)?;
     let Some(extent) = extent_in_bytes(p.extent, scale)? else { return Ok(None) };
-    let source = source.end(CU_MEMORYTYPE_DEVICE, scale)?;
-    let destination = destination.end(CU_MEMORYTYPE_DEVICE, scale)?;
+    let source = source.end(CU_MEMORYTYPE_DEVICE, scale, &extent)?;
+    let destination = destination.end(CU_MEMORYTYPE_DEVICE, scale, &extent)?;
     Ok(Some(CUDA_MEMCPY3D_PEER {
         srcXInBytes: source.x,
         srcY: source.y,
@@ -213,8 +219,14 @@ struct BoxEnd {
 
 impl BoxEnd {
     /// The end in the driver's terms, where a step in x is `scale` bytes.
-    fn end(&self, kind: CUmemorytype, scale: usize) -> CudaResult<End> {
+    fn end(&self, kind: CUmemorytype, scale: usize, extent: &cudaExtent) -> CudaResult<End> {
         let x = self.position.x.checked_mul(scale).ok_or(cudaErrorInvalidValue)?;
+        // Rows and slices of memory must not overlap, where there is more than one.
+        let rows_overlap = extent.width > self.pointer.pitch && (extent.height > 1 || extent.depth > 1);
+        let slices_overlap = extent.height > self.pointer.ysize && extent.depth > 1;
+        if self.array.is_null() && (rows_overlap || slices_overlap) {
+            return Err(cudaErrorInvalidPitchValue);
+        }
         let end = match (self.array.is_null(), self.pointer.ptr.is_null()) {
             (false, true) => End::array(self.array),
             (true, false) => End::memory(kind, self.pointer.ptr, self.pointer.pitch, self.pointer.ysize),

@@ -1,5 +1,6 @@
 //! Devices: how many there are and which one a thread uses.
 
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use cuda_abi::driver::CUdevice;
@@ -11,12 +12,19 @@ use crate::{context, thread};
 /// The devices that `cudaSetValidDevices` named, most wanted first; empty if it was not called.
 static PREFERRED: Mutex<Vec<CUdevice>> = Mutex::new(Vec::new());
 
-/// The number of devices.
+/// The number of devices. It never changes, and host functions in streams may ask for it, who may not ask the driver.
 pub fn count() -> CudaResult<i32> {
-    context::initialize()?;
-    let mut count = 0;
-    call!(cuDeviceGetCount(&mut count))?;
-    Ok(count)
+    static COUNT: AtomicI32 = AtomicI32::new(0);
+    match COUNT.load(Ordering::Relaxed) {
+        0 => {
+            context::initialize()?;
+            let mut count = 0;
+            call!(cuDeviceGetCount(&mut count))?;
+            COUNT.store(count, Ordering::Relaxed);
+            Ok(count)
+        }
+        known => Ok(known),
+    }
 }
 
 /// Fails for a number that no device has.

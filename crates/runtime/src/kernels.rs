@@ -3,9 +3,7 @@
 use std::ffi::c_void;
 
 use cuda_abi::driver::{CUfunction, CUkernel};
-use cuda_abi::runtime::{
-    CudaResult, cudaErrorInvalidDeviceFunction, cudaErrorInvalidResourceHandle, cudaKernel_t,
-};
+use cuda_abi::runtime::{CudaResult, cudaErrorInvalidDeviceFunction, cudaKernel_t};
 
 use crate::driver::call;
 use crate::{context, registry};
@@ -37,13 +35,10 @@ pub fn registered(function: *const c_void) -> CudaResult<cudaKernel_t> {
     registry::kernel(function.addr())?.ok_or(cudaErrorInvalidDeviceFunction)
 }
 
-/// The kernel in the current context, for what belongs to a context. A function of a module stands for itself.
+/// The kernel's function in the current context, for what belongs to a context.
 pub fn in_context(function: *const c_void) -> CudaResult<CUfunction> {
     let kernel = named(function)?;
     let mut found = CUfunction::NULL;
-    match call!(cuKernelGetFunction(&mut found, kernel)) {
-        Ok(()) => Ok(found),
-        Err(cudaErrorInvalidResourceHandle) => Ok(as_function(kernel)),
-        Err(code) => Err(code),
-    }
+    call!(cuKernelGetFunction(&mut found, kernel))?;
+    Ok(found)
 }

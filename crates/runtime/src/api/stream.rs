@@ -151,7 +151,8 @@ fn cudaStreamSetAttribute(
     value: In<cudaLaunchAttributeValue>,
 ) -> CudaResult {
     context::ensure_current()?;
-    call!(cuStreamSetAttribute(resolve(default, hStream), attr, value.as_ptr()))
+    let value = value.get()?;
+    call!(cuStreamSetAttribute(resolve(default, hStream), attr, &value))
 }
 
 /// Begins to capture the stream's work into a graph.
@@ -173,8 +174,7 @@ fn cudaStreamEndCapture(
     pGraph: Out<cudaGraph_t>,
 ) -> CudaResult {
     context::ensure_current()?;
-    let graph = pGraph.check()?;
-    call!(cuStreamEndCapture(resolve(default, stream), graph.as_ptr()))
+    call!(cuStreamEndCapture(resolve(default, stream), pGraph.as_ptr()))
 }
 
 /// Whether the stream is being captured.
@@ -191,7 +191,8 @@ fn cudaStreamIsCapturing(
 
 /// Swaps the thread's capture mode.
 #[entry_point]
-fn cudaThreadExchangeStreamCaptureMode(mode: *mut cudaStreamCaptureMode) -> CudaResult {
+fn cudaThreadExchangeStreamCaptureMode(mode: Out<cudaStreamCaptureMode>) -> CudaResult {
     context::initialize()?;
-    call!(cuThreadExchangeStreamCaptureMode(mode.cast()))
+    let mode = mode.check()?;
+    call!(cuThreadExchangeStreamCaptureMode(mode.as_ptr().cast()))
 }

@@ -1,20 +1,20 @@
 //! Unified addressing.
 
-use std::ptr;
+use std::ptr::null_mut;
 
 use super::prelude::*;
 use crate::context;
 use crate::copy::device_pointer;
 
-/// What a pointer leads to. Memory that the driver does not know is "unregistered", with zeros.
+/// What a pointer leads to. Memory that the driver does not know is "unregistered": the host's, for all one can tell.
 #[entry_point]
 fn cudaPointerGetAttributes(attributes: Out<cudaPointerAttributes>, ptr: *const c_void) -> CudaResult {
     context::ensure_current()?;
     let out = attributes.check()?;
     let mut kind = CUmemorytype(0);
     let (mut managed, mut ordinal) = (0u32, 0i32);
-    let mut device_address = ptr::null_mut::<c_void>();
-    let mut host_address = ptr::null_mut::<c_void>();
+    let mut device_address = null_mut::<c_void>();
+    let mut host_address = null_mut::<c_void>();
     let mut wanted = [
         CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
         CU_POINTER_ATTRIBUTE_IS_MANAGED,
@@ -42,9 +42,9 @@ fn cudaPointerGetAttributes(attributes: Out<cudaPointerAttributes>, ptr: *const 
     let known = kind != cudaMemoryTypeUnregistered;
     out.set(cudaPointerAttributes {
         r#type: kind,
-        device: if known { ordinal } else { 0 },
-        devicePointer: if known { device_address } else { ptr::null_mut() },
-        hostPointer: if known { host_address } else { ptr::null_mut() },
+        device: if known { ordinal } else { cudaInvalidDeviceId },
+        devicePointer: if known { device_address } else { null_mut() },
+        hostPointer: if known { host_address } else { ptr.cast_mut() },
         reserved: [0; 8],
     })?;
     Ok(())

@@ -8,6 +8,7 @@ use crate::api::memory::allocate::*;
 use crate::api::memory::copy::*;
 use crate::api::memory::set::*;
 use crate::api::memory::symbol::*;
+use crate::copy::describe_3d;
 
 fn pointer(address: usize) -> *mut c_void {
     ptr::without_provenance_mut(address)
@@ -63,6 +64,7 @@ fn rows_are_described_to_the_driver() {
     };
     assert_eq!(copy(64, 128, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
     assert_eq!(copy(128, 64, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
+    assert_eq!(copy(128, 256, cudaMemcpyKind(9)), cudaErrorInvalidMemcpyDirection);
     assert_eq!(copy(128, 256, cudaMemcpyHostToDevice), cudaSuccess);
     let d = mock_driver::last_copy_2d().unwrap();
     assert_eq!((d.srcMemoryType, d.srcHost.addr(), d.srcPitch), (CU_MEMORYTYPE_HOST, 0x20, 256));
@@ -87,9 +89,41 @@ fn boxes_are_set_slice_by_slice_unless_they_touch() {
     assert_eq!(set(4), (cudaSuccess, 1));
     assert_eq!(set(2), (cudaSuccess, 3));
     assert_eq!(set(0), (cudaSuccess, 0));
+    assert_eq!(set(5), (cudaErrorInvalidValue, 0));
     let huge = cudaExtent { width: 1, height: 4, depth: usize::MAX };
     // SAFETY: the mock looks at no pointer.
     assert_eq!(unsafe { cudaMemset3D(whole, 0, huge) }, cudaErrorInvalidValue);
+}
+
+#[test]
+fn boxes_are_described_to_the_driver() {
+    let memory = |address| cudaPitchedPtr { ptr: pointer(address), pitch: 64, xsize: 10, ysize: 4 };
+    let nowhere = cudaPos { x: 0, y: 0, z: 0 };
+    let copy = |width, height, kind| {
+        describe_3d(&cudaMemcpy3DParms {
+            srcArray: cudaArray_t::NULL,
+            srcPos: cudaPos { x: 1, y: 2, z: 3 },
+            srcPtr: memory(0x10),
+            dstArray: cudaArray_t::NULL,
+            dstPos: nowhere,
+            dstPtr: memory(0x20),
+            extent: cudaExtent { width, height, depth: 2 },
+            kind,
+        })
+    };
+    let d = copy(32, 4, cudaMemcpyDeviceToHost).unwrap().unwrap();
+    assert_eq!(
+        (d.srcMemoryType, d.srcDevice, d.srcPitch, d.srcHeight),
+        (CU_MEMORYTYPE_DEVICE, CUdeviceptr(0x10), 64, 4)
+    );
+    assert_eq!((d.srcXInBytes, d.srcY, d.srcZ), (1, 2, 3));
+    assert_eq!((d.dstMemoryType, d.dstHost.addr()), (CU_MEMORYTYPE_HOST, 0x20));
+    assert_eq!((d.WidthInBytes, d.Height, d.Depth), (32, 4, 2));
+    assert!(copy(0, 4, cudaMemcpyDefault).unwrap().is_none());
+    let code = |width, height, kind| copy(width, height, kind).map(drop);
+    assert_eq!(code(65, 4, cudaMemcpyDefault), Err(cudaErrorInvalidPitchValue));
+    assert_eq!(code(64, 5, cudaMemcpyDefault), Err(cudaErrorInvalidPitchValue));
+    assert_eq!(code(32, 4, cudaMemcpyKind(9)), Err(cudaErrorInvalidMemcpyDirection));
 }
 
 #[test]
@@ -114,6 +148,7 @@ fn symbols_are_found_by_their_shadow_and_bounds_are_checked() {
         assert_eq!(to(33, 32, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
         assert_eq!(to(usize::MAX, 32, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
         assert_eq!(to(4, 0, cudaMemcpyDeviceToHost), cudaErrorInvalidMemcpyDirection);
+        assert_eq!(to(0, 99, cudaMemcpyHostToDevice), cudaSuccess);
         let code = cudaMemcpyFromSymbol(pointer(16), address(&shadow), 8, 8, cudaMemcpyDeviceToHost);
         assert_eq!(code, cudaSuccess);
     }

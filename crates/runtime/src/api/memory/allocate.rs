@@ -47,12 +47,15 @@ fn cudaMalloc3D(pitchedDevPtr: Out<cudaPitchedPtr>, extent: cudaExtent) -> CudaR
     Ok(())
 }
 
-/// How much of the device's memory is free, and how much there is.
+/// How much of the device's memory is free, and how much there is; either may be unwanted.
 #[entry_point]
 fn cudaMemGetInfo(free: Out<usize>, total: Out<usize>) -> CudaResult {
     context::ensure_current()?;
-    let (free, total) = (free.check()?, total.check()?);
-    call!(cuMemGetInfo_v2(free.as_ptr(), total.as_ptr()))
+    let (mut free_bytes, mut total_bytes) = (0, 0);
+    call!(cuMemGetInfo_v2(&mut free_bytes, &mut total_bytes))?;
+    free.set_if_wanted(free_bytes);
+    total.set_if_wanted(total_bytes);
+    Ok(())
 }
 
 fn allocate_rows(width: usize, rows: usize) -> CudaResult<(*mut c_void, usize)> {

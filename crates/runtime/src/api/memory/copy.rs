@@ -77,10 +77,10 @@ fn cudaMemcpyPeer(
     count: usize,
 ) -> CudaResult {
     context::ensure_current()?;
-    let (to, from) = (context::primary(dstDevice)?, context::primary(srcDevice)?);
     if count == 0 {
         return Ok(());
     }
+    let (to, from) = (context::primary(dstDevice)?, context::primary(srcDevice)?);
     call!(cuMemcpyPeer(device_pointer(dst), to, device_pointer(src), from, count))
 }
 
@@ -95,10 +95,10 @@ fn cudaMemcpyPeerAsync(
     stream: cudaStream_t,
 ) -> CudaResult {
     context::ensure_current()?;
-    let (to, from) = (context::primary(dstDevice)?, context::primary(srcDevice)?);
     if count == 0 {
         return Ok(());
     }
+    let (to, from) = (context::primary(dstDevice)?, context::primary(srcDevice)?);
     call!(cuMemcpyPeerAsync(device_pointer(dst), to, device_pointer(src), from, count, stream))
 }
 
@@ -171,7 +171,8 @@ fn rows(
         return Ok(None);
     }
     check_kind(kind)?;
-    if width > dst_pitch || width > src_pitch {
+    // A single row needs no pitch; the driver has its own opinion.
+    if height > 1 && (width > dst_pitch || width > src_pitch) {
         return Err(cudaErrorInvalidPitchValue);
     }
     let (from, to) = (End::source(kind, src, src_pitch, 0), End::destination(kind, dst, dst_pitch, 0));

@@ -3,7 +3,7 @@
 use super::copy::copy_2d;
 use crate::api::prelude::*;
 use crate::context;
-use crate::copy::{End, check_kind, describe_2d};
+use crate::copy::{End, check_kind_with_device, describe_2d};
 use crate::streams::resolve;
 
 /// Copies rows into an array.
@@ -20,7 +20,7 @@ fn cudaMemcpy2DToArray(
     kind: cudaMemcpyKind,
 ) -> CudaResult {
     let from = memory_source(kind, src, spitch, width)?;
-    let to = End::array(CUarray(dst.0)).at(wOffset, hOffset, 0);
+    let to = in_array(dst.0)?.at(wOffset, hOffset, 0);
     copy_now(default, from, to, width, height)
 }
 
@@ -39,7 +39,7 @@ fn cudaMemcpy2DToArrayAsync(
     stream: cudaStream_t,
 ) -> CudaResult {
     let from = memory_source(kind, src, spitch, width)?;
-    let to = End::array(CUarray(dst.0)).at(wOffset, hOffset, 0);
+    let to = in_array(dst.0)?.at(wOffset, hOffset, 0);
     copy_in_order(from, to, width, height, resolve(default, stream))
 }
 
@@ -56,7 +56,7 @@ fn cudaMemcpy2DFromArray(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> CudaResult {
-    let from = End::array(CUarray(src.0)).at(wOffset, hOffset, 0);
+    let from = in_array(src.0)?.at(wOffset, hOffset, 0);
     let to = memory_destination(kind, dst, dpitch, width)?;
     copy_now(default, from, to, width, height)
 }
@@ -75,7 +75,7 @@ fn cudaMemcpy2DFromArrayAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> CudaResult {
-    let from = End::array(CUarray(src.0)).at(wOffset, hOffset, 0);
+    let from = in_array(src.0)?.at(wOffset, hOffset, 0);
     let to = memory_destination(kind, dst, dpitch, width)?;
     copy_in_order(from, to, width, height, resolve(default, stream))
 }
@@ -94,10 +94,15 @@ fn cudaMemcpy2DArrayToArray(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> CudaResult {
-    check_kind(kind)?;
-    let from = End::array(CUarray(src.0)).at(wOffsetSrc, hOffsetSrc, 0);
-    let to = End::array(CUarray(dst.0)).at(wOffsetDst, hOffsetDst, 0);
+    check_kind_with_device(kind, cudaMemcpyDefault)?;
+    let from = in_array(src.0)?.at(wOffsetSrc, hOffsetSrc, 0);
+    let to = in_array(dst.0)?.at(wOffsetDst, hOffsetDst, 0);
     copy_now(default, from, to, width, height)
+}
+
+/// The beginning of an array.
+fn in_array(array: usize) -> CudaResult<End> {
+    if array == 0 { Err(cudaErrorInvalidResourceHandle) } else { Ok(End::array(CUarray(array))) }
 }
 
 fn copy_now(default: DefaultStream, from: End, to: End, width: usize, height: usize) -> CudaResult {
@@ -122,7 +127,7 @@ fn memory_source(
     pitch: usize,
     width: usize,
 ) -> CudaResult<End> {
-    check_kind(kind)?;
+    check_kind_with_device(kind, cudaMemcpyDeviceToHost)?;
     if width > pitch { Err(cudaErrorInvalidPitchValue) } else { Ok(End::source(kind, pointer, pitch, 0)) }
 }
 
@@ -132,7 +137,7 @@ fn memory_destination(
     pitch: usize,
     width: usize,
 ) -> CudaResult<End> {
-    check_kind(kind)?;
+    check_kind_with_device(kind, cudaMemcpyDeviceToHost)?;
     if width > pitch {
         Err(cudaErrorInvalidPitchValue)
     } else {

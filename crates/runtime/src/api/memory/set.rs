@@ -124,6 +124,9 @@ fn set_box(when: When, pointer: cudaPitchedPtr, value: i32, extent: cudaExtent) 
         let rows = extent.height.checked_mul(extent.depth).ok_or(cudaErrorInvalidValue)?;
         return set_rows(when, start, pointer.pitch, value, extent.width, rows);
     }
+    if extent.height > pointer.ysize {
+        return Err(cudaErrorInvalidValue);
+    }
     let slice = pointer.pitch.checked_mul(pointer.ysize).ok_or(cudaErrorInvalidValue)?;
     for z in 0..extent.depth {
         let offset = slice.checked_mul(z).ok_or(cudaErrorInvalidValue)?;

@@ -4,6 +4,7 @@ use std::ptr;
 
 use super::copy::{copy, copy_in_order};
 use crate::api::prelude::*;
+use crate::copy::check_kind_with_device;
 use crate::streams::resolve;
 use crate::{context, registry};
 
@@ -37,8 +38,9 @@ fn cudaMemcpyToSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> CudaResult {
-    check_kind(kind, cudaMemcpyHostToDevice)?;
-    copy(default, place(symbol, offset, count)?, src, count, kind)
+    let dst = place(symbol, offset, count)?;
+    check_kind_with_device(kind, cudaMemcpyHostToDevice)?;
+    copy(default, dst, src, count, kind)
 }
 
 /// Copies bytes into a variable in stream order.
@@ -52,8 +54,9 @@ fn cudaMemcpyToSymbolAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> CudaResult {
-    check_kind(kind, cudaMemcpyHostToDevice)?;
-    copy_in_order(place(symbol, offset, count)?, src, count, kind, resolve(default, stream))
+    let dst = place(symbol, offset, count)?;
+    check_kind_with_device(kind, cudaMemcpyHostToDevice)?;
+    copy_in_order(dst, src, count, kind, resolve(default, stream))
 }
 
 /// Copies bytes out of a variable, from `offset` bytes after its beginning.
@@ -66,8 +69,9 @@ fn cudaMemcpyFromSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> CudaResult {
-    check_kind(kind, cudaMemcpyDeviceToHost)?;
-    copy(default, dst, place(symbol, offset, count)?, count, kind)
+    let src = place(symbol, offset, count)?;
+    check_kind_with_device(kind, cudaMemcpyDeviceToHost)?;
+    copy(default, dst, src, count, kind)
 }
 
 /// Copies bytes out of a variable in stream order.
@@ -81,20 +85,18 @@ fn cudaMemcpyFromSymbolAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> CudaResult {
-    check_kind(kind, cudaMemcpyDeviceToHost)?;
-    copy_in_order(dst, place(symbol, offset, count)?, count, kind, resolve(default, stream))
+    let src = place(symbol, offset, count)?;
+    check_kind_with_device(kind, cudaMemcpyDeviceToHost)?;
+    copy_in_order(dst, src, count, kind, resolve(default, stream))
 }
 
-/// One end is on the device: only three directions make sense.
-fn check_kind(kind: cudaMemcpyKind, with_host: cudaMemcpyKind) -> CudaResult {
-    let allowed = [with_host, cudaMemcpyDeviceToDevice, cudaMemcpyDefault].contains(&kind);
-    if allowed { Ok(()) } else { Err(cudaErrorInvalidMemcpyDirection) }
-}
-
-/// The address of `count` bytes of a variable.
+/// The address of `count` bytes of a variable; null if there are none.
 fn place(symbol: *const c_void, offset: usize, count: usize) -> CudaResult<*mut c_void> {
     context::ensure_current()?;
     let (address, size) = registry::variable(symbol.addr())?.address()?;
+    if count == 0 {
+        return Ok(ptr::null_mut());
+    }
     if offset.checked_add(count).is_none_or(|end| end > size) {
         return Err(cudaErrorInvalidValue);
     }
