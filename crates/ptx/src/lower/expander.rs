@@ -276,6 +276,11 @@ impl Expander<'_, '_> {
         self.body.b.func().ty(value)
     }
 
+    /// The bits of a constant.
+    pub fn constant(&self, value: Value) -> Option<u64> {
+        self.body.b.func().constant(value)
+    }
+
     /// The value as `ty`, which is no wider: the low bits, or the same bits.
     pub fn fit(&mut self, value: Value, ty: Type) -> Value {
         self.body.fit(value, ty)
@@ -382,12 +387,23 @@ impl Expander<'_, '_> {
 
     /// Zeros on top, to `ty`, which may be no wider than the value already is.
     pub fn zext(&mut self, a: Value, ty: Type) -> Value {
-        if self.bits(a) >= ty.bits() { self.fit(a, ty) } else { self.convert(Convert::ZExt, a, ty) }
+        match self.constant(a) {
+            Some(bits) => self.imm(ty, bits),
+            None if self.bits(a) >= ty.bits() => self.fit(a, ty),
+            None => self.convert(Convert::ZExt, a, ty),
+        }
     }
 
     /// Sign bits on top, to `ty`, which may be no wider than the value already is.
     pub fn sext(&mut self, a: Value, ty: Type) -> Value {
-        if self.bits(a) >= ty.bits() { self.fit(a, ty) } else { self.convert(Convert::SExt, a, ty) }
+        match self.constant(a) {
+            Some(bits) => {
+                let unused = 64 - self.bits(a);
+                self.imm(ty, ((bits << unused) as i64 >> unused) as u64)
+            }
+            None if self.bits(a) >= ty.bits() => self.fit(a, ty),
+            None => self.convert(Convert::SExt, a, ty),
+        }
     }
 
     /// Extended by sign or by zeros.
