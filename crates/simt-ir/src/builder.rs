@@ -4,7 +4,7 @@
 //! block by block, and [`FunctionBuilder::finish`] places block parameters where definitions meet and are still needed
 //! (pruned SSA by dominance frontiers). A variable read before any assignment is zero.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{Block, Cfg, DomTree, Function, Op, Signature, SourceLoc, Terminator, Type, Value};
 
@@ -20,6 +20,8 @@ pub struct FunctionBuilder {
     reads: Vec<HashMap<Var, Value>>,
     /// For each block the last value it gives to each variable.
     writes: Vec<HashMap<Var, Value>>,
+    /// All stand-ins.
+    stand_ins: HashSet<Value>,
     current: Block,
     /// Blocks in the order in which they were first gone to.
     layout: Vec<Block>,
@@ -36,6 +38,7 @@ impl FunctionBuilder {
             vars: Vec::new(),
             reads: Vec::new(),
             writes: Vec::new(),
+            stand_ins: HashSet::new(),
             current: Function::ENTRY,
             layout: vec![Function::ENTRY],
             placed: Vec::new(),
@@ -109,11 +112,20 @@ impl FunctionBuilder {
         }
         let ty = self.var_ty(var);
         let func = &mut self.func;
+        let stand_ins = &mut self.stand_ins;
         *self.reads[self.current.index()].entry(var).or_insert_with(|| {
             // A stand-in that no block lists; `finish` replaces it everywhere.
             let inst = func.make_inst(Op::Const(0), Vec::new(), &[ty], SourceLoc::default());
-            func.inst(inst).results[0]
+            let value = func.inst(inst).results[0];
+            stand_ins.insert(value);
+            value
         })
+    }
+
+    /// The bits of a value that is known to be a constant. [`Function::constant`] cannot tell while the function is built: a variable's
+    /// value may come from another block.
+    pub fn known_constant(&self, value: Value) -> Option<u64> {
+        if self.stand_ins.contains(&value) { None } else { self.func.constant(value) }
     }
 
     /// Gives the variable a value of its type.

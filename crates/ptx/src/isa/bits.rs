@@ -67,16 +67,16 @@ fn bfind(x: &mut Expander<'_, '_>) {
     x.set("d", d);
 }
 
-/// The low byte of a position or length operand.
-fn low_byte(x: &mut Expander<'_, '_>, name: &str) -> Value {
+/// A position or length operand: only its low byte counts for 32-bit fields, all of it for 64-bit ones (as the hardware has it).
+fn place(x: &mut Expander<'_, '_>, name: &str) -> Value {
     let value = x.src(name);
-    x.int_imm(IntBinary::And, value, 0xff)
+    if x.ty("T").bits() == 32 { x.int_imm(IntBinary::And, value, 0xff) } else { value }
 }
 
 /// A field of `c` bits from bit `b`. Bits beyond the word are copies of its sign (zero if unsigned).
 fn bfe(x: &mut Expander<'_, '_>) {
     let a = x.src("a");
-    let (pos, len) = (low_byte(x, "b"), low_byte(x, "c"));
+    let (pos, len) = (place(x, "b"), place(x, "c"));
     let width = u64::from(x.bits(a));
     let signed = x.ty("T").is_signed();
     let right = if signed { Shift::RightS } else { Shift::RightU };
@@ -96,7 +96,7 @@ fn bfe(x: &mut Expander<'_, '_>) {
 /// `b` with `d` bits from bit `c` on replaced by the low bits of `a`.
 fn bfi(x: &mut Expander<'_, '_>) {
     let (a, b) = (x.src("a"), x.src("b"));
-    let (pos, len) = (low_byte(x, "c"), low_byte(x, "d"));
+    let (pos, len) = (place(x, "c"), place(x, "d"));
     let ones = x.imm_like(a, u64::MAX);
     let above = x.shift(Shift::Left, ones, len);
     let low = x.un(IntUnary::Not, above);

@@ -217,8 +217,15 @@ pub(crate) fn find(inst: &Instruction<'_, '_>, context: &Context<'_>) -> Result<
     };
     let mut mismatch = Mismatch { at: 0, missing: false };
     let mut refused: Option<Problem> = None;
+    let lenient = LENIENT.contains(&opcode);
     for entry in entries {
-        let chosen = match entry.syntax.choose(syntax.modifiers.iter().map(|m| m.text)) {
+        let modifiers = || syntax.modifiers.iter().map(|m| m.text);
+        let choice = entry.syntax.choose(modifiers());
+        let choice = match choice {
+            Err(error) if lenient => entry.syntax.choose_in_any_order(modifiers()).ok_or(error),
+            choice => choice,
+        };
+        let chosen = match choice {
             Ok(chosen) => chosen,
             Err(error) => {
                 if error.at >= mismatch.at {
@@ -238,6 +245,9 @@ pub(crate) fn find(inst: &Instruction<'_, '_>, context: &Context<'_>) -> Result<
     }
     Err(refused.unwrap_or_else(|| modifier_problem(syntax, entries, mismatch)))
 }
+
+/// Opcodes whose modifiers may stand in any order: real programs rely on `atom.add.release.gpu.u32`.
+const LENIENT: [&str; 5] = ["atom", "red", "ld", "st", "fence"];
 
 /// Opcode and modifiers as written.
 pub(crate) fn spelling(inst: &ast::Instruction<'_>) -> String {

@@ -188,6 +188,29 @@ impl Syntax {
         if slots.all(|slot| slot.optional) { Ok(chosen) } else { Err(Mismatch { at: count, missing: true }) }
     }
 
+    /// Matches modifiers whatever their order, but for types among themselves.
+    pub fn choose_in_any_order<'m>(&self, modifiers: impl Iterator<Item = &'m str>) -> Option<Chosen> {
+        let mut chosen: Vec<Option<&'static str>> = vec![None; self.slots.len()];
+        let mut next_type = 0;
+        for modifier in modifiers {
+            let is_type = Ty::from_name(modifier).is_some();
+            let first = if is_type { next_type } else { 0 };
+            let (slot, word) =
+                (first..self.slots.len()).filter(|slot| chosen[*slot].is_none()).find_map(|slot| {
+                    let word = self.slots[slot].words.iter().find(|word| **word == modifier)?;
+                    Some((slot, *word))
+                })?;
+            chosen[slot] = Some(word);
+            if is_type {
+                next_type = slot + 1;
+            }
+        }
+        let complete = self.slots.iter().zip(&chosen).all(|(slot, word)| slot.optional || word.is_some());
+        let words =
+            self.slots.iter().zip(chosen).filter_map(|(slot, word)| Some((slot.name, word?))).collect();
+        complete.then_some(Chosen { words })
+    }
+
     /// Operands that must be there, and that may be.
     pub fn operand_counts(&self) -> (usize, usize) {
         let required = self.operands.iter().filter(|o| !o.optional && o.shape != Shape::Rest).count();

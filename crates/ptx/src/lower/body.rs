@@ -301,7 +301,7 @@ impl<'r> Body<'r> {
         if from == ty {
             return value;
         }
-        if let Some(bits) = self.b.func().constant(value) {
+        if let Some(bits) = self.b.known_constant(value) {
             return self.b.constant(ty, bits);
         }
         if from.bits() == ty.bits() {

@@ -278,7 +278,7 @@ impl Expander<'_, '_> {
 
     /// The bits of a constant.
     pub fn constant(&self, value: Value) -> Option<u64> {
-        self.body.b.func().constant(value)
+        self.body.b.known_constant(value)
     }
 
     /// The value as `ty`, which is no wider: the low bits, or the same bits.

@@ -309,7 +309,7 @@ impl<'r> Body<'r> {
                     Type::I32 => self.widen(base),
                     _ => base,
                 };
-                if let Some(bits) = self.b.func().constant(base) {
+                if let Some(bits) = self.b.known_constant(base) {
                     return self.b.constant(Type::I64, bits.wrapping_add(offset as u64));
                 }
                 if offset == 0 {
@@ -326,7 +326,7 @@ impl<'r> Body<'r> {
     }
 
     fn widen(&mut self, value: Value) -> Value {
-        match self.b.func().constant(value) {
+        match self.b.known_constant(value) {
             Some(bits) => self.b.constant(Type::I64, bits),
             None => self.b.inst(Op::Convert(Convert::ZExt), &[value], Type::I64),
         }
