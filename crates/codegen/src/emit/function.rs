@@ -281,7 +281,10 @@ impl<'a, 'c> Emitter<'a, 'c> {
             return;
         }
         let slot = self.mask_slot(target.block);
-        let lanes = if delayed && p.cfg.preds(target.block).len() > 1 {
+        let leaves_loop =
+            p.loops.innermost(self.current).is_some_and(|id| !p.loops.contains(id, target.block));
+        let lanes = if delayed && (leaves_loop || p.cfg.preds(target.block).len() > 1) {
+            // Lanes may wait there that came another way, or in an earlier iteration.
             let waiting = self.read_slot(slot);
             b.or(waiting, lanes)
         } else {
