@@ -1,0 +1,104 @@
+//! The heap that kernels allocate from.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::lock::{Rank, RankedMutex};
+use crate::memory::{AddressSpace, ContextId, Kind};
+
+use crate::memory::extents::Extents;
+
+/// Alignment of what kernels allocate.
+const ALIGN: u64 = 16;
+
+/// The heap of one context; its memory is allocated when a kernel first asks.
+pub struct DeviceHeap {
+    space: Arc<AddressSpace>,
+    device: usize,
+    owner: ContextId,
+    state: RankedMutex<State>,
+}
+
+struct State {
+    limit: u64,
+    region: Option<Region>,
+}
+
+struct Region {
+    free: Extents,
+    /// Address to length.
+    used: HashMap<u64, u64>,
+}
+
+impl DeviceHeap {
+    /// A heap of so many bytes in the memory of a device, owned by a context.
+    pub fn new(space: Arc<AddressSpace>, device: usize, owner: ContextId, limit: u64) -> DeviceHeap {
+        let state = RankedMutex::new(Rank::DeviceHeap, State { limit, region: None });
+        DeviceHeap { space, device, owner, state }
+    }
+
+    /// Sets the size; false if the heap is in use already and its size would change.
+    pub fn set_limit(&self, limit: u64) -> bool {
+        let mut state = self.state.lock();
+        if state.region.is_some() && state.limit != limit {
+            return false;
+        }
+        state.limit = limit;
+        true
+    }
+
+    /// Forgets the memory, which its owner has freed.
+    pub fn reset(&self, limit: u64) {
+        *self.state.lock() = State { limit, region: None };
+    }
+
+    /// Allocates; `None` when there is no room, and for 0 bytes.
+    pub fn allocate(&self, size: u64) -> Option<u64> {
+        let len = size.checked_next_multiple_of(ALIGN).filter(|len| *len > 0)?;
+        let mut state = self.state.lock();
+        let State { limit, region } = &mut *state;
+        let region = match region {
+            Some(region) => region,
+            None => {
+                let base = self.space.allocate(self.device, self.owner, *limit, Kind::Device).ok()?;
+                region.insert(Region { free: Extents::new(base, *limit), used: HashMap::new() })
+            }
+        };
+        let address = region.free.take(len, ALIGN)?;
+        region.used.insert(address, len);
+        Some(address)
+    }
+
+    /// Gives an allocation back. What is none is ignored, as null is.
+    pub fn free(&self, address: u64) {
+        let mut state = self.state.lock();
+        if let Some(region) = &mut state.region
+            && let Some(len) = region.used.remove(&address)
+        {
+            region.free.give(address, len);
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(miri))] // reserves address space with mmap flags that Miri lacks
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allocates_until_exhausted() {
+        let space = Arc::new(AddressSpace::new(&[64 << 20]).unwrap());
+        let heap = DeviceHeap::new(space.clone(), 0, ContextId(1), 1000);
+        assert_eq!(heap.allocate(0), None);
+        let a = heap.allocate(500).unwrap();
+        assert_eq!(a % 16, 0);
+        assert_eq!(heap.allocate(500), None, "rounded up, two do not fit");
+        assert!(!heap.set_limit(5000), "the heap is in use");
+        heap.free(a + 16);
+        assert_eq!(heap.allocate(500), None, "that was no allocation");
+        heap.free(a);
+        heap.free(0);
+        assert_eq!(heap.allocate(900), Some(a));
+        assert!(space.find(a).is_some());
+    }
+}

@@ -1,0 +1,421 @@
+//! Contexts: what a program has on a device, and what ends with it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::ThreadId;
+
+use crate::callbacks::{DeviceHeap, Output};
+use crate::device::Hardware;
+use crate::domain::Domain;
+use crate::fault::{FaultReport, Health};
+use crate::limits::{self, Limit, Limits};
+use crate::lock::{Rank, RankedMutex};
+use crate::memory::{AddressSpace, ContextId, Kind};
+use crate::module::Module;
+use crate::registry::Registry;
+use crate::stream::{Completion, Queue, Stream, StreamKind};
+use crate::{Error, Result, attributes::Attributes};
+
+/// How a waiting thread waits. A hint: threads help, spin briefly and sleep in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheduling {
+    /// As the device likes.
+    #[default]
+    Auto,
+    /// Spin.
+    Spin,
+    /// Give the core to others.
+    Yield,
+    /// Sleep.
+    BlockingSync,
+}
+
+/// What a context is made with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContextFlags {
+    /// How threads wait.
+    pub scheduling: Scheduling,
+    /// Pinned memory may be mapped: it always is.
+    pub map_host: bool,
+    /// Local memory keeps its size after a launch.
+    pub local_memory_resize_to_max: bool,
+    /// Synchronous copies also wait on the device's side.
+    pub sync_memory_operations: bool,
+}
+
+/// The preferred split of cache and shared memory: kept, without effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheConfig {
+    /// None.
+    #[default]
+    PreferNone,
+    /// More shared memory.
+    PreferShared,
+    /// More cache.
+    PreferL1,
+    /// Half and half.
+    PreferEqual,
+}
+
+/// The preferred width of shared memory banks: kept, without effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SharedConfig {
+    /// The device's own.
+    #[default]
+    Default,
+    /// Four bytes.
+    FourBytes,
+    /// Eight bytes.
+    EightBytes,
+}
+
+/// A context.
+pub struct Context {
+    hardware: Arc<Hardware>,
+    id: ContextId,
+    is_primary: bool,
+    alive: AtomicBool,
+    domain: Arc<Domain>,
+    settings: RankedMutex<Settings>,
+    /// Taken while a command is submitted whose order with those of other streams matters.
+    submission: RankedMutex<Queues>,
+    legacy: OnceLock<Arc<Stream>>,
+    per_thread: RankedMutex<HashMap<ThreadId, Arc<Stream>>>,
+    modules: RankedMutex<Vec<Arc<Module>>>,
+}
+
+struct Settings {
+    flags: ContextFlags,
+    limits: Limits,
+    cache: CacheConfig,
+    shared: SharedConfig,
+}
+
+/// The queues of all streams that have not been dropped.
+#[derive(Default)]
+struct Queues {
+    blocking: Vec<Weak<Queue>>,
+    others: Vec<Weak<Queue>>,
+}
+
+impl Context {
+    pub(crate) fn new(hardware: Arc<Hardware>, flags: ContextFlags, is_primary: bool) -> Arc<Context> {
+        let id = Registry::new_id();
+        let limits = Limits::default();
+        let limit = |limit| limits.get(limit).unwrap_or(0);
+        let heap =
+            DeviceHeap::new(hardware.space.clone(), hardware.ordinal, id, limit(Limit::MallocHeapSize));
+        let domain = Arc::new(Domain {
+            health: Health::new(hardware.options.report_faults),
+            output: Output::new(limit(Limit::PrintfFifoSize)),
+            heap,
+        });
+        let context = Arc::new(Context {
+            id,
+            is_primary,
+            alive: AtomicBool::new(!is_primary),
+            domain,
+            settings: RankedMutex::new(
+                Rank::Context,
+                Settings { flags, limits, cache: CacheConfig::default(), shared: SharedConfig::default() },
+            ),
+            submission: RankedMutex::new(Rank::Submission, Queues::default()),
+            legacy: OnceLock::new(),
+            per_thread: RankedMutex::new(Rank::Context, HashMap::new()),
+            modules: RankedMutex::new(Rank::Context, Vec::new()),
+            hardware,
+        });
+        let legacy = Stream::new(&context, StreamKind::Legacy, 0);
+        assert!(context.legacy.set(legacy).is_ok(), "a new context has no streams");
+        context.hardware.registry.add(&context);
+        context
+    }
+
+    /// Its identity, which owns its memory.
+    pub fn id(&self) -> ContextId {
+        self.id
+    }
+
+    /// Whether it is its device's primary context.
+    pub fn is_primary(&self) -> bool {
+        self.is_primary
+    }
+
+    /// Number of its device.
+    pub fn device(&self) -> usize {
+        self.hardware.ordinal
+    }
+
+    /// What its device is and can.
+    pub fn attributes(&self) -> &Attributes {
+        &self.hardware.attributes
+    }
+
+    /// Whether it can still be used: [`Error::ContextIsDestroyed`] or [`Error::Fault`] if not.
+    pub fn check(&self) -> Result<()> {
+        if !self.alive.load(Ordering::Acquire) {
+            return Err(Error::ContextIsDestroyed);
+        }
+        self.domain.health.check()
+    }
+
+    /// Whether it has not been destroyed; a failed context is alive.
+    pub fn is_alive(&self) -> bool {
+        self.alive.load(Ordering::Acquire)
+    }
+
+    /// What made it fail, if it has.
+    pub fn fault(&self) -> Option<FaultReport> {
+        self.domain.health.report()
+    }
+
+    /// Destroys the context and everything in it, after the work that is queued.
+    ///
+    /// # Errors
+    /// [`Error::InvalidContext`] for the primary context, [`Error::ContextIsDestroyed`] the second time.
+    pub fn destroy(&self) -> Result<()> {
+        if self.is_primary {
+            return Err(Error::InvalidContext);
+        }
+        if self.deactivate() { Ok(()) } else { Err(Error::ContextIsDestroyed) }
+    }
+
+    /// Waits for all work of the context, and writes out what kernels have printed.
+    ///
+    /// # Errors
+    /// As for [`check`](Self::check).
+    pub fn synchronize(&self) -> Result<()> {
+        self.check()?;
+        self.wait_for_all();
+        self.domain.health.check()
+    }
+
+    /// The value of a limit.
+    pub fn limit(&self, limit: Limit) -> Result<u64> {
+        self.check()?;
+        self.settings.lock().limits.get(limit)
+    }
+
+    /// Sets a limit; the device may round it.
+    pub fn set_limit(&self, limit: Limit, value: u64) -> Result<()> {
+        self.check()?;
+        let mut limits = self.settings.lock().limits;
+        limits.set(limit, value)?;
+        let value = limits.get(limit)?;
+        match limit {
+            Limit::MallocHeapSize if !self.domain.heap.set_limit(value) => return Err(Error::InvalidValue),
+            Limit::PrintfFifoSize => self.domain.output.set_limit(value),
+            _ => {}
+        }
+        self.settings.lock().limits = limits;
+        Ok(())
+    }
+
+    /// What it was made with, or set to since.
+    pub fn flags(&self) -> Result<ContextFlags> {
+        self.check()?;
+        Ok(self.flags_if_inactive())
+    }
+
+    /// Changes the flags.
+    pub fn set_flags(&self, flags: ContextFlags) -> Result<()> {
+        self.check()?;
+        self.set_flags_if_inactive(flags);
+        Ok(())
+    }
+
+    /// The preferred cache split.
+    pub fn cache_config(&self) -> Result<CacheConfig> {
+        self.check()?;
+        Ok(self.settings.lock().cache)
+    }
+
+    /// Sets the preferred cache split.
+    pub fn set_cache_config(&self, config: CacheConfig) -> Result<()> {
+        self.check()?;
+        self.settings.lock().cache = config;
+        Ok(())
+    }
+
+    /// The preferred width of shared memory banks.
+    pub fn shared_config(&self) -> Result<SharedConfig> {
+        self.check()?;
+        Ok(self.settings.lock().shared)
+    }
+
+    /// Sets the preferred width of shared memory banks.
+    pub fn set_shared_config(&self, config: SharedConfig) -> Result<()> {
+        self.check()?;
+        self.settings.lock().shared = config;
+        Ok(())
+    }
+
+    /// The default stream, in order with all blocking streams.
+    pub fn legacy_stream(&self) -> &Arc<Stream> {
+        self.legacy.get().expect("set when the context was made")
+    }
+
+    /// The default stream of the calling thread.
+    pub fn per_thread_stream(self: &Arc<Context>) -> Arc<Stream> {
+        let thread = std::thread::current().id();
+        let mut streams = self.per_thread.lock();
+        streams.entry(thread).or_insert_with(|| Stream::new(self, StreamKind::PerThread, 0)).clone()
+    }
+
+    /// Makes a stream. Priorities out of range are brought into it.
+    pub fn create_stream(self: &Arc<Context>, kind: StreamKind, priority: i32) -> Result<Arc<Stream>> {
+        self.check()?;
+        let (least, greatest) = limits::PRIORITIES;
+        Ok(Stream::new(self, kind, priority.clamp(greatest, least)))
+    }
+
+    /// Allocates device memory.
+    pub fn allocate(&self, size: u64) -> Result<u64> {
+        self.allocate_as(size, Kind::Device)
+    }
+
+    /// Allocates rows of `width` bytes so that each is aligned well; answers address and pitch.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for an element size other than 4, 8 and 16, or an empty area.
+    pub fn allocate_pitched(&self, width: u64, height: u64, element: u32) -> Result<(u64, u64)> {
+        if !matches!(element, 4 | 8 | 16) || width == 0 || height == 0 {
+            return Err(Error::InvalidValue);
+        }
+        let pitch = width.checked_next_multiple_of(crate::memory::GRANULE).ok_or(Error::OutOfMemory)?;
+        let size = pitch.checked_mul(height).ok_or(Error::OutOfMemory)?;
+        Ok((self.allocate(size)?, pitch))
+    }
+
+    /// Allocates managed memory.
+    pub fn allocate_managed(&self, size: u64, attach_host: bool) -> Result<u64> {
+        self.allocate_as(size, Kind::Managed { attach_host })
+    }
+
+    /// Allocates host memory; 0 bytes are no error and give null.
+    pub fn allocate_host(&self, size: u64, flags: u32) -> Result<u64> {
+        if size == 0 {
+            return self.check().map(|()| 0);
+        }
+        self.allocate_as(size, Kind::Pinned { flags })
+    }
+
+    /// Makes host memory of the program known to the device.
+    pub fn register_host(&self, address: u64, size: u64, flags: u32) -> Result<()> {
+        self.check()?;
+        self.hardware.space.register(self.hardware.ordinal, self.id, address, size, flags)
+    }
+
+    /// Free and total bytes of the device's memory.
+    pub fn memory_info(&self) -> Result<(u64, u64)> {
+        self.check()?;
+        self.hardware.space.info(self.hardware.ordinal)
+    }
+
+    /// All memory that devices know.
+    pub fn memory(&self) -> &Arc<AddressSpace> {
+        &self.hardware.space
+    }
+
+    pub(crate) fn allocate_as(&self, size: u64, kind: Kind) -> Result<u64> {
+        self.check()?;
+        self.hardware.space.allocate(self.hardware.ordinal, self.id, size, kind)
+    }
+
+    pub(crate) fn hardware(&self) -> &Arc<Hardware> {
+        &self.hardware
+    }
+
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    pub(crate) fn flags_if_inactive(&self) -> ContextFlags {
+        self.settings.lock().flags
+    }
+
+    pub(crate) fn set_flags_if_inactive(&self, flags: ContextFlags) {
+        self.settings.lock().flags = flags;
+    }
+
+    pub(crate) fn add_module(&self, module: Arc<Module>) {
+        self.modules.lock().push(module);
+    }
+
+    /// Takes a module out; false if it is not there.
+    pub(crate) fn remove_module(&self, module: &Module) -> bool {
+        let mut modules = self.modules.lock();
+        let before = modules.len();
+        modules.retain(|known| !std::ptr::eq(Arc::as_ptr(known), module));
+        modules.len() < before
+    }
+
+    /// Adds a stream's queue to those that are waited for.
+    pub(crate) fn add_queue(&self, queue: &Arc<Queue>, kind: StreamKind) {
+        let mut queues = self.submission.lock();
+        let list = match kind {
+            StreamKind::Blocking | StreamKind::PerThread => &mut queues.blocking,
+            StreamKind::NonBlocking | StreamKind::Legacy => &mut queues.others,
+        };
+        list.retain(|queue| queue.strong_count() > 0);
+        list.push(Arc::downgrade(queue));
+    }
+
+    /// Runs `submit` with what a command of such a stream waits for besides its own stream; no other stream of the context
+    /// can submit in between.
+    pub(crate) fn in_order<R>(&self, kind: StreamKind, submit: impl FnOnce(Vec<Arc<Completion>>) -> R) -> R {
+        match kind {
+            StreamKind::NonBlocking => submit(Vec::new()),
+            StreamKind::Blocking | StreamKind::PerThread => {
+                let _order = self.submission.lock();
+                submit(self.legacy_stream().queue().last().into_iter().collect())
+            }
+            StreamKind::Legacy => {
+                let queues = self.submission.lock();
+                submit(queues.blocking.iter().filter_map(|queue| queue.upgrade()?.last()).collect())
+            }
+        }
+    }
+
+    /// Makes the primary context usable.
+    pub(crate) fn activate(&self) {
+        self.alive.store(true, Ordering::Release);
+    }
+
+    /// Ends everything in the context; false if it had ended before. A failure ends with it.
+    pub(crate) fn deactivate(&self) -> bool {
+        if !self.alive.swap(false, Ordering::AcqRel) {
+            return false;
+        }
+        self.wait_for_all();
+        let modules = std::mem::take(&mut *self.modules.lock());
+        for module in &modules {
+            module.mark_unloaded();
+        }
+        self.per_thread.lock().clear();
+        self.hardware.space.free_owned(self.id);
+        let limits = Limits::default();
+        self.domain.heap.reset(limits.get(Limit::MallocHeapSize).unwrap_or(0));
+        self.domain.output.set_limit(limits.get(Limit::PrintfFifoSize).unwrap_or(0));
+        let mut settings = self.settings.lock();
+        settings.limits = limits;
+        settings.cache = CacheConfig::default();
+        settings.shared = SharedConfig::default();
+        drop(settings);
+        self.domain.health.reset();
+        true
+    }
+
+    fn wait_for_all(&self) {
+        let last: Vec<Arc<Completion>> = {
+            let queues = self.submission.lock();
+            let all = queues.blocking.iter().chain(&queues.others);
+            all.filter_map(|queue| queue.upgrade()?.last()).collect()
+        };
+        for completion in last {
+            completion.wait();
+        }
+        self.domain.output.flush();
+    }
+}

@@ -1,0 +1,144 @@
+//! A device and its primary context.
+
+use std::sync::Arc;
+
+use kernel_abi::KernelBackend;
+
+use crate::attributes::Attributes;
+use crate::context::{Context, ContextFlags};
+use crate::executor::Executor;
+use crate::lock::{Rank, RankedMutex};
+use crate::memory::AddressSpace;
+use crate::registry::Registry;
+use crate::{Error, Options, Result};
+
+/// A virtual device.
+pub struct Device {
+    hardware: Arc<Hardware>,
+    primary: PrimaryContext,
+}
+
+/// What the contexts of a device share.
+pub(crate) struct Hardware {
+    pub(crate) ordinal: usize,
+    pub(crate) attributes: Attributes,
+    pub(crate) options: Options,
+    pub(crate) space: Arc<AddressSpace>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) executor: Arc<Executor>,
+    pub(crate) backend: Arc<dyn KernelBackend>,
+}
+
+/// The context of a device that all users of the process share.
+pub struct PrimaryContext {
+    context: Arc<Context>,
+    retained: RankedMutex<u32>,
+}
+
+impl Device {
+    pub(crate) fn new(
+        ordinal: usize,
+        physical: usize,
+        options: &Options,
+        space: Arc<AddressSpace>,
+        registry: Arc<Registry>,
+        backend: Arc<dyn KernelBackend>,
+    ) -> Device {
+        let total = space.info(ordinal).map_or(0, |(_, total)| total);
+        let hardware = Arc::new(Hardware {
+            ordinal,
+            attributes: Attributes::of_machine(options, physical, total),
+            options: options.clone(),
+            space,
+            registry,
+            executor: Executor::new(options.threads),
+            backend,
+        });
+        let context = Context::new(hardware.clone(), ContextFlags::default(), true);
+        let primary = PrimaryContext { context, retained: RankedMutex::new(Rank::Primary, 0) };
+        Device { hardware, primary }
+    }
+
+    /// Its number.
+    pub fn ordinal(&self) -> usize {
+        self.hardware.ordinal
+    }
+
+    /// What it is and can.
+    pub fn attributes(&self) -> &Attributes {
+        &self.hardware.attributes
+    }
+
+    /// Its primary context.
+    pub fn primary(&self) -> &PrimaryContext {
+        &self.primary
+    }
+
+    /// Makes a context.
+    pub fn create_context(&self, flags: ContextFlags) -> Result<Arc<Context>> {
+        Ok(Context::new(self.hardware.clone(), flags, false))
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        self.hardware.executor.shut_down();
+    }
+}
+
+impl PrimaryContext {
+    /// Activates the context if it is not active, and counts one more user. It is always the same one.
+    pub fn retain(&self) -> Result<Arc<Context>> {
+        let mut retained = self.retained.lock();
+        if *retained == 0 {
+            self.context.activate();
+        }
+        *retained += 1;
+        Ok(self.context.clone())
+    }
+
+    /// Counts one user less; after the last, everything in the context is gone.
+    ///
+    /// # Errors
+    /// [`Error::InvalidContext`] if it has no user.
+    pub fn release(&self) -> Result<()> {
+        let last = {
+            let mut retained = self.retained.lock();
+            *retained = retained.checked_sub(1).ok_or(Error::InvalidContext)?;
+            *retained == 0
+        };
+        if last {
+            self.context.deactivate();
+        }
+        Ok(())
+    }
+
+    /// Destroys everything in the context, whoever uses it, and with that a failure too. The next
+    /// [`retain`](Self::retain) begins anew.
+    pub fn reset(&self) -> Result<()> {
+        *self.retained.lock() = 0;
+        self.context.deactivate();
+        Ok(())
+    }
+
+    /// Whether it has users.
+    pub fn is_active(&self) -> bool {
+        *self.retained.lock() > 0
+    }
+
+    /// How it is scheduled.
+    pub fn flags(&self) -> ContextFlags {
+        self.context.flags_if_inactive()
+    }
+
+    /// Sets how it is scheduled, from now on.
+    pub fn set_flags(&self, flags: ContextFlags) -> Result<()> {
+        self.context.set_flags_if_inactive(flags);
+        Ok(())
+    }
+
+    /// The context, whether active or not.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+}

@@ -1,0 +1,14 @@
+//! What all work of one context shares, whatever stream it is in.
+
+use crate::callbacks::{DeviceHeap, Output};
+use crate::fault::Health;
+
+/// A context as its commands see it.
+pub(crate) struct Domain {
+    /// Whether it still works.
+    pub(crate) health: Health,
+    /// What kernels print.
+    pub(crate) output: Output,
+    /// What kernels allocate from.
+    pub(crate) heap: DeviceHeap,
+}

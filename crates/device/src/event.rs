@@ -1,0 +1,105 @@
+//! Events: points in a stream, to wait for and to measure between.
+
+use std::sync::{Arc, Weak};
+
+use crate::lock::{Rank, RankedMutex};
+use crate::stream::{Completion, Work};
+use crate::{Context, Error, Result, Stream};
+
+/// What an event is made with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventFlags {
+    /// Threads that wait should sleep: a hint.
+    pub blocking_sync: bool,
+    /// No time is measured.
+    pub disable_timing: bool,
+    /// For other processes too; such an event has no time.
+    pub interprocess: bool,
+}
+
+/// An event of a context.
+pub struct Event {
+    flags: EventFlags,
+    context: Weak<Context>,
+    recorded: RankedMutex<Option<Arc<Completion>>>,
+}
+
+impl Event {
+    /// Makes an event.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for one between processes with timing.
+    pub fn new(context: &Arc<Context>, flags: EventFlags) -> Result<Arc<Event>> {
+        context.check()?;
+        if flags.interprocess && !flags.disable_timing {
+            return Err(Error::InvalidValue);
+        }
+        let recorded = RankedMutex::new(Rank::Event, None);
+        Ok(Arc::new(Event { flags, context: Arc::downgrade(context), recorded }))
+    }
+
+    /// What it was made with.
+    pub fn flags(&self) -> EventFlags {
+        self.flags
+    }
+
+    /// Its context.
+    pub fn context(&self) -> Result<Arc<Context>> {
+        self.context.upgrade().ok_or(Error::ContextIsDestroyed)
+    }
+
+    /// From now on the event stands for all that has been queued in the stream.
+    ///
+    /// # Errors
+    /// [`Error::InvalidHandle`] if they are of different contexts.
+    pub fn record(&self, stream: &Stream) -> Result<()> {
+        if !Weak::ptr_eq(&self.context, &Arc::downgrade(&stream.context()?)) {
+            return Err(Error::InvalidHandle);
+        }
+        let completion = stream.submit(Vec::new(), Work::Nothing)?;
+        *self.recorded.lock() = Some(completion);
+        Ok(())
+    }
+
+    /// [`Error::NotReady`] until what it stands for is done. An event that was never recorded stands for nothing.
+    pub fn query(&self) -> Result<()> {
+        let context = self.context()?;
+        context.check()?;
+        if self.pending().is_some() { Err(Error::NotReady) } else { context.check() }
+    }
+
+    /// Waits until what it stands for is done, and writes out what kernels have printed.
+    pub fn synchronize(&self) -> Result<()> {
+        let context = self.context()?;
+        context.check()?;
+        if let Some(pending) = self.pending() {
+            pending.wait();
+        }
+        context.domain().output.flush();
+        context.check()
+    }
+
+    /// Milliseconds from this event to a later one.
+    ///
+    /// # Errors
+    /// [`Error::InvalidHandle`] if one has no time or was never recorded, [`Error::NotReady`] if one is not done.
+    pub fn elapsed_until(&self, end: &Event) -> Result<f32> {
+        self.context()?.check()?;
+        let (start, end) = (self.time()?, end.time()?);
+        let (start, end) = (start.ok_or(Error::NotReady)?, end.ok_or(Error::NotReady)?);
+        Ok((end as i64).wrapping_sub(start as i64) as f32 / 1e6)
+    }
+
+    /// What it stands for, if that is not done.
+    pub(crate) fn pending(&self) -> Option<Arc<Completion>> {
+        self.recorded.lock().clone().filter(|recorded| !recorded.is_finished())
+    }
+
+    fn time(&self) -> Result<Option<u64>> {
+        if self.flags.disable_timing {
+            return Err(Error::InvalidHandle);
+        }
+        let recorded = self.recorded.lock().clone().ok_or(Error::InvalidHandle)?;
+        Ok(recorded.finished_at())
+    }
+}

@@ -1,0 +1,332 @@
+//! One launch: its blocks, and who still has to run them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use kernel_abi::{CompiledKernel, Fault, LaunchFrame};
+
+use super::windows::{BlockMemory, BlockNeeds};
+use crate::callbacks::{self, Services};
+use crate::fault::FaultReport;
+use crate::lock::{Rank, RankedMutex};
+use crate::stream::describe_panic;
+use crate::stream::{Completion, Queue};
+use crate::{Error, clock};
+
+/// Measured time of a kernel's blocks, to decide how many threads a launch is worth.
+#[derive(Debug, Default)]
+pub struct Profile {
+    /// Nanoseconds of a block at the last launch, in 1/16; 0 before the first.
+    block_time: AtomicU32,
+}
+
+/// Finds the source file and line of a line of PTX.
+pub type Locate = dyn Fn(u32) -> Option<(String, u32)> + Send + Sync;
+
+/// What a grid is made of.
+pub struct GridParts {
+    /// The code.
+    pub kernel: Arc<dyn CompiledKernel>,
+    /// The kernel's name, for reports.
+    pub name: Arc<str>,
+    /// For reports.
+    pub locate: Option<Arc<Locate>>,
+    /// Of the kernel.
+    pub profile: Arc<Profile>,
+    /// Blocks in x, y, z; none is 0.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z; none is 0.
+    pub block: [u32; 3],
+    /// As many bytes as the kernel takes.
+    pub params: Vec<u8>,
+    /// Addresses of the variables that the kernel names.
+    pub globals: Vec<u64>,
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+    /// Bytes of shared memory in all.
+    pub shared: u32,
+    /// Bytes of local memory of a thread.
+    pub local: u32,
+    /// Blocks that run on one processor together.
+    pub resident_blocks: u32,
+    /// All blocks must run at the same time.
+    pub cooperative: bool,
+}
+
+impl GridParts {
+    fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    fn warps(&self) -> u32 {
+        self.threads().div_ceil(kernel_abi::WARP)
+    }
+
+    fn local_stride(&self) -> u32 {
+        self.local.min(u32::MAX - 15).next_multiple_of(16)
+    }
+}
+
+/// A launch in a queue.
+pub struct Grid {
+    frame: LaunchFrame,
+    needs: BlockNeeds,
+    parts: GridParts,
+    /// What `frame` points to, apart from the callbacks.
+    _params: Box<[Line]>,
+    _services: Box<Services>,
+    total: u64,
+    chunk: u64,
+    /// The first block nobody has taken.
+    next: AtomicU64,
+    /// Blocks that have not ended.
+    left: AtomicU64,
+    fault: RankedMutex<Option<Fault>>,
+    continuation: AtomicU8,
+    /// Other threads may take blocks.
+    shared_out: AtomicBool,
+    started_at: AtomicU64,
+    queue: Arc<Queue>,
+    completion: Arc<Completion>,
+}
+
+/// A cache line: what parameters are aligned to.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line([u8; 64]);
+
+// The thread that started the grid will go on with its queue.
+const RUNNER_HERE: u8 = 0;
+// It will not: whoever runs the last block must.
+const RUNNER_LEFT: u8 = 1;
+// The last block has run.
+const FINISHED: u8 = 2;
+
+impl Grid {
+    /// A launch that will run in `queue`, on a device of `workers` threads.
+    pub(crate) fn new(
+        parts: GridParts,
+        workers: u32,
+        queue: Arc<Queue>,
+        services: Services,
+        completion: Arc<Completion>,
+    ) -> Arc<Grid> {
+        static LAST_ID: AtomicU64 = AtomicU64::new(0);
+        let params = to_lines(&parts.params);
+        let services = Box::new(services);
+        let needs = Grid::needs_of(&parts);
+        let threads = parts.threads();
+        let total = parts.grid.iter().map(|n| u64::from(*n)).product();
+        let together = u64::from(workers) * u64::from(parts.resident_blocks.max(1));
+        let chunk = chunk_len(&parts, total, workers.into(), together);
+        let frame = LaunchFrame {
+            grid: parts.grid,
+            block: parts.block,
+            params: params.as_ptr().cast(),
+            globals: parts.globals.as_ptr(),
+            callbacks: &callbacks::TABLE,
+            context: std::ptr::from_ref::<Services>(&services).cast(),
+            dynamic_shared_bytes: parts.dynamic_shared,
+            shared_bytes: parts.shared,
+            local_bytes: parts.local_stride(),
+            warps: parts.warps(),
+            threads,
+            sm_count: workers,
+            grid_id: LAST_ID.fetch_add(1, Ordering::Relaxed) + 1,
+        };
+        Arc::new(Grid {
+            frame,
+            needs,
+            parts,
+            _params: params,
+            _services: services,
+            total,
+            chunk,
+            next: AtomicU64::new(0),
+            left: AtomicU64::new(total),
+            fault: RankedMutex::new(Rank::Output, None),
+            continuation: AtomicU8::new(RUNNER_HERE),
+            shared_out: AtomicBool::new(false),
+            started_at: AtomicU64::new(0),
+            queue,
+            completion,
+        })
+    }
+
+    /// What each block needs.
+    pub(crate) fn needs_of(parts: &GridParts) -> BlockNeeds {
+        BlockNeeds {
+            shared: parts.shared.into(),
+            local: u64::from(parts.local_stride()) * u64::from(parts.threads()),
+            state: u64::from(parts.kernel.info().state_bytes) * u64::from(parts.warps()),
+        }
+    }
+
+    /// Its end.
+    pub(crate) fn completion(&self) -> &Arc<Completion> {
+        &self.completion
+    }
+
+    /// The queue it is in.
+    pub(crate) fn queue(&self) -> &Arc<Queue> {
+        &self.queue
+    }
+
+    /// Whether blocks remain to be taken by any thread.
+    pub(crate) fn has_blocks_left(&self) -> bool {
+        self.shared_out.load(Ordering::Acquire) && self.next.load(Ordering::Relaxed) < self.total
+    }
+
+    /// How many threads all blocks need at once; 0 if none must wait for another.
+    pub(crate) fn threads_needed(&self) -> u64 {
+        if self.parts.cooperative { self.total } else { 0 }
+    }
+
+    /// The grid begins. Answers how many more threads are worth waking for it.
+    pub(crate) fn start(&self) -> u64 {
+        self.started_at.store(clock::now(), Ordering::Relaxed);
+        let chunks = self.total.div_ceil(self.chunk);
+        let estimate =
+            u64::from(self.parts.profile.block_time.load(Ordering::Relaxed)).saturating_mul(self.total) / 16;
+        let is_short = estimate != 0 && estimate < WORTH_SHARING && !self.parts.cooperative;
+        if chunks == 1 || (is_short && self.parts.kernel.info().entry == kernel_abi::EntryKind::Blocks) {
+            return 0;
+        }
+        self.shared_out.store(true, Ordering::Release);
+        chunks - 1
+    }
+
+    /// Takes and runs blocks until none is left or `stop` says so. Answers whether this thread must go on with the
+    /// queue: it ran the last block, and the thread that started the grid has left.
+    pub(crate) fn run_blocks(&self, memory: &mut BlockMemory, stop: impl Fn() -> bool) -> bool {
+        let mut frame = match memory.frame(&self.frame, self.needs) {
+            Ok(frame) => frame,
+            Err(error) => return self.fail_to_start(&error),
+        };
+        let mut resume = false;
+        loop {
+            let first = self.next.fetch_add(self.chunk, Ordering::Relaxed);
+            if first >= self.total {
+                return resume;
+            }
+            let count = self.chunk.min(self.total - first);
+            // SAFETY: the frame is as the kernel's interface asks: parameters, variables and windows were sized from
+            // the kernel's own description when the grid was made, and `first + count` is within the grid.
+            let run = AssertUnwindSafe(|| unsafe { self.parts.kernel.run(&mut frame, first, count) });
+            resume = match catch_unwind(run) {
+                Ok(Ok(())) => self.count_done(count),
+                Ok(Err(fault)) => self.fail(fault, count),
+                Err(panic) => self.fail(FaultReport::of_command(describe_panic(&*panic)).fault, count),
+            };
+            if resume || stop() {
+                return resume;
+            }
+        }
+    }
+
+    /// The thread that started the grid leaves it. True if it must go on with the queue itself.
+    pub(crate) fn leave(&self) -> bool {
+        self.continuation.swap(RUNNER_LEFT, Ordering::AcqRel) == FINISHED
+    }
+
+    /// The grid will not run.
+    pub(crate) fn skip(&self) {
+        self.next.store(self.total, Ordering::Relaxed);
+        self.completion.finish();
+    }
+
+    /// There is no memory to run blocks in.
+    pub(crate) fn fail_to_start(&self, error: &Error) -> bool {
+        self.fail(FaultReport::of_command(format!("no memory for its blocks ({error})")).fault, 0)
+    }
+
+    /// Ends the grid early; `count` blocks were this thread's.
+    fn fail(&self, fault: Fault, count: u64) -> bool {
+        self.fault.lock().get_or_insert(fault);
+        let untaken = self.total.saturating_sub(self.next.swap(self.total, Ordering::Relaxed));
+        self.count_done(count + untaken)
+    }
+
+    fn count_done(&self, count: u64) -> bool {
+        if count == 0 || self.left.fetch_sub(count, Ordering::AcqRel) != count {
+            return false;
+        }
+        self.finish();
+        self.continuation.swap(FINISHED, Ordering::AcqRel) == RUNNER_LEFT
+    }
+
+    fn finish(&self) {
+        let fault = self.fault.lock().take();
+        match fault {
+            None => {
+                let time = clock::now().saturating_sub(self.started_at.load(Ordering::Relaxed));
+                let each = (time.saturating_mul(16) / self.total).clamp(1, u32::MAX.into());
+                self.parts.profile.block_time.store(each as u32, Ordering::Relaxed);
+            }
+            Some(fault) => {
+                let locate = self.parts.locate.as_ref();
+                let source = fault.ptx_line.and_then(|line| locate?(line));
+                self.queue.domain().health.fail(FaultReport {
+                    kernel: self.parts.name.to_string(),
+                    block_dim: self.parts.block,
+                    source,
+                    fault,
+                });
+            }
+        }
+        self.queue.retire(self);
+    }
+}
+
+impl Drop for Grid {
+    fn drop(&mut self) {
+        self.completion.abandon();
+    }
+}
+
+/// Nanoseconds below which a launch runs on one thread: waking another takes longer.
+const WORTH_SHARING: u64 = 20_000;
+/// Chunks for each thread, so that an uneven load still spreads.
+const CHUNKS_PER_THREAD: u64 = 8;
+
+/// How many blocks a thread takes at a time.
+fn chunk_len(parts: &GridParts, total: u64, workers: u64, together: u64) -> u64 {
+    // Blocks that wait for each other must not be in one thread's hands, so a kernel that suspends is spread one by one as
+    // long as its blocks could all be on the device together. Larger grids cannot rely on that.
+    let may_wait = parts.cooperative || parts.kernel.info().entry == kernel_abi::EntryKind::Warps;
+    if may_wait && (parts.cooperative || total <= together) {
+        return 1;
+    }
+    let chunk = (total / (workers * CHUNKS_PER_THREAD)).clamp(1, 1 << 20);
+    let row = u64::from(parts.grid[0]);
+    // Whole rows of the grid, where that leaves enough chunks.
+    if chunk > row { chunk / row * row } else { chunk }
+}
+
+fn to_lines(bytes: &[u8]) -> Box<[Line]> {
+    let mut lines = vec![Line([0; 64]); bytes.len().div_ceil(64).max(1)];
+    for (line, bytes) in lines.iter_mut().zip(bytes.chunks(64)) {
+        line.0[..bytes.len()].copy_from_slice(bytes);
+    }
+    lines.into_boxed_slice()
+}
+
+#[cfg(test)]
+pub(crate) fn empty_launch_frame() -> LaunchFrame {
+    LaunchFrame {
+        grid: [1; 3],
+        block: [1; 3],
+        params: std::ptr::null(),
+        globals: std::ptr::null(),
+        callbacks: &callbacks::TABLE,
+        context: std::ptr::null(),
+        dynamic_shared_bytes: 0,
+        shared_bytes: 0,
+        local_bytes: 0,
+        warps: 1,
+        threads: 1,
+        sm_count: 1,
+        grid_id: 1,
+    }
+}

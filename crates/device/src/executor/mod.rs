@@ -1,0 +1,291 @@
+//! The threads of a device.
+//!
+//! Workers, one for each core, take *ready queues* and run their commands, and take blocks of *grids* that others
+//! have started. A thread of the program that waits does the same with the work it waits for. Idle workers spin briefly, then
+//! sleep.
+//!
+//! Commands may block: a host function that waits for the program, a kernel that polls for the host or for another kernel. When
+//! work is left and no command or block has ended for a while, another worker is started, so that whatever can run does run,
+//! however few cores there are; such workers leave again when they have been idle.
+
+pub(crate) mod grid;
+pub mod windows;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar};
+use std::time::Duration;
+
+pub(crate) use grid::Grid;
+pub use grid::{GridParts, Locate, Profile};
+use windows::BlockMemoryPool;
+
+use crate::clock;
+use crate::lock::{Rank, RankedMutex};
+use crate::stream::{Completion, Queue};
+
+/// Why a thread runs commands.
+#[derive(Clone, Copy)]
+pub(crate) enum Role<'a> {
+    /// It is a worker.
+    Worker,
+    /// It waits for this.
+    Helper(&'a Arc<Completion>),
+}
+
+impl Role<'_> {
+    /// Whether the thread should stop.
+    pub(crate) fn is_satisfied(&self) -> bool {
+        matches!(self, Role::Helper(completion) if completion.is_finished())
+    }
+}
+
+/// The workers of a device and what they have to do.
+pub(crate) struct Executor {
+    threads: usize,
+    state: RankedMutex<State>,
+    work_arrived: Condvar,
+    /// Counts arrivals of work: what spinning workers look at.
+    arrivals: AtomicU64,
+    /// Ready queues, to be looked at without the lock.
+    ready: AtomicUsize,
+    /// Counts commands and chunks that have ended.
+    progress: AtomicU64,
+    watched: AtomicBool,
+    block_memory: BlockMemoryPool,
+}
+
+#[derive(Default)]
+struct State {
+    /// By priority and order of arrival.
+    ready: BTreeMap<(i32, u64), Arc<Queue>>,
+    arrived: u64,
+    grids: Vec<Arc<Grid>>,
+    workers: usize,
+    /// Workers beyond one for each core.
+    extra: usize,
+    sleeping: usize,
+    /// Workers that look at [`Executor::arrivals`].
+    spinning: usize,
+    /// Threads signalled that have not woken up yet.
+    waking: usize,
+    shut_down: bool,
+}
+
+enum Job {
+    Queue(Arc<Queue>),
+    Grid(Arc<Grid>),
+}
+
+/// How long an idle worker spins, and how long one beyond the number of cores then sleeps before it leaves.
+const SPIN: Duration = Duration::from_micros(30);
+const LINGER: Duration = Duration::from_millis(500);
+/// How often the watch looks for progress, and after how many looks without work it ends.
+const WATCH: Duration = Duration::from_millis(4);
+const WATCHES: u32 = 250;
+/// Most workers beyond one for each core.
+const MAX_EXTRA: usize = 2048;
+
+impl Executor {
+    /// An executor that starts up to so many workers when work arrives.
+    pub(crate) fn new(threads: usize) -> Arc<Executor> {
+        Arc::new(Executor {
+            threads: threads.max(1),
+            state: RankedMutex::new(Rank::Executor, State::default()),
+            work_arrived: Condvar::new(),
+            arrivals: AtomicU64::new(0),
+            ready: AtomicUsize::new(0),
+            progress: AtomicU64::new(0),
+            watched: AtomicBool::new(false),
+            block_memory: BlockMemoryPool::default(),
+        })
+    }
+
+    /// Ends the workers once they are idle. What is queued then runs when somebody waits for it.
+    pub(crate) fn shut_down(&self) {
+        self.state.lock().shut_down = true;
+        self.work_arrived.notify_all();
+    }
+
+    /// Has a worker look at a queue.
+    pub(crate) fn schedule(self: &Arc<Executor>, queue: Arc<Queue>) {
+        let mut state = self.state.lock();
+        state.arrived += 1;
+        let key = (queue.priority, state.arrived);
+        state.ready.insert(key, queue);
+        self.ready.store(state.ready.len(), Ordering::Relaxed);
+        self.summon(&mut state, 1);
+    }
+
+    /// Has workers join a grid that begins, if it is worth it.
+    pub(crate) fn start(self: &Arc<Executor>, grid: &Arc<Grid>) {
+        let helpers = grid.start();
+        if helpers == 0 {
+            return;
+        }
+        let mut state = self.state.lock();
+        state.grids.push(grid.clone());
+        // The calling thread is one of those that the grid needs.
+        let needed = grid.threads_needed().saturating_sub(1) as usize;
+        while state.sleeping < needed && state.extra < MAX_EXTRA && state.extra < needed {
+            if !self.add_worker(&mut state) {
+                break;
+            }
+        }
+        self.summon(&mut state, helpers.min(self.threads.max(needed) as u64) as usize);
+    }
+
+    /// Takes blocks of a grid that another thread started, and goes on with its queue if that falls to this thread.
+    pub(crate) fn participate(self: &Arc<Executor>, grid: &Arc<Grid>, role: Role<'_>) {
+        if self.run_blocks(grid, role) {
+            grid.queue().run_claimed(role);
+        }
+    }
+
+    /// Takes blocks of a grid. A worker leaves them to others when there is a queue to look at.
+    pub(crate) fn run_blocks(self: &Arc<Executor>, grid: &Arc<Grid>, role: Role<'_>) -> bool {
+        let stop = || {
+            self.note_progress();
+            matches!(role, Role::Worker) && self.ready.load(Ordering::Relaxed) > 0 && grid.has_blocks_left()
+        };
+        match self.block_memory.take() {
+            Ok(mut memory) => {
+                let resume = grid.run_blocks(&mut memory, stop);
+                self.block_memory.give(memory);
+                resume
+            }
+            Err(error) => grid.fail_to_start(&error),
+        }
+    }
+
+    /// A command or a chunk of blocks has ended.
+    pub(crate) fn note_progress(&self) {
+        self.progress.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Wakes or starts up to `count` workers.
+    fn summon(self: &Arc<Executor>, state: &mut State, count: usize) {
+        self.arrivals.fetch_add(1, Ordering::Release);
+        let count = count.saturating_sub(state.spinning);
+        for _ in 0..count {
+            if state.waking < state.sleeping {
+                state.waking += 1;
+                self.work_arrived.notify_one();
+            } else if state.workers >= self.threads || !self.add_worker(state) {
+                self.watch();
+                return;
+            }
+        }
+    }
+
+    fn add_worker(self: &Arc<Executor>, state: &mut State) -> bool {
+        if state.shut_down {
+            return false;
+        }
+        let executor = self.clone();
+        let is_extra = state.workers >= self.threads;
+        let thread = std::thread::Builder::new().name("anywarp-worker".into());
+        let started = thread.spawn(move || executor.work(is_extra)).is_ok();
+        if started {
+            state.workers += 1;
+            state.extra += usize::from(is_extra);
+        }
+        started
+    }
+
+    fn work(self: Arc<Executor>, is_extra: bool) {
+        while let Some(job) = self.next_job(is_extra) {
+            // A panic has dropped its command, which ends it; the worker goes on.
+            let _ = catch_unwind(AssertUnwindSafe(|| match job {
+                Job::Queue(queue) => queue.run(),
+                Job::Grid(grid) => self.participate(&grid, Role::Worker),
+            }));
+        }
+        let mut state = self.state.lock();
+        state.workers -= 1;
+        state.extra -= usize::from(is_extra);
+    }
+
+    fn next_job(&self, is_extra: bool) -> Option<Job> {
+        let mut seen = self.arrivals.load(Ordering::Acquire);
+        let mut idle_since = None;
+        loop {
+            let mut state = self.state.lock();
+            if let Some(job) = state.take_job() {
+                self.ready.store(state.ready.len(), Ordering::Relaxed);
+                return Some(job);
+            }
+            if state.shut_down {
+                return None;
+            }
+            let start = *idle_since.get_or_insert_with(clock::now);
+            if clock::since(start) < SPIN {
+                state.spinning += 1;
+                drop(state);
+                while self.arrivals.load(Ordering::Acquire) == seen && clock::since(start) < SPIN {
+                    std::hint::spin_loop();
+                }
+                seen = self.arrivals.load(Ordering::Acquire);
+                self.state.lock().spinning -= 1;
+                continue;
+            }
+            state.sleeping += 1;
+            let mut state = if is_extra {
+                state.wait_timeout(&self.work_arrived, LINGER)
+            } else {
+                state.wait(&self.work_arrived)
+            };
+            state.sleeping -= 1;
+            state.waking = state.waking.saturating_sub(1);
+            if is_extra && !state.has_job() && clock::since(start) > LINGER {
+                return None;
+            }
+        }
+    }
+
+    /// Starts the watch unless it is on.
+    fn watch(self: &Arc<Executor>) {
+        if self.watched.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let executor = Arc::downgrade(self);
+        let thread = std::thread::Builder::new().name("anywarp-watch".into());
+        let started = thread.spawn(move || {
+            let (mut last, mut quiet) = (0, 0);
+            loop {
+                std::thread::sleep(WATCH);
+                let Some(executor) = executor.upgrade() else { return };
+                let progress = executor.progress.load(Ordering::Relaxed);
+                let mut state = executor.state.lock();
+                let waits = state.has_job();
+                quiet = if waits { 0 } else { quiet + 1 };
+                if quiet > WATCHES || state.shut_down {
+                    executor.watched.store(false, Ordering::Release);
+                    return;
+                }
+                if waits && progress == last && state.sleeping == 0 && state.extra < MAX_EXTRA {
+                    executor.add_worker(&mut state);
+                }
+                last = progress;
+            }
+        });
+        if started.is_err() {
+            self.watched.store(false, Ordering::Release);
+        }
+    }
+}
+
+impl State {
+    fn take_job(&mut self) -> Option<Job> {
+        if let Some((_, queue)) = self.ready.pop_first() {
+            return Some(Job::Queue(queue));
+        }
+        self.grids.retain(|grid| grid.has_blocks_left());
+        self.grids.first().map(|grid| Job::Grid(grid.clone()))
+    }
+
+    fn has_job(&self) -> bool {
+        !self.ready.is_empty() || self.grids.iter().any(|grid| grid.has_blocks_left())
+    }
+}

@@ -1,0 +1,171 @@
+//! The memory of blocks in flight: shared and local windows, and values that live across suspension points.
+//!
+//! Generated code addresses a window by a 32-bit offset, read with or without a sign. Every window lies between unmapped addresses
+//! that far in both directions, so that no offset reaches anything else. A shared window ends where its mapped pages end: the first byte
+//! past a block's shared memory faults.
+
+use kernel_abi::{BlockFrame, FaultRecord, LaunchFrame, Wait};
+
+use crate::Result;
+use crate::limits;
+use crate::lock::{Rank, RankedMutex};
+use crate::memory::range::{AddressRange, PAGE};
+
+/// Reach of a negative offset.
+const BEFORE: u64 = 2 << 30;
+/// Reach of a positive offset, and of the accesses there.
+const AFTER: u64 = (4 << 30) + (1 << 20);
+/// Largest local memory of a block, and largest memory for suspended values.
+const MAX_LOCAL: u64 = limits::MAX_THREADS_PER_BLOCK as u64 * limits::MAX_STACK;
+const MAX_STATE: u64 = 1 << 30;
+/// Mapped part of a shared window, whole pages.
+const SHARED: u64 = limits::SHARED_PER_SM as u64;
+
+/// Memory for one block at a time.
+pub struct BlockMemory {
+    /// Number of this memory; what `%smid` is made of.
+    index: u32,
+    shared: Window,
+    local: Window,
+    state: Window,
+}
+
+/// How much of each kind a launch needs for a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockNeeds {
+    /// Bytes of shared memory.
+    pub shared: u64,
+    /// Bytes of local memory of all threads.
+    pub local: u64,
+    /// Bytes of suspended values of all warps.
+    pub state: u64,
+}
+
+impl BlockNeeds {
+    /// Whether any block memory can hold this.
+    pub fn are_possible(&self) -> bool {
+        self.shared <= SHARED && self.local <= MAX_LOCAL && self.state <= MAX_STATE
+    }
+}
+
+impl BlockMemory {
+    fn new(index: u32) -> Result<BlockMemory> {
+        Ok(BlockMemory {
+            index,
+            shared: Window::new(SHARED)?,
+            local: Window::new(MAX_LOCAL)?,
+            state: Window::new(MAX_STATE)?,
+        })
+    }
+
+    /// A frame for blocks of `launch`. Its memory is this one's: one frame at a time.
+    pub fn frame(&mut self, launch: &LaunchFrame, needs: BlockNeeds) -> Result<BlockFrame> {
+        self.shared.grow(SHARED)?;
+        self.local.grow(needs.local)?;
+        self.state.grow(needs.state)?;
+        let shared_end = self.shared.start() + SHARED;
+        Ok(BlockFrame {
+            launch,
+            shared: (shared_end - needs.shared.next_multiple_of(1024)) as *mut u8,
+            local: self.local.start() as *mut u8,
+            state: self.state.start() as *mut u8,
+            ctaid: [0; 3],
+            warp: 0,
+            worker: self.index % launch.sm_count.max(1),
+            wait: Wait::default(),
+            fault: FaultRecord::default(),
+        })
+    }
+}
+
+/// Memory between unmapped addresses, mapped from its start as far as needed.
+struct Window {
+    range: AddressRange,
+    mapped: u64,
+    max: u64,
+}
+
+impl Window {
+    fn new(max: u64) -> Result<Window> {
+        Ok(Window { range: AddressRange::reserve(BEFORE + max + AFTER)?, mapped: 0, max })
+    }
+
+    fn start(&self) -> u64 {
+        self.range.base() + BEFORE
+    }
+
+    fn grow(&mut self, len: u64) -> Result<()> {
+        if len > self.mapped {
+            let len = len.next_multiple_of(PAGE).max(self.mapped * 2).min(self.max);
+            self.range.commit(self.start() + self.mapped, len - self.mapped)?;
+            self.mapped = len;
+        }
+        Ok(())
+    }
+}
+
+/// Block memories that are not in use.
+pub struct BlockMemoryPool {
+    state: RankedMutex<PoolState>,
+}
+
+#[derive(Default)]
+struct PoolState {
+    free: Vec<BlockMemory>,
+    made: u32,
+}
+
+impl Default for BlockMemoryPool {
+    fn default() -> BlockMemoryPool {
+        BlockMemoryPool { state: RankedMutex::new(Rank::BlockMemory, PoolState::default()) }
+    }
+}
+
+impl BlockMemoryPool {
+    /// The memory that was given back last, or a new one.
+    pub fn take(&self) -> Result<BlockMemory> {
+        let index = {
+            let mut state = self.state.lock();
+            if let Some(memory) = state.free.pop() {
+                return Ok(memory);
+            }
+            state.made += 1;
+            state.made - 1
+        };
+        BlockMemory::new(index)
+    }
+
+    /// Takes a memory back.
+    pub fn give(&self, memory: BlockMemory) {
+        self.state.lock().free.push(memory);
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(miri))] // signals and reserved address space
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_out_of_a_window_fault() {
+        let pool = BlockMemoryPool::default();
+        let mut memory = pool.take().unwrap();
+        let launch = crate::executor::grid::empty_launch_frame();
+        let needs = BlockNeeds { shared: 3000, local: 100_000, state: 5000 };
+        let frame = memory.frame(&launch, needs).unwrap();
+        let (shared, local, state) = (frame.shared as u64, frame.local as u64, frame.state as u64);
+        assert_eq!((shared % 1024, local % 64, state % 64), (0, 0, 0));
+        // SAFETY: the windows are the test's alone.
+        unsafe {
+            for inside in [shared, shared + 3068, local, local + 99_996, state, state + 4996] {
+                guard::store(inside, 1_u32).unwrap();
+            }
+            for outside in [shared + 3072, shared + u64::from(u32::MAX), shared - (2 << 30)] {
+                assert!(guard::load::<u8>(outside).is_err(), "{outside:#x}");
+            }
+            assert!(guard::load::<u8>(local + u64::from(u32::MAX)).is_err());
+            assert!(guard::load::<u8>(local - 1).is_err());
+        }
+        pool.give(memory);
+    }
+}

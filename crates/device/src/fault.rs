@@ -1,0 +1,179 @@
+//! What a failing kernel leaves behind.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kernel_abi::{Fault, FaultKind};
+
+use crate::lock::{Rank, RankedMutex};
+use crate::{Error, Result};
+
+/// Why and where a context's work ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultReport {
+    /// The kernel; empty if it was a copy or another command.
+    pub kernel: String,
+    /// Threads of a block in x, y, z.
+    pub block_dim: [u32; 3],
+    /// Source file and line of the instruction, where the PTX tells.
+    pub source: Option<(String, u32)>,
+    /// The rest.
+    pub fault: Fault,
+}
+
+impl FaultReport {
+    /// The failure of a command that is no kernel.
+    pub fn of_command(detail: impl Into<String>) -> FaultReport {
+        FaultReport {
+            kernel: String::new(),
+            block_dim: [1; 3],
+            source: None,
+            fault: Fault {
+                kind: FaultKind::IllegalAddress,
+                address: None,
+                ctaid: [0; 3],
+                warp: 0,
+                lane: None,
+                ptx_line: None,
+                detail: detail.into(),
+            },
+        }
+    }
+}
+
+impl fmt::Display for FaultReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fault = &self.fault;
+        let what = match fault.kind {
+            FaultKind::IllegalAddress => "illegal address",
+            FaultKind::Misaligned => "misaligned address",
+            FaultKind::Trap => "trap instruction",
+            FaultKind::Assert => "assertion failed",
+            FaultKind::StackOverflow => "stack overflow",
+            FaultKind::IllegalInstruction => "illegal instruction",
+            FaultKind::InvalidPc => "call of what is no function",
+            FaultKind::InvalidAddressSpace => "address outside its address space",
+            FaultKind::Deadlock => "deadlock: all warps of the block wait for each other",
+        };
+        f.write_str(what)?;
+        if let Some(address) = fault.address {
+            write!(f, " {address:#x}")?;
+        }
+        if self.kernel.is_empty() {
+            return write!(f, " in {}", fault.detail);
+        }
+        let [x, y, z] = fault.ctaid;
+        write!(f, " in kernel {}, block ({x},{y},{z})", self.kernel)?;
+        match fault.thread(self.block_dim) {
+            Some([x, y, z]) => write!(f, ", thread ({x},{y},{z})")?,
+            None => write!(f, ", warp {}", fault.warp)?,
+        }
+        if let Some(line) = fault.ptx_line {
+            write!(f, ", PTX line {line}")?;
+        }
+        if let Some((file, line)) = &self.source {
+            write!(f, ", {file}:{line}")?;
+        }
+        if !fault.detail.is_empty() {
+            write!(f, ": {}", fault.detail)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a context still works. The first failure stays until the context is reset.
+#[derive(Debug)]
+pub struct Health {
+    failed: AtomicBool,
+    report: RankedMutex<Option<FaultReport>>,
+    /// Describe the first failure on standard error.
+    log: bool,
+}
+
+impl Health {
+    /// Good health.
+    pub fn new(log: bool) -> Health {
+        Health { failed: AtomicBool::new(false), report: RankedMutex::new(Rank::Output, None), log }
+    }
+
+    /// [`Error::Fault`] once a kernel has failed.
+    pub fn check(&self) -> Result<()> {
+        if !self.failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        match &*self.report.lock() {
+            Some(report) => Err(Error::Fault(report.fault.kind)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether nothing may run any more.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// What went wrong, if anything has.
+    pub fn report(&self) -> Option<FaultReport> {
+        self.report.lock().clone()
+    }
+
+    /// Records a failure; only the first counts.
+    pub fn fail(&self, report: FaultReport) {
+        let mut slot = self.report.lock();
+        if slot.is_none() {
+            if self.log {
+                eprintln!("anywarp: {report}");
+            }
+            *slot = Some(report);
+            self.failed.store(true, Ordering::Release);
+        }
+    }
+
+    /// Forgets the failure: its context has been reset.
+    pub fn reset(&self) {
+        let mut slot = self.report.lock();
+        *slot = None;
+        self.failed.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(kind: FaultKind) -> FaultReport {
+        FaultReport {
+            kernel: "saxpy".into(),
+            block_dim: [16, 16, 1],
+            source: Some(("saxpy.cu".into(), 7)),
+            fault: Fault {
+                kind,
+                address: Some(16),
+                ctaid: [3, 0, 0],
+                warp: 1,
+                lane: Some(2),
+                ptx_line: Some(41),
+                detail: String::new(),
+            },
+        }
+    }
+
+    #[test]
+    fn names_kernel_block_thread_and_line() {
+        assert_eq!(
+            report(FaultKind::IllegalAddress).to_string(),
+            "illegal address 0x10 in kernel saxpy, block (3,0,0), thread (2,2,0), PTX line 41, saxpy.cu:7"
+        );
+    }
+
+    #[test]
+    fn the_first_failure_stays() {
+        let health = Health::new(false);
+        assert_eq!(health.check(), Ok(()));
+        health.fail(report(FaultKind::Trap));
+        health.fail(report(FaultKind::Misaligned));
+        assert_eq!(health.check(), Err(Error::Fault(FaultKind::Trap)));
+        health.reset();
+        assert_eq!(health.check(), Ok(()));
+    }
+}

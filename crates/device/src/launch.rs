@@ -1,0 +1,115 @@
+//! Launches: what is checked before a kernel is queued.
+
+use kernel_abi::Shape;
+
+use crate::callbacks::Services;
+use crate::executor::{Grid, GridParts};
+use crate::limits::{self, Limit};
+use crate::occupancy::{BlockShape, blocks_per_multiprocessor};
+use crate::stream::Work;
+use crate::{Error, Function, Result, Stream};
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+    /// All blocks run at the same time and may wait for each other.
+    pub cooperative: bool,
+}
+
+impl Function {
+    /// Queues the kernel. `params` holds its parameters as [`Entry`](crate::module::Entry) lays them out; what is missing at
+    /// the end is zero.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a shape that device or kernel do not take, [`Error::LaunchOutOfResources`] for more
+    /// parameters than the kernel has, [`Error::CooperativeLaunchTooLarge`], and what compiling the kernel gives.
+    ///
+    /// # Safety
+    /// The kernel may do with memory what it does: where it and the host touch the same, the program keeps them in order.
+    /// What the kernel does wrong itself is a fault.
+    pub unsafe fn launch(&self, stream: &Stream, launch: &Launch, params: &[u8]) -> Result<()> {
+        let context = stream.context()?;
+        context.check()?;
+        let module = self.module()?;
+        if !std::ptr::eq(&*module.context()?, &*context) {
+            return Err(Error::InvalidHandle);
+        }
+        let kernel = self.kernel();
+        check_shape(self, launch)?;
+        let param_bytes = kernel.entry().param_bytes as usize;
+        if params.len() > param_bytes {
+            return Err(Error::LaunchOutOfResources);
+        }
+        let compiled = kernel.compile(&*context.hardware().backend, Shape::of(launch.grid, launch.block))?;
+        let info = compiled.info();
+        let shared = shared_bytes(self, launch, info.shared_bytes, info.shared_align)?;
+        let workers = context.hardware().attributes.multiprocessors;
+        let threads = launch.block.iter().product();
+        let resident = blocks_per_multiprocessor(BlockShape { threads, shared });
+        let blocks: u64 = launch.grid.iter().map(|n| u64::from(*n)).product();
+        if launch.cooperative && blocks > u64::from(resident) * u64::from(workers) {
+            return Err(Error::CooperativeLaunchTooLarge);
+        }
+        let globals = info.globals.iter().map(|name| {
+            let missing = || Error::Internal(format!("{} uses the unknown variable {name}", kernel.name()));
+            module.global(name).map(|global| global.address).map_err(|_| missing())
+        });
+        let stack = if info.unbounded_stack { context.limit(Limit::StackSize)? as u32 } else { 0 };
+        let mut full = params.to_vec();
+        full.resize(param_bytes.max(info.param_bytes as usize), 0);
+        let parts = GridParts {
+            name: kernel.name().clone(),
+            locate: Some(kernel.locate()),
+            profile: kernel.profile().clone(),
+            grid: launch.grid,
+            block: launch.block,
+            params: full,
+            globals: globals.collect::<Result<_>>()?,
+            dynamic_shared: launch.dynamic_shared,
+            shared,
+            local: info.local_bytes.saturating_add(stack),
+            resident_blocks: resident,
+            cooperative: launch.cooperative,
+            kernel: compiled.clone(),
+        };
+        if !Grid::needs_of(&parts).are_possible() {
+            return Err(Error::LaunchOutOfResources);
+        }
+        let services = Services { domain: context.domain().clone() };
+        let make =
+            |completion| Work::Grid(Grid::new(parts, workers, stream.queue().clone(), services, completion));
+        stream.submit_with(Vec::new(), make).map(drop)
+    }
+}
+
+fn check_shape(function: &Function, launch: &Launch) -> Result<()> {
+    let within =
+        |dims: [u32; 3], most: [u32; 3]| dims.iter().zip(most).all(|(dim, most)| (1..=most).contains(dim));
+    if !within(launch.grid, limits::MAX_GRID) || !within(launch.block, limits::MAX_BLOCK) {
+        return Err(Error::InvalidValue);
+    }
+    let threads: u64 = launch.block.iter().map(|n| u64::from(*n)).product();
+    if threads > function.kernel().max_threads().into() {
+        return Err(Error::InvalidValue);
+    }
+    if function.kernel().entry().required_block.is_some_and(|required| required != launch.block) {
+        return Err(Error::InvalidValue);
+    }
+    Ok(())
+}
+
+/// Shared memory of a block: static, dynamic, and the gap between them.
+fn shared_bytes(function: &Function, launch: &Launch, fixed: u32, align: u32) -> Result<u32> {
+    if launch.dynamic_shared > function.max_dynamic_shared_with(fixed) {
+        return Err(Error::InvalidValue);
+    }
+    let gap = fixed.checked_next_multiple_of(align.max(16)).ok_or(Error::InvalidValue)?;
+    let total = if launch.dynamic_shared == 0 { Some(fixed) } else { gap.checked_add(launch.dynamic_shared) };
+    total.filter(|total| *total <= limits::SHARED_PER_SM).ok_or(Error::InvalidValue)
+}

@@ -1,0 +1,136 @@
+//! What the device can do at most, and the limits that a context can set.
+
+use crate::{Error, Result};
+
+/// Threads of a block.
+pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
+/// Threads of a block in x, y, z.
+pub const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
+/// Blocks of a grid in x, y, z.
+pub const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65535, 65535];
+/// Threads that one processor runs together.
+pub const MAX_THREADS_PER_SM: u32 = 2048;
+/// Blocks that one processor runs together.
+pub const MAX_BLOCKS_PER_SM: u32 = 32;
+/// Bytes of shared memory of a block, unless its kernel asks for more.
+pub const SHARED_PER_BLOCK: u32 = 48 << 10;
+/// Bytes of shared memory of a block at most.
+pub const SHARED_PER_BLOCK_OPTIN: u32 = 227 << 10;
+/// Bytes of shared memory of a processor.
+pub const SHARED_PER_SM: u32 = 228 << 10;
+/// Bytes of shared memory that each block takes besides its own.
+pub const SHARED_RESERVED: u32 = 1 << 10;
+/// Registers of a processor.
+pub const REGISTERS_PER_SM: u32 = 65536;
+/// Bytes of constant memory of a module.
+pub const CONSTANT_MEMORY: u32 = 64 << 10;
+/// Bytes of parameters of a kernel.
+pub const MAX_PARAMS: u32 = 32764;
+/// Bytes of local memory of a thread.
+pub const MAX_STACK: u64 = 512 << 10;
+/// Least and most urgent priority of a stream.
+pub const PRIORITIES: (i32, i32) = (0, -5);
+
+/// Something a context can be told to provide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// Bytes of stack of a thread, for kernels whose depth of calls is not known.
+    StackSize,
+    /// Bytes of output that kernels can print between two synchronisations.
+    PrintfFifoSize,
+    /// Bytes of the heap that kernels allocate from.
+    MallocHeapSize,
+    /// Depth of synchronisation in kernels launched by kernels: there is none.
+    DevRuntimeSyncDepth,
+    /// Launches by kernels that can be outstanding.
+    DevRuntimePendingLaunchCount,
+    /// A hint.
+    MaxL2FetchGranularity,
+    /// A hint.
+    PersistingL2CacheSize,
+    /// Bytes of shared memory of a block; cannot be set.
+    SharedMemorySize,
+    /// Whether the context works together with graphics: no.
+    CigEnabled,
+}
+
+/// The limits of one context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    stack: u64,
+    printf: u64,
+    heap: u64,
+    pending_launches: u64,
+    fetch_granularity: u64,
+    persisting: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            stack: 1024,
+            printf: 8_650_752,
+            heap: 8 << 20,
+            pending_launches: 2048,
+            fetch_granularity: 64,
+            persisting: 0,
+        }
+    }
+}
+
+impl Limits {
+    /// The value of a limit.
+    ///
+    /// # Errors
+    /// [`Error::UnsupportedLimit`] for what the device does not have.
+    pub fn get(&self, limit: Limit) -> Result<u64> {
+        Ok(match limit {
+            Limit::StackSize => self.stack,
+            Limit::PrintfFifoSize => self.printf,
+            Limit::MallocHeapSize => self.heap,
+            Limit::DevRuntimeSyncDepth => return Err(Error::UnsupportedLimit),
+            Limit::DevRuntimePendingLaunchCount => self.pending_launches,
+            Limit::MaxL2FetchGranularity => self.fetch_granularity,
+            Limit::PersistingL2CacheSize => self.persisting,
+            Limit::SharedMemorySize => SHARED_PER_BLOCK_OPTIN.into(),
+            Limit::CigEnabled => 0,
+        })
+    }
+
+    /// Sets a limit, to the next value that the device can keep.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for what is out of range, [`Error::UnsupportedLimit`] for what cannot be set.
+    pub fn set(&mut self, limit: Limit, value: u64) -> Result<()> {
+        let at_most = |most: u64| if value <= most { Ok(value) } else { Err(Error::InvalidValue) };
+        match limit {
+            Limit::StackSize => self.stack = at_most(MAX_STACK - 16)?.next_multiple_of(16),
+            Limit::PrintfFifoSize => self.printf = at_most(1 << 32)?.max(4096),
+            Limit::MallocHeapSize => self.heap = at_most(1 << 40)?,
+            Limit::DevRuntimePendingLaunchCount => self.pending_launches = at_most(1 << 20)?,
+            Limit::MaxL2FetchGranularity => self.fetch_granularity = at_most(128)?,
+            Limit::PersistingL2CacheSize => self.persisting = at_most(1 << 30)?,
+            Limit::DevRuntimeSyncDepth | Limit::SharedMemorySize | Limit::CigEnabled => {
+                return Err(Error::UnsupportedLimit);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stack_is_rounded_and_bounded() {
+        let mut limits = Limits::default();
+        assert_eq!(limits.get(Limit::StackSize), Ok(1024));
+        limits.set(Limit::StackSize, 1000).unwrap();
+        assert_eq!(limits.get(Limit::StackSize), Ok(1008));
+        for bad in [1 << 30, 1 << 40, u64::MAX] {
+            assert_eq!(limits.set(Limit::StackSize, bad), Err(Error::InvalidValue));
+        }
+        assert_eq!(limits.get(Limit::DevRuntimeSyncDepth), Err(Error::UnsupportedLimit));
+    }
+}

@@ -1,0 +1,276 @@
+//! Where in a device's address range allocations lie.
+//!
+//! Up to [`LARGEST_SLOT`], an allocation is a slot of a slab of equal ones: fast, without guard pages. Above, it has pages
+//! of its own, followed by at least one page that faults; when it is freed all of it faults. Freed pages are kept for the next allocation
+//! of the same size up to a limit, since memory that was touched before is far cheaper than new memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::extents::Extents;
+use super::range::{AddressRange, HUGE_PAGE, PAGE};
+use crate::{Error, Result};
+
+/// What every size is rounded up to, and the least alignment of an allocation.
+pub const GRANULE: u64 = 512;
+/// Largest allocation that shares pages with others.
+const LARGEST_SLOT: u64 = 1 << 20;
+/// Memory of freed large allocations that is kept.
+const LARGEST_CACHE: u64 = 512 << 20;
+
+/// How an allocation was placed, to free it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// First byte.
+    pub address: u64,
+    /// Bytes set aside: the size rounded up to that of a slot, or to whole pages.
+    pub reserved: u64,
+}
+
+/// The heap of one device.
+#[derive(Debug)]
+pub struct Heap {
+    range: AddressRange,
+    extents: Extents,
+    /// By class.
+    slabs: Vec<BTreeMap<u64, Slab>>,
+    /// Slabs with a free slot, by class.
+    partial: Vec<BTreeSet<u64>>,
+    /// Extent length to starts of concealed extents, with the bytes that have been committed.
+    cached: BTreeMap<u64, Vec<(u64, u64)>>,
+    cached_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Slab {
+    free: Vec<u64>,
+    used: u32,
+}
+
+impl Heap {
+    /// A heap in this range.
+    pub fn new(range: AddressRange) -> Heap {
+        let extents = Extents::new(range.base(), range.bytes());
+        let classes = class_of(LARGEST_SLOT) + 1;
+        Heap {
+            range,
+            extents,
+            slabs: (0..classes).map(|_| BTreeMap::new()).collect(),
+            partial: vec![BTreeSet::new(); classes],
+            cached: BTreeMap::new(),
+            cached_bytes: 0,
+        }
+    }
+
+    /// Whether the address lies in the heap's range.
+    pub fn contains(&self, address: u64) -> bool {
+        self.range.contains(address)
+    }
+
+    /// The heap's addresses.
+    pub fn addresses(&self) -> std::ops::Range<u64> {
+        self.range.base()..self.range.base() + self.range.bytes()
+    }
+
+    /// Finds room for `size` bytes, at least one.
+    pub fn allocate(&mut self, size: u64) -> Result<Placement> {
+        if size > self.range.bytes() {
+            return Err(Error::OutOfMemory);
+        }
+        let size = size.max(1);
+        if size <= LARGEST_SLOT { self.allocate_slot(size) } else { self.allocate_pages(size) }
+    }
+
+    /// Takes an allocation back.
+    pub fn free(&mut self, placement: Placement) {
+        if placement.reserved <= LARGEST_SLOT {
+            self.free_slot(placement);
+        } else {
+            self.free_pages(placement);
+        }
+    }
+
+    fn allocate_slot(&mut self, size: u64) -> Result<Placement> {
+        let class = class_of(size);
+        let slot = size_of_class(class);
+        let start = match self.partial[class].first() {
+            Some(start) => *start,
+            None => self.add_slab(class)?,
+        };
+        let slab = self.slabs[class].get_mut(&start).expect("a partial slab is a slab");
+        let address = slab.free.pop().expect("a partial slab has a free slot");
+        slab.used += 1;
+        if slab.free.is_empty() {
+            self.partial[class].remove(&start);
+        }
+        Ok(Placement { address, reserved: slot })
+    }
+
+    fn add_slab(&mut self, class: usize) -> Result<u64> {
+        let (slot, len) = (size_of_class(class), slab_len(class));
+        // One page more, so that running off the end of a slab faults.
+        let start = self.extents.take(len + PAGE, HUGE_PAGE).ok_or(Error::OutOfMemory)?;
+        if let Err(error) = self.range.commit(start, len) {
+            self.extents.give(start, len + PAGE);
+            return Err(error);
+        }
+        let free = (0..len / slot).rev().map(|index| start + index * slot).collect();
+        self.slabs[class].insert(start, Slab { free, used: 0 });
+        self.partial[class].insert(start);
+        Ok(start)
+    }
+
+    fn free_slot(&mut self, placement: Placement) {
+        let class = class_of(placement.reserved);
+        let (start, slab) =
+            self.slabs[class].range_mut(..=placement.address).next_back().expect("slots lie in slabs");
+        let start = *start;
+        slab.free.push(placement.address);
+        slab.used -= 1;
+        let unused = slab.used == 0;
+        self.partial[class].insert(start);
+        // One unused slab stays, for the program that frees and allocates in turn.
+        if unused && self.partial[class].len() > 1 {
+            let len = slab_len(class);
+            if self.range.decommit(start, len).is_ok() {
+                self.partial[class].remove(&start);
+                self.slabs[class].remove(&start);
+                self.extents.give(start, len + PAGE);
+            }
+        }
+    }
+
+    fn allocate_pages(&mut self, size: u64) -> Result<Placement> {
+        let pages = size.checked_next_multiple_of(PAGE).ok_or(Error::OutOfMemory)?;
+        let extent = extent_len(pages)?;
+        let placement = |address| Placement { address, reserved: pages };
+        if let Some(starts) = self.cached.get_mut(&extent)
+            && let Some((start, committed)) = starts.pop()
+        {
+            self.cached_bytes -= committed;
+            if committed > pages {
+                self.range.decommit(start + pages, committed - pages)?;
+            }
+            self.range.commit(start, pages)?;
+            return Ok(placement(start));
+        }
+        let start = match self.extents.take(extent, HUGE_PAGE) {
+            Some(start) => start,
+            None => {
+                self.drop_cache();
+                self.extents.take(extent, HUGE_PAGE).ok_or(Error::OutOfMemory)?
+            }
+        };
+        if let Err(error) = self.range.commit(start, pages) {
+            self.extents.give(start, extent);
+            return Err(error);
+        }
+        Ok(placement(start))
+    }
+
+    fn free_pages(&mut self, Placement { address, reserved }: Placement) {
+        let Ok(extent) = extent_len(reserved) else { return };
+        if self.cached_bytes + reserved <= LARGEST_CACHE && self.range.conceal(address, reserved).is_ok() {
+            self.cached_bytes += reserved;
+            self.cached.entry(extent).or_default().push((address, reserved));
+        } else if self.range.decommit(address, reserved).is_ok() {
+            self.extents.give(address, extent);
+        }
+    }
+
+    /// Gives the memory of freed allocations back to the machine.
+    pub fn drop_cache(&mut self) {
+        for (extent, starts) in std::mem::take(&mut self.cached) {
+            for (start, committed) in starts {
+                self.cached_bytes -= committed;
+                // An extent whose pages cannot be given back stays out of use.
+                if self.range.decommit(start, committed).is_ok() {
+                    self.extents.give(start, extent);
+                }
+            }
+        }
+    }
+}
+
+/// Addresses taken for so many bytes of pages: at least one page more, so that the next one faults.
+fn extent_len(pages: u64) -> Result<u64> {
+    let len = pages.checked_add(PAGE).and_then(|len| len.checked_next_multiple_of(HUGE_PAGE));
+    len.ok_or(Error::OutOfMemory)
+}
+
+/// Four classes to each doubling: 512, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 5120, …
+fn class_of(size: u64) -> usize {
+    let granules = size.div_ceil(GRANULE).max(1);
+    if granules <= 4 {
+        return granules as usize - 1;
+    }
+    let exponent = (granules - 1).ilog2();
+    let quarter = (granules - 1) >> (exponent - 2);
+    (4 * (exponent as usize - 1)) + (quarter as usize - 4)
+}
+
+fn size_of_class(class: usize) -> u64 {
+    if class < 4 {
+        return (class as u64 + 1) * GRANULE;
+    }
+    let (doubling, quarter) = (class / 4 - 1, class as u64 % 4);
+    ((5 + quarter) << doubling) * GRANULE
+}
+
+fn slab_len(class: usize) -> u64 {
+    // At least eight slots, in whole huge pages.
+    (size_of_class(class) * 8).next_multiple_of(HUGE_PAGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_hold_their_sizes() {
+        let mut last = 0;
+        for class in 0..=class_of(LARGEST_SLOT) {
+            let size = size_of_class(class);
+            assert!(size > last && size.is_multiple_of(GRANULE));
+            assert_eq!(class_of(size), class, "{size} is of its own class");
+            assert_eq!(class_of(last + 1), class, "{} needs {size}", last + 1);
+            last = size;
+        }
+        assert_eq!(last, LARGEST_SLOT);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reserves address space with mmap flags that Miri lacks")]
+    fn large_allocations_fault_when_freed() {
+        let mut heap = Heap::new(AddressRange::reserve(1 << 30).unwrap());
+        let block = heap.allocate(3 << 20).unwrap();
+        assert_eq!(block.address % HUGE_PAGE, 0);
+        // SAFETY: nobody else uses the heap.
+        unsafe {
+            guard::store(block.address, 7_u32).unwrap();
+            assert!(guard::load::<u8>(block.address + (3 << 20)).is_err(), "a guard page follows");
+            heap.free(block);
+            assert!(guard::load::<u32>(block.address).is_err());
+        }
+        let again = heap.allocate((3 << 20) - 100).unwrap();
+        assert_eq!(again.address, block.address, "freed pages are used again");
+        heap.free(again);
+        heap.drop_cache();
+        assert_eq!(heap.cached_bytes, 0);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reserves address space with mmap flags that Miri lacks")]
+    fn exhausted_and_recovered() {
+        let mut heap = Heap::new(AddressRange::reserve(64 << 20).unwrap());
+        let mut blocks = Vec::new();
+        while let Ok(block) = heap.allocate(5 << 20) {
+            blocks.push(block);
+        }
+        assert!(blocks.len() >= 9, "{}", blocks.len());
+        assert_eq!(heap.allocate(1 << 40), Err(Error::OutOfMemory));
+        for block in blocks {
+            heap.free(block);
+        }
+        assert!(heap.allocate(50 << 20).is_ok(), "cached extents merge when room is needed");
+    }
+}

@@ -1,0 +1,340 @@
+//! Memory: who owns which addresses.
+//!
+//! Every device has one reserved range of addresses ([`range`]) with a [`heap`] in it; a device pointer is a host address. One
+//! [`AddressSpace`] knows all allocations of all devices and all host memory that was made known to them, so that an address alone
+//! tells what it belongs to.
+//!
+//! **Invariant.** Nothing outside this module makes, moves or unmaps device memory.
+
+pub(crate) mod extents;
+pub mod fill;
+pub mod heap;
+pub mod machine;
+pub mod range;
+pub mod transfer;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use fill::Fill;
+pub use heap::GRANULE;
+use heap::{Heap, Placement};
+use range::AddressRange;
+pub use transfer::{Extent, Region, Side, Transfer};
+
+use crate::lock::{Rank, RankedMutex};
+use crate::{Error, Result};
+
+/// Identifies a context, and with it what it owns; never used twice in a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ContextId(pub u64);
+
+/// What an allocation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Memory of the device.
+    Device,
+    /// Memory of the device from a stream-ordered allocation.
+    Pooled,
+    /// Managed memory; with `attach_host`, not for kernels until it is attached otherwise.
+    Managed {
+        /// Made with the flag that attaches it to the host.
+        attach_host: bool,
+    },
+    /// Host memory that the device allocated, with the flags it was made with.
+    Pinned {
+        /// As the program gave them.
+        flags: u32,
+    },
+    /// Host memory of the program, made known to the device.
+    Registered {
+        /// As the program gave them.
+        flags: u32,
+    },
+    /// A variable of a module.
+    Variable,
+}
+
+impl Kind {
+    /// Whether the memory counts as the host's.
+    pub fn is_host(self) -> bool {
+        matches!(self, Kind::Pinned { .. } | Kind::Registered { .. })
+    }
+}
+
+/// A piece of memory that the device knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocation {
+    /// First byte.
+    pub base: u64,
+    /// Bytes, as asked for.
+    pub size: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// The context that made it.
+    pub owner: ContextId,
+    /// Number of its device.
+    pub device: usize,
+    /// Unique in the process, even when the address is used again.
+    pub id: u64,
+    placement: Option<Placement>,
+}
+
+impl Allocation {
+    /// First address after it.
+    pub fn end(&self) -> u64 {
+        self.base + self.size
+    }
+}
+
+/// All memory that the devices of a platform know.
+#[derive(Debug)]
+pub struct AddressSpace {
+    devices: Vec<DeviceMemory>,
+    allocations: RankedMutex<BTreeMap<u64, Allocation>>,
+    last_id: AtomicU64,
+}
+
+#[derive(Debug)]
+struct DeviceMemory {
+    heap: RankedMutex<Heap>,
+    addresses: Range<u64>,
+    total: u64,
+    used: AtomicU64,
+}
+
+/// Addresses reserved for each device, where the machine lets so many be reserved.
+const RESERVED: u64 = 1 << 40;
+
+impl AddressSpace {
+    /// An empty space for devices with so much memory each.
+    pub fn new(memory: &[u64]) -> Result<AddressSpace> {
+        let device = |&total: &u64| {
+            // Twice the memory, so that fragments and guards do not use the addresses up.
+            let least = total.saturating_mul(2).min(RESERVED);
+            let heap = Heap::new(AddressRange::reserve_up_to(RESERVED, least)?);
+            let addresses = heap.addresses();
+            let heap = RankedMutex::new(Rank::Heap, heap);
+            Ok(DeviceMemory { heap, addresses, total, used: AtomicU64::new(0) })
+        };
+        Ok(AddressSpace {
+            devices: memory.iter().map(device).collect::<Result<_>>()?,
+            allocations: RankedMutex::new(Rank::Allocations, BTreeMap::new()),
+            last_id: AtomicU64::new(0),
+        })
+    }
+
+    /// Allocates `size` bytes, aligned to [`GRANULE`] at least.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a size of 0, [`Error::OutOfMemory`] when the device has not as much left.
+    pub fn allocate(&self, device: usize, owner: ContextId, size: u64, kind: Kind) -> Result<u64> {
+        if size == 0 {
+            return Err(Error::InvalidValue);
+        }
+        let memory = self.device(device)?;
+        // Host memory is not the device's to run out of, the machine's limit aside.
+        let charged = if kind.is_host() { 0 } else { size };
+        memory.charge(charged)?;
+        let placed = memory.heap.lock().allocate(size);
+        let placement = placed.inspect_err(|_| memory.discharge(charged))?;
+        let base = placement.address;
+        self.insert(Allocation { base, size, kind, owner, device, id: 0, placement: Some(placement) })
+            .expect("the heap hands out no address twice");
+        Ok(base)
+    }
+
+    /// Frees the allocation that begins at `base` and for which `accept` holds.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] if there is none.
+    pub fn free(&self, base: u64, accept: impl Fn(&Allocation) -> bool) -> Result<Allocation> {
+        let allocation = {
+            let mut allocations = self.allocations.lock();
+            let found = allocations.get(&base).filter(|found| accept(found));
+            let allocation = *found.ok_or(Error::InvalidValue)?;
+            allocations.remove(&base);
+            allocation
+        };
+        self.reclaim(&allocation);
+        Ok(allocation)
+    }
+
+    /// Frees everything that a context owns.
+    pub fn free_owned(&self, owner: ContextId) {
+        let mut owned = Vec::new();
+        self.allocations.lock().retain(|_, allocation| {
+            let keep = allocation.owner != owner;
+            if !keep {
+                owned.push(*allocation);
+            }
+            keep
+        });
+        for allocation in &owned {
+            self.reclaim(allocation);
+        }
+    }
+
+    /// Makes host memory of the program known.
+    ///
+    /// # Errors
+    /// [`Error::HostMemoryAlreadyRegistered`] if any of it is known already; [`Error::InvalidValue`] for an empty range, null, or memory
+    /// that is not there.
+    pub fn register(&self, device: usize, owner: ContextId, base: u64, size: u64, flags: u32) -> Result<()> {
+        if base == 0 || size == 0 || base.checked_add(size).is_none() || self.is_device_address(base) {
+            return Err(Error::InvalidValue);
+        }
+        if !machine::is_mapped(base, size) {
+            return Err(Error::InvalidValue);
+        }
+        let kind = Kind::Registered { flags };
+        self.insert(Allocation { base, size, kind, owner, device, id: 0, placement: None })
+            .map_err(|_| Error::HostMemoryAlreadyRegistered)
+    }
+
+    /// Takes back what [`register`](Self::register) did.
+    ///
+    /// # Errors
+    /// [`Error::HostMemoryNotRegistered`] if no registered memory begins there.
+    pub fn unregister(&self, base: u64) -> Result<()> {
+        self.free(base, |allocation| matches!(allocation.kind, Kind::Registered { .. }))
+            .map(drop)
+            .map_err(|_| Error::HostMemoryNotRegistered)
+    }
+
+    /// The allocation that an address lies in.
+    pub fn find(&self, address: u64) -> Option<Allocation> {
+        let allocations = self.allocations.lock();
+        let (_, allocation) = allocations.range(..=address).next_back()?;
+        (address - allocation.base < allocation.size).then_some(*allocation)
+    }
+
+    /// Whether an address lies in the range of a device, allocated or not.
+    pub fn is_device_address(&self, address: u64) -> bool {
+        self.devices.iter().any(|memory| memory.addresses.contains(&address))
+    }
+
+    /// Free and total bytes of a device.
+    pub fn info(&self, device: usize) -> Result<(u64, u64)> {
+        let memory = self.device(device)?;
+        let unused = memory.total - memory.used.load(Ordering::Relaxed).min(memory.total);
+        Ok((unused.min(machine::available().unwrap_or(unused)), memory.total))
+    }
+
+    fn device(&self, device: usize) -> Result<&DeviceMemory> {
+        self.devices.get(device).ok_or(Error::InvalidDevice)
+    }
+
+    fn insert(&self, mut allocation: Allocation) -> std::result::Result<(), Allocation> {
+        allocation.id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut allocations = self.allocations.lock();
+        let before = allocations.range(..allocation.end()).next_back();
+        if let Some((_, other)) = before.filter(|(_, other)| other.end() > allocation.base) {
+            return Err(*other);
+        }
+        allocations.insert(allocation.base, allocation);
+        Ok(())
+    }
+
+    fn reclaim(&self, allocation: &Allocation) {
+        if let Some(placement) = allocation.placement {
+            let memory = &self.devices[allocation.device];
+            memory.heap.lock().free(placement);
+            if !allocation.kind.is_host() {
+                memory.discharge(allocation.size);
+            }
+        }
+    }
+}
+
+impl DeviceMemory {
+    fn charge(&self, size: u64) -> Result<()> {
+        let size = size.checked_next_multiple_of(GRANULE).ok_or(Error::OutOfMemory)?;
+        let fits = |used: u64| used.checked_add(size).filter(|used| *used <= self.total);
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::OutOfMemory),
+        }
+    }
+
+    fn discharge(&self, size: u64) {
+        self.used.fetch_sub(size.next_multiple_of(GRANULE), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(miri))] // reserves address space with mmap flags that Miri lacks
+mod tests {
+    use super::*;
+
+    const A: ContextId = ContextId(1);
+    const B: ContextId = ContextId(2);
+
+    fn space() -> AddressSpace {
+        AddressSpace::new(&[64 << 20, 64 << 20]).unwrap()
+    }
+
+    #[test]
+    fn an_address_tells_its_allocation() {
+        let space = space();
+        let base = space.allocate(1, A, 1000, Kind::Device).unwrap();
+        assert_eq!(base % 256, 0);
+        let found = space.find(base + 999).unwrap();
+        assert_eq!((found.base, found.size, found.owner, found.device), (base, 1000, A, 1));
+        assert_eq!(space.find(base + 1000), None, "the exact size counts, not the slot's");
+        assert!(space.is_device_address(base) && !space.is_device_address(0x1234));
+    }
+
+    #[test]
+    fn freed_once_and_by_its_base_only() {
+        let space = space();
+        let base = space.allocate(0, A, 4096, Kind::Device).unwrap();
+        for wrong in [0, 0x1234, base + 4] {
+            assert_eq!(space.free(wrong, |_| true), Err(Error::InvalidValue));
+        }
+        assert_eq!(space.free(base, |a| a.kind.is_host()), Err(Error::InvalidValue));
+        space.free(base, |_| true).unwrap();
+        assert_eq!(space.free(base, |_| true), Err(Error::InvalidValue));
+    }
+
+    #[test]
+    fn memory_is_counted() {
+        let space = space();
+        let (_, total) = space.info(0).unwrap();
+        assert_eq!(total, 64 << 20);
+        assert_eq!(space.allocate(0, A, 65 << 20, Kind::Device), Err(Error::OutOfMemory));
+        assert_eq!(space.allocate(0, A, 1 << 50, Kind::Device), Err(Error::OutOfMemory));
+        assert_eq!(space.allocate(0, A, u64::MAX, Kind::Device), Err(Error::OutOfMemory));
+        assert_eq!(space.allocate(0, A, 0, Kind::Device), Err(Error::InvalidValue));
+        let all = space.allocate(0, A, 64 << 20, Kind::Device).unwrap();
+        assert_eq!(space.info(0).unwrap().0, 0);
+        assert_eq!(space.allocate(0, A, 1, Kind::Device), Err(Error::OutOfMemory));
+        space.allocate(1, A, 1, Kind::Device).unwrap();
+        space.free(all, |_| true).unwrap();
+        space.allocate(0, A, 1, Kind::Device).unwrap();
+    }
+
+    #[test]
+    fn a_context_takes_its_own_along() {
+        let space = space();
+        let a = space.allocate(0, A, 4 << 20, Kind::Device).unwrap();
+        let b = space.allocate(0, B, 4 << 20, Kind::Pinned { flags: 0 }).unwrap();
+        space.free_owned(A);
+        assert_eq!(space.find(a), None);
+        assert_eq!(space.find(b).unwrap().owner, B);
+    }
+
+    #[test]
+    fn host_memory_is_registered_once() {
+        let space = space();
+        let buffer = vec![0_u8; 1 << 16];
+        let address = buffer.as_ptr() as u64;
+        space.register(0, A, address, 4096, 0).unwrap();
+        assert_eq!(space.register(0, A, address + 100, 10, 0), Err(Error::HostMemoryAlreadyRegistered));
+        assert_eq!(space.register(0, A, 16, 4096, 0), Err(Error::InvalidValue), "nothing is there");
+        assert!(space.find(address).unwrap().kind.is_host());
+        space.unregister(address).unwrap();
+        assert_eq!(space.unregister(address), Err(Error::HostMemoryNotRegistered));
+    }
+}

@@ -1,0 +1,272 @@
+//! Copies of one, two and three dimensions.
+
+use super::AddressSpace;
+use crate::{Error, Result};
+
+/// An end of a copy: an address and what it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Side {
+    address: u64,
+    rule: Rule,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    Known,
+    Host,
+}
+
+impl Side {
+    /// Memory that the device knows: its own, or pinned or registered host memory.
+    pub fn device(address: u64) -> Side {
+        Side { address, rule: Rule::Known }
+    }
+
+    /// Any memory: what the device does not know is the program's.
+    ///
+    /// # Safety
+    /// Until the copy is done, what is there may be read, or written if this is the destination, and nobody else touches it in
+    /// conflict with that. An address without memory is allowed: the copy then fails.
+    pub unsafe fn any(address: u64) -> Side {
+        Side { address, rule: Rule::Host }
+    }
+
+    /// The address.
+    pub fn address(self) -> u64 {
+        self.address
+    }
+}
+
+/// How rows lie at one end of a copy, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// The first byte to copy.
+    pub start: Side,
+    /// From one row to the next.
+    pub pitch: u64,
+    /// From one slice to the next.
+    pub slice_pitch: u64,
+}
+
+/// How much is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes of a row.
+    pub width: u64,
+    /// Rows of a slice.
+    pub height: u64,
+    /// Slices.
+    pub depth: u64,
+}
+
+/// A copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// To.
+    pub to: Region,
+    /// From.
+    pub from: Region,
+    /// How much.
+    pub extent: Extent,
+}
+
+/// What [`Transfer::check`] found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pageable {
+    /// The destination is host memory that the device does not know.
+    pub to: bool,
+    /// Likewise the source.
+    pub from: bool,
+}
+
+impl Transfer {
+    /// `len` bytes in a row.
+    pub fn linear(to: Side, from: Side, len: u64) -> Transfer {
+        let region = |start| Region { start, pitch: len, slice_pitch: len };
+        Transfer { to: region(to), from: region(from), extent: Extent { width: len, height: 1, depth: 1 } }
+    }
+
+    /// Whether it is one row.
+    pub fn is_linear(&self) -> bool {
+        self.extent.height == 1 && self.extent.depth == 1
+    }
+
+    /// Whether there is nothing to copy.
+    pub fn is_empty(&self) -> bool {
+        let Extent { width, height, depth } = self.extent;
+        width == 0 || height == 0 || depth == 0
+    }
+
+    /// Bytes that are copied, if they can be counted.
+    pub fn bytes(&self) -> Option<u64> {
+        let Extent { width, height, depth } = self.extent;
+        width.checked_mul(height)?.checked_mul(depth)
+    }
+
+    /// Checks that both ends lie in memory as their sides say, and rows do not overlap at their end.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] where they do not.
+    pub fn check(&self, space: &AddressSpace) -> Result<Pageable> {
+        if self.is_empty() {
+            return Ok(Pageable { to: false, from: false });
+        }
+        Ok(Pageable { to: self.to.check(self.extent, space)?, from: self.from.check(self.extent, space)? })
+    }
+
+    /// Copies. Where the ends overlap, the result is as if the source had been read first if it is one row.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] at the first byte that is not there; what comes before has been copied.
+    pub fn run(&self) -> Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let Extent { width, height, depth } = self.extent;
+        let dense = |region: &Region| {
+            region.pitch == width && (depth == 1 || Some(region.slice_pitch) == width.checked_mul(height))
+        };
+        let (to, from) = (self.to.start.address, self.from.start.address);
+        if (height == 1 && depth == 1) || (dense(&self.to) && dense(&self.from)) {
+            return copy_row(to, from, self.bytes().ok_or(Error::InvalidValue)?);
+        }
+        for z in 0..depth {
+            for y in 0..height {
+                let row = |region: &Region| {
+                    region.start.address.wrapping_add(z * region.slice_pitch).wrapping_add(y * region.pitch)
+                };
+                copy_row(row(&self.to), row(&self.from), width)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Region {
+    /// Whether the region is host memory that the device does not know; an error if it is not in memory of its side.
+    fn check(&self, extent: Extent, space: &AddressSpace) -> Result<bool> {
+        if (extent.height > 1 && self.pitch < extent.width)
+            || (extent.depth > 1
+                && u128::from(self.slice_pitch) < u128::from(self.pitch) * u128::from(extent.height))
+        {
+            return Err(Error::InvalidValue);
+        }
+        let len = self.len(extent).ok_or(Error::InvalidValue)?;
+        let Side { address, rule } = self.start;
+        let end = address.checked_add(len).ok_or(Error::InvalidValue)?;
+        match space.find(address) {
+            Some(allocation) if end <= allocation.end() => Ok(false),
+            // Registered memory may end inside a longer buffer of the program.
+            Some(allocation) if allocation.kind.is_host() && rule == Rule::Host => Ok(true),
+            Some(_) => Err(Error::InvalidValue),
+            None if rule == Rule::Host && address != 0 && !space.is_device_address(address) => Ok(true),
+            None => Err(Error::InvalidValue),
+        }
+    }
+
+    /// Bytes from the first to the last that is copied.
+    fn len(&self, extent: Extent) -> Option<u64> {
+        let slices = (extent.depth - 1).checked_mul(self.slice_pitch)?;
+        let rows = (extent.height - 1).checked_mul(self.pitch)?;
+        slices.checked_add(rows)?.checked_add(extent.width)
+    }
+}
+
+/// Copies bytes as if through a buffer.
+fn copy_row(to: u64, from: u64, len: u64) -> Result<()> {
+    let distance = to.wrapping_sub(from);
+    if distance == 0 {
+        return Ok(());
+    }
+    if distance >= len {
+        return copy_upwards(to, from, len);
+    }
+    // The destination begins inside the source: from the end on, in pieces that do not overlap.
+    let mut left = len;
+    while left > 0 {
+        let piece = distance.min(left);
+        left -= piece;
+        copy_upwards(to + left, from + left, piece)?;
+    }
+    Ok(())
+}
+
+fn copy_upwards(to: u64, from: u64, len: u64) -> Result<()> {
+    // SAFETY: both ends are device memory, which no host object lies in, or were vouched for when their `Side` was made.
+    unsafe { guard::copy(to, from, len) }.map_err(|_| Error::InvalidValue)
+}
+
+#[cfg(test)]
+#[cfg(not(miri))] // signals and inline assembly
+mod tests {
+    use super::super::{ContextId, Kind};
+    use super::*;
+
+    fn any<T>(slice: &mut [T]) -> Side {
+        // SAFETY: the tests use a buffer for one copy at a time.
+        unsafe { Side::any(slice.as_mut_ptr() as u64) }
+    }
+
+    #[test]
+    fn rows_are_copied_with_their_pitches() {
+        let mut from: Vec<u8> = (0..64).collect();
+        let mut to = vec![0xff_u8; 64];
+        let transfer = Transfer {
+            to: Region { start: any(&mut to), pitch: 10, slice_pitch: 32 },
+            from: Region { start: any(&mut from), pitch: 8, slice_pitch: 24 },
+            extent: Extent { width: 5, height: 3, depth: 2 },
+        };
+        transfer.run().unwrap();
+        for (index, byte) in to.iter().enumerate() {
+            let (z, y, x) = (index / 32, index % 32 / 10, index % 32 % 10);
+            let copied = z < 2 && y < 3 && x < 5;
+            assert_eq!(*byte, if copied { (z * 24 + y * 8 + x) as u8 } else { 0xff }, "{index}");
+        }
+    }
+
+    #[test]
+    fn overlapping_rows() {
+        for (to, from) in [(3, 0), (0, 3), (5, 5), (1, 0), (40, 0)] {
+            let mut bytes: Vec<u8> = (0..100).collect();
+            let mut expected = bytes.clone();
+            expected.copy_within(from..from + 50, to);
+            let start = bytes.as_mut_ptr() as u64;
+            copy_row(start + to as u64, start + from as u64, 50).unwrap();
+            assert_eq!(bytes, expected, "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn ends_are_checked() {
+        let space = AddressSpace::new(&[64 << 20]).unwrap();
+        let device = space.allocate(0, ContextId(1), 1000, Kind::Device).unwrap();
+        let mut host = vec![0_u8; 2000];
+        let check = |to, from, len| Transfer::linear(to, from, len).check(&space);
+        let side = Side::device;
+        assert_eq!(check(side(device), any(&mut host), 1000), Ok(Pageable { to: false, from: true }));
+        assert_eq!(check(side(device), any(&mut host), 1001), Err(Error::InvalidValue));
+        assert_eq!(check(side(device + 990), any(&mut host), 11), Err(Error::InvalidValue));
+        assert_eq!(check(any(&mut host), side(device + 500), 500), Ok(Pageable { to: true, from: false }));
+        assert_eq!(check(side(host.as_ptr() as u64), side(device), 4), Err(Error::InvalidValue));
+        // SAFETY: no copy is made.
+        let null = unsafe { Side::any(0) };
+        assert_eq!(check(side(device), null, 4), Err(Error::InvalidValue));
+        assert_eq!(check(side(device), null, 0), Ok(Pageable { to: false, from: false }));
+        assert_eq!(check(side(0x1234), side(device), 4), Err(Error::InvalidValue));
+        let far = Transfer {
+            to: Region { start: side(device), pitch: u64::MAX / 2, slice_pitch: 0 },
+            from: Region { start: any(&mut host), pitch: 4, slice_pitch: 0 },
+            extent: Extent { width: 4, height: 4, depth: 1 },
+        };
+        assert_eq!(far.check(&space), Err(Error::InvalidValue));
+    }
+
+    #[test]
+    fn unreadable_host_memory_is_an_error() {
+        let mut host = vec![0_u8; 16];
+        // SAFETY: nothing is mapped there, which the copy must find out.
+        let nowhere = unsafe { Side::any(0x10) };
+        assert_eq!(Transfer::linear(any(&mut host), nowhere, 16).run(), Err(Error::InvalidValue));
+        assert_eq!(Transfer::linear(nowhere, any(&mut host), 16).run(), Err(Error::InvalidValue));
+    }
+}

@@ -1,0 +1,194 @@
+//! What a PTX text means, whatever the context.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use kernel_abi::{CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape};
+use simt_ir::Program;
+
+use super::source::{self, Entry, Variable};
+use crate::executor::{Locate, Profile};
+use crate::lock::{Rank, RankedMutex};
+use crate::{Error, Result};
+
+/// One of several texts to link.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// What errors call it.
+    pub name: &'a str,
+    /// PTX.
+    pub text: &'a str,
+}
+
+/// A checked PTX text.
+pub struct Code {
+    kernels: Vec<Arc<Kernel>>,
+    variables: Vec<Variable>,
+}
+
+/// A kernel and its compiled forms.
+pub struct Kernel {
+    text: Arc<str>,
+    entry: Entry,
+    name: Arc<str>,
+    /// 10 · major + minor of `.version`.
+    ptx_version: u32,
+    sm: u32,
+    program: OnceLock<std::result::Result<Arc<Program>, CompileError>>,
+    compiled: RankedMutex<HashMap<Shape, Arc<OnceCompiled>>>,
+    profile: Arc<Profile>,
+}
+
+type OnceCompiled = OnceLock<std::result::Result<Arc<dyn CompiledKernel>, CompileError>>;
+
+impl Code {
+    /// Reads a text and checks it for a device of compute capability `sm`, 10 · major + minor.
+    ///
+    /// # Errors
+    /// [`Error::InvalidImage`] if it is no PTX, [`Error::UnsupportedPtxVersion`], and [`Error::InvalidPtx`] for all other
+    /// mistakes; each with a log that names line, column and text.
+    pub fn from_ptx(text: &str, sm: u32) -> Result<Arc<Code>> {
+        let checked = source::check(text, sm)?;
+        let text: Arc<str> = text.into();
+        let kernel = |entry: Entry| {
+            Arc::new(Kernel {
+                text: text.clone(),
+                name: entry.name.as_str().into(),
+                entry,
+                ptx_version: checked.version,
+                sm,
+                program: OnceLock::new(),
+                compiled: RankedMutex::new(Rank::Module, HashMap::new()),
+                profile: Arc::default(),
+            })
+        };
+        Ok(Arc::new(Code {
+            kernels: checked.entries.into_iter().map(kernel).collect(),
+            variables: checked.variables,
+        }))
+    }
+
+    /// Links texts into one and reads that; a single text is read as it is.
+    ///
+    /// # Errors
+    /// [`Error::InvalidSource`] where they do not fit together, and as for [`from_ptx`](Self::from_ptx).
+    pub fn from_inputs(inputs: &[Input<'_>], sm: u32) -> Result<Arc<Code>> {
+        match inputs {
+            [only] => Code::from_ptx(only.text, sm),
+            _ => Code::from_ptx(&Code::link(inputs, sm)?, sm),
+        }
+    }
+
+    /// Links texts into one.
+    ///
+    /// # Errors
+    /// As for [`from_inputs`](Self::from_inputs).
+    pub fn link(inputs: &[Input<'_>], sm: u32) -> Result<String> {
+        source::link(inputs, sm)
+    }
+
+    /// The kernels, in order.
+    pub fn kernels(&self) -> &[Arc<Kernel>] {
+        &self.kernels
+    }
+
+    /// The kernel of this name.
+    pub fn kernel(&self, name: &str) -> Option<Arc<Kernel>> {
+        self.kernels.iter().find(|kernel| kernel.entry.name == name).cloned()
+    }
+
+    pub(crate) fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
+    /// Compiles all kernels for the commonest shape of launch.
+    pub(crate) fn compile_all(&self, backend: &dyn KernelBackend) -> Result<()> {
+        const COMMON: [[u32; 3]; 2] = [[1024, 1, 1], [256, 1, 1]];
+        let shape = Shape::of(COMMON[0], COMMON[1]);
+        self.kernels.iter().try_for_each(|kernel| kernel.compile(backend, shape).map(drop))
+    }
+}
+
+impl Kernel {
+    /// Its name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// How it is launched.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// 10 · major + minor of the PTX version it was written in.
+    pub fn ptx_version(&self) -> u32 {
+        self.ptx_version
+    }
+
+    /// 10 · major + minor of the compute capability it is compiled for.
+    pub fn binary_version(&self) -> u32 {
+        self.sm
+    }
+
+    /// Most threads of a block.
+    pub fn max_threads(&self) -> u32 {
+        let product = |dims: [u32; 3]| dims.iter().fold(1_u32, |product, n| product.saturating_mul(*n));
+        let declared = self.entry.required_block.or(self.entry.max_block).map(product);
+        declared.unwrap_or(u32::MAX).min(crate::limits::MAX_THREADS_PER_BLOCK)
+    }
+
+    /// The kernel in IR.
+    ///
+    /// # Errors
+    /// [`Error::InvalidPtx`] for what is not implemented.
+    pub fn program(&self) -> Result<Arc<Program>> {
+        self.lowered().map_err(refused)
+    }
+
+    /// The kernel compiled for a shape; the first time, it is compiled.
+    pub(crate) fn compile(
+        &self,
+        backend: &dyn KernelBackend,
+        shape: Shape,
+    ) -> Result<Arc<dyn CompiledKernel>> {
+        let slot = self.compiled.lock().entry(shape).or_default().clone();
+        let compiled = slot.get_or_init(|| {
+            backend.compile(&CompileRequest {
+                ptx: &self.text,
+                entry: &self.entry.name,
+                shape,
+                program: &|| self.lowered(),
+            })
+        });
+        compiled.clone().map_err(refused)
+    }
+
+    pub(crate) fn profile(&self) -> &Arc<Profile> {
+        &self.profile
+    }
+
+    /// Finds source lines of this kernel's text.
+    pub(crate) fn locate(self: &Arc<Kernel>) -> Arc<Locate> {
+        let kernel = Arc::downgrade(self);
+        Arc::new(move |line| {
+            let program = kernel.upgrade()?.program().ok()?;
+            let location = program.functions.iter().find_map(|function| {
+                function
+                    .blocks()
+                    .flat_map(|block| &function.block(block).insts)
+                    .map(|inst| function.inst(*inst).loc)
+                    .find(|loc| loc.ptx_line == line && loc.file != 0)
+            })?;
+            let file = program.files.get(location.file as usize - 1)?;
+            Some((file.clone(), location.line))
+        })
+    }
+
+    fn lowered(&self) -> std::result::Result<Arc<Program>, CompileError> {
+        self.program.get_or_init(|| source::lower(&self.text, &self.entry.name, self.sm)).clone()
+    }
+}
+
+fn refused(error: CompileError) -> Error {
+    Error::InvalidPtx(error.message)
+}

@@ -1,0 +1,128 @@
+//! Kernels of a module, as programs know them.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
+
+use super::{Kernel, Module};
+use crate::limits;
+use crate::{Error, Result};
+
+/// A kernel of a module, with what was set for it.
+pub struct Function {
+    module: Weak<Module>,
+    kernel: Arc<Kernel>,
+    /// Dynamic shared memory a launch may have; `u32::MAX` until it is set.
+    max_dynamic_shared: AtomicU32,
+}
+
+/// A number about a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionAttribute {
+    /// Most threads of a block.
+    MaxThreadsPerBlock,
+    /// Bytes of static shared memory.
+    SharedSize,
+    /// Bytes of constants of the program.
+    ConstSize,
+    /// Bytes of local memory of a thread.
+    LocalSize,
+    /// Registers of a thread: compiled kernels have none to count; a plausible number.
+    Registers,
+    /// 10 · major + minor of its PTX.
+    PtxVersion,
+    /// 10 · major + minor of what it is compiled for.
+    BinaryVersion,
+    /// Bytes of dynamic shared memory a launch may ask for.
+    MaxDynamicSharedSize,
+}
+
+impl Function {
+    pub(crate) fn new(module: &Arc<Module>, kernel: Arc<Kernel>) -> Function {
+        Function { module: Arc::downgrade(module), kernel, max_dynamic_shared: AtomicU32::new(u32::MAX) }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.kernel.name()
+    }
+
+    /// Its code.
+    pub fn kernel(&self) -> &Arc<Kernel> {
+        &self.kernel
+    }
+
+    /// Its module.
+    ///
+    /// # Errors
+    /// [`Error::InvalidHandle`] if that is gone or unloaded.
+    pub fn module(&self) -> Result<Arc<Module>> {
+        let module = self.module.upgrade().ok_or(Error::InvalidHandle)?;
+        module.check()?;
+        Ok(module)
+    }
+
+    /// A number about it.
+    pub fn attribute(&self, attribute: FunctionAttribute) -> Result<u32> {
+        Ok(match attribute {
+            FunctionAttribute::MaxThreadsPerBlock => self.kernel.max_threads(),
+            FunctionAttribute::SharedSize => self.static_shared()?,
+            FunctionAttribute::ConstSize => {
+                let bytes: u64 = self
+                    .module()?
+                    .code()
+                    .variables()
+                    .iter()
+                    .filter(|v| v.space == ptx::ast::StateSpace::Const)
+                    .map(|v| v.size)
+                    .sum();
+                bytes.min(u32::MAX.into()) as u32
+            }
+            FunctionAttribute::LocalSize => {
+                let program = self.kernel.program()?;
+                program.functions.iter().fold(0, |bytes: u32, f| bytes.saturating_add(f.local_bytes))
+            }
+            FunctionAttribute::Registers => 32,
+            FunctionAttribute::PtxVersion => self.kernel.ptx_version(),
+            FunctionAttribute::BinaryVersion => self.kernel.binary_version(),
+            FunctionAttribute::MaxDynamicSharedSize => self.max_dynamic_shared()?,
+        })
+    }
+
+    /// Allows launches with so much dynamic shared memory.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] if the device has not as much.
+    pub fn set_max_dynamic_shared(&self, bytes: u32) -> Result<()> {
+        let total = self.static_shared()?.checked_add(bytes);
+        if total.is_none_or(|total| total > limits::SHARED_PER_BLOCK_OPTIN) {
+            return Err(Error::InvalidValue);
+        }
+        self.max_dynamic_shared.store(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Dynamic shared memory that a launch may have.
+    pub fn max_dynamic_shared(&self) -> Result<u32> {
+        match self.max_dynamic_shared.load(Ordering::Relaxed) {
+            u32::MAX => Ok(default_dynamic_shared(self.static_shared()?)),
+            bytes => Ok(bytes),
+        }
+    }
+
+    /// As [`max_dynamic_shared`](Self::max_dynamic_shared), for a caller that knows the static shared memory.
+    pub(crate) fn max_dynamic_shared_with(&self, static_shared: u32) -> u32 {
+        match self.max_dynamic_shared.load(Ordering::Relaxed) {
+            u32::MAX => default_dynamic_shared(static_shared),
+            bytes => bytes,
+        }
+    }
+
+    /// Static shared memory.
+    pub fn static_shared(&self) -> Result<u32> {
+        Ok(self.kernel.program()?.shared_bytes)
+    }
+}
+
+fn default_dynamic_shared(static_shared: u32) -> u32 {
+    limits::SHARED_PER_BLOCK.saturating_sub(static_shared)
+}

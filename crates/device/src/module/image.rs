@@ -1,0 +1,78 @@
+//! Images: how programs hand code over.
+
+use fatbin::raw::Image;
+use fatbin::{Container, Fatbin, FatbinError, Target};
+
+use crate::{Error, Result};
+
+/// Finds out what bytes are. PTX may end with a NUL.
+///
+/// # Errors
+/// [`Error::InvalidImage`] for a damaged fat binary, and for a wrapper, which makes sense only where it was made.
+pub fn from_bytes(bytes: &[u8]) -> Result<Image<'_>> {
+    if bytes.starts_with(&fatbin::CONTAINER_MAGIC.to_le_bytes()) {
+        return Ok(Image::Fatbin(Fatbin::Whole(Container::parse(bytes).map_err(damaged)?)));
+    }
+    if bytes.starts_with(&fatbin::WRAPPER_MAGIC.to_le_bytes()) {
+        return Err(Error::InvalidImage("a fat-binary wrapper outside its process".into()));
+    }
+    if bytes.starts_with(b"\x7fELF") {
+        return Ok(Image::Elf);
+    }
+    Ok(Image::Text(bytes))
+}
+
+/// The PTX texts of an image that suit a device of compute capability `sm`; several are to be linked.
+///
+/// # Errors
+/// [`Error::NoBinaryForDevice`] if there is none, [`Error::InvalidImage`] for machine code and damaged images.
+pub fn texts_of(image: &Image<'_>, sm: u32) -> Result<Vec<String>> {
+    match image {
+        Image::Text(bytes) => Ok(vec![ptx::text_of_image(bytes).into_owned()]),
+        Image::Elf => Err(Error::InvalidImage("machine code of a GPU; only PTX can be compiled".into())),
+        Image::Fatbin(fatbin) => {
+            let entries = fatbin.choose_ptx(Target::new(sm)).map_err(damaged)?;
+            if entries.is_empty() {
+                return Err(Error::NoBinaryForDevice);
+            }
+            let text = |entry: &fatbin::Entry<'_>| {
+                let payload = entry.payload().map_err(damaged)?;
+                Ok(ptx::text_of_image(&payload).into_owned())
+            };
+            entries.iter().map(text).collect()
+        }
+    }
+}
+
+fn damaged(error: FatbinError) -> Error {
+    Error::InvalidImage(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use fatbin::writer::{ContainerWriter, EntryWriter};
+
+    use super::*;
+
+    #[test]
+    fn the_best_text_of_a_fat_binary() {
+        let bytes = ContainerWriter::new()
+            .entry(EntryWriter::ptx(70, ".version 6.0\n"))
+            .entry(EntryWriter::ptx(90, ".version 8.0\n"))
+            .entry(EntryWriter::ptx(100, ".version 9.0\n"))
+            .finish();
+        let image = from_bytes(&bytes).unwrap();
+        assert_eq!(texts_of(&image, 90), Ok(vec![".version 8.0\n".to_owned()]));
+        assert_eq!(texts_of(&image, 50), Err(Error::NoBinaryForDevice));
+    }
+
+    #[test]
+    fn other_images() {
+        assert_eq!(
+            texts_of(&from_bytes(b".version 8.0\0rest").unwrap(), 90),
+            Ok(vec![".version 8.0".into()])
+        );
+        assert!(matches!(texts_of(&from_bytes(b"\x7fELF\x02").unwrap(), 90), Err(Error::InvalidImage(_))));
+        assert!(matches!(from_bytes(&fatbin::CONTAINER_MAGIC.to_le_bytes()), Err(Error::InvalidImage(_))));
+    }
+}

@@ -1,0 +1,134 @@
+//! Modules: code and variables of one program in one context.
+//!
+//! [`Code`] is what a PTX text means, whatever the context: kernels, their compiled forms, the initial values of variables.
+//! A [`Module`] is code with variables of its own in a context; a [`Library`] makes one for each context that asks.
+
+mod code;
+mod function;
+mod image;
+mod library;
+mod source;
+mod variables;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+pub use code::{Code, Input, Kernel};
+pub use function::{Function, FunctionAttribute};
+pub use image::{from_bytes, texts_of};
+pub use library::Library;
+pub use source::{Entry, EntryParam};
+use variables::Variables;
+
+use crate::memory::Kind;
+use crate::{Context, Error, Result};
+
+/// A program loaded into a context.
+pub struct Module {
+    code: Arc<Code>,
+    context: Weak<Context>,
+    variables: Variables,
+    loaded: AtomicBool,
+}
+
+/// A variable of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Global {
+    /// Its address.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// The host may access it too.
+    pub managed: bool,
+}
+
+impl Module {
+    /// Loads code into a context: allocates its variables and gives them their values. Kernels are compiled at their first
+    /// launch, or now if the options say so.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; if kernels are compiled now, their errors.
+    pub fn load(context: &Arc<Context>, code: Arc<Code>) -> Result<Arc<Module>> {
+        context.check()?;
+        let variables = Variables::load(context, code.variables())?;
+        let module = Arc::new(Module {
+            code,
+            context: Arc::downgrade(context),
+            variables,
+            loaded: AtomicBool::new(true),
+        });
+        if context.hardware().options.eager {
+            module.code.compile_all(&*context.hardware().backend)?;
+        }
+        context.add_module(module.clone());
+        Ok(module)
+    }
+
+    /// Its code.
+    pub fn code(&self) -> &Arc<Code> {
+        &self.code
+    }
+
+    /// Its context.
+    pub fn context(&self) -> Result<Arc<Context>> {
+        self.context.upgrade().ok_or(Error::ContextIsDestroyed)
+    }
+
+    /// Whether it has neither been unloaded nor lost its context.
+    pub fn is_loaded(&self) -> bool {
+        self.loaded.load(Ordering::Acquire)
+    }
+
+    /// The kernel of this name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none.
+    pub fn function(self: &Arc<Module>, name: &str) -> Result<Arc<Function>> {
+        self.check()?;
+        let kernel = self.code.kernel(name).ok_or(Error::NotFound)?;
+        Ok(Arc::new(Function::new(self, kernel)))
+    }
+
+    /// All kernels, in the order of the text.
+    pub fn functions(self: &Arc<Module>) -> Result<Vec<Arc<Function>>> {
+        self.check()?;
+        Ok(self.code.kernels().iter().map(|kernel| Arc::new(Function::new(self, kernel.clone()))).collect())
+    }
+
+    /// The variable of this name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none.
+    pub fn global(&self, name: &str) -> Result<Global> {
+        self.check()?;
+        self.variables.find(name).ok_or(Error::NotFound)
+    }
+
+    /// Waits for the context's work, and frees the variables. Functions of the module can no longer be launched.
+    ///
+    /// # Errors
+    /// [`Error::InvalidHandle`] if it is not loaded any more.
+    pub fn unload(&self) -> Result<()> {
+        let context = self.context()?;
+        if !self.loaded.swap(false, Ordering::AcqRel) {
+            return Err(Error::InvalidHandle);
+        }
+        let outcome = context.synchronize();
+        context.remove_module(self);
+        for global in self.variables.all() {
+            // Gone already if the context has been reset meanwhile.
+            let is_variable = |kind| matches!(kind, Kind::Variable | Kind::Managed { .. });
+            let _ = context.memory().free(global.address, |found| is_variable(found.kind));
+        }
+        outcome
+    }
+
+    /// The context frees everything.
+    pub(crate) fn mark_unloaded(&self) {
+        self.loaded.store(false, Ordering::Release);
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.is_loaded() { Ok(()) } else { Err(Error::InvalidHandle) }
+    }
+}

@@ -1,0 +1,68 @@
+//! PTX as this crate needs it: the only file that speaks to the `ptx` crate about contents.
+
+use std::sync::Arc;
+
+use kernel_abi::CompileError;
+pub use ptx::lower::{Entry, EntryParam, ModuleVariable as Variable};
+use ptx::target::Device;
+use ptx::{Bodies, Errors, LoadErrorKind, Options};
+use simt_ir::Program;
+
+use super::Input;
+use crate::{Error, Result};
+
+/// What a text holds.
+pub(crate) struct Checked {
+    /// 10 · major + minor.
+    pub(crate) version: u32,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) variables: Vec<Variable>,
+}
+
+/// Reads a text and checks all of it.
+pub(crate) fn check(text: &str, sm: u32) -> Result<Checked> {
+    let options = Options { device: Device { sm }, bodies: Bodies::Parsed };
+    let read = || {
+        let module = ptx::parse_with(text, &options)?;
+        ptx::link::check_unresolved(text, &module)?;
+        ptx::lower::check(text, &module)?;
+        Ok(Checked {
+            version: module.version.major * 10 + module.version.minor,
+            entries: ptx::lower::entries(text, &module)?,
+            variables: ptx::lower::variables(text, &module)?,
+        })
+    };
+    read().map_err(load_error)
+}
+
+/// Links texts into one.
+pub(crate) fn link(inputs: &[Input<'_>], sm: u32) -> Result<String> {
+    let inputs: Vec<ptx::link::Input<'_>> =
+        inputs.iter().map(|input| ptx::link::Input { name: input.name, text: input.text }).collect();
+    ptx::link::link(&inputs, Device { sm }).map_err(|errors| match errors.kind() {
+        LoadErrorKind::Unresolved | LoadErrorKind::MultiplyDefined => {
+            Error::InvalidSource(errors.to_string())
+        }
+        _ => load_error(errors),
+    })
+}
+
+/// Lowers one kernel of a text that has been checked.
+pub(crate) fn lower(text: &str, entry: &str, sm: u32) -> std::result::Result<Arc<Program>, CompileError> {
+    let options = Options { device: Device { sm }, bodies: Bodies::Skipped };
+    let program =
+        ptx::parse_with(text, &options).and_then(|module| ptx::lower::program(text, &module, entry));
+    program.map(Arc::new).map_err(|errors| CompileError {
+        unsupported: errors.kind() == LoadErrorKind::Unsupported,
+        message: errors.to_string(),
+    })
+}
+
+fn load_error(errors: Errors) -> Error {
+    let log = errors.to_string();
+    match errors.kind() {
+        LoadErrorKind::NotPtx => Error::InvalidImage(log),
+        LoadErrorKind::UnsupportedVersion => Error::UnsupportedPtxVersion(log),
+        _ => Error::InvalidPtx(log),
+    }
+}

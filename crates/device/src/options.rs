@@ -1,0 +1,123 @@
+//! What a user can set, and where it is read from the environment.
+
+/// Settings of a platform.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Number of virtual devices (`ANYWARP_DEVICES`).
+    pub devices: usize,
+    /// The devices to show, in this order, as `CUDA_VISIBLE_DEVICES` lists them; `None` shows all.
+    pub visible: Option<Vec<usize>>,
+    /// Worker threads (`ANYWARP_THREADS`); each device has its own.
+    pub threads: usize,
+    /// Bytes of memory of each device (`ANYWARP_MEMORY`, with an optional `K`, `M`, `G` or `T`); `None` divides the machine's memory.
+    pub memory: Option<u64>,
+    /// Compute capability as in `sm_90` (`ANYWARP_SM`).
+    pub sm: u32,
+    /// Compile every kernel when its module is loaded (`CUDA_MODULE_LOADING=EAGER`).
+    pub eager: bool,
+    /// Describe faults of kernels on standard error (`ANYWARP_QUIET=1` turns it off).
+    pub report_faults: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            devices: 1,
+            visible: None,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            memory: None,
+            sm: 90,
+            eager: false,
+            report_faults: true,
+        }
+    }
+}
+
+/// Most devices, and most threads of one, that a setting can ask for.
+const MAX_DEVICES: usize = 64;
+const MAX_THREADS: usize = 1024;
+
+impl Options {
+    /// The settings of this process's environment.
+    pub fn from_environment() -> Options {
+        Options::from_variables(|name| std::env::var(name).ok())
+    }
+
+    /// The settings that `variable` gives. What cannot be understood counts as not set.
+    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Options {
+        let number = |name: &str| variable(name).and_then(|text| text.trim().parse::<usize>().ok());
+        let mut options = Options::default();
+        if let Some(devices) = number("ANYWARP_DEVICES") {
+            options.devices = devices.min(MAX_DEVICES);
+        }
+        if let Some(threads) = number("ANYWARP_THREADS") {
+            options.threads = threads.clamp(1, MAX_THREADS);
+        }
+        if let Some(sm) = number("ANYWARP_SM").filter(|sm| (10..1000).contains(sm)) {
+            options.sm = sm as u32;
+        }
+        options.memory = variable("ANYWARP_MEMORY").and_then(|text| parse_bytes(&text));
+        options.visible = variable("CUDA_VISIBLE_DEVICES").map(|list| parse_visible(&list, options.devices));
+        options.eager =
+            variable("CUDA_MODULE_LOADING").is_some_and(|mode| mode.eq_ignore_ascii_case("eager"));
+        options.report_faults =
+            variable("ANYWARP_QUIET").is_none_or(|quiet| quiet == "0" || quiet.is_empty());
+        options
+    }
+}
+
+/// Reads `12G`.
+fn parse_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (digits, shift) = match text.chars().last()?.to_ascii_uppercase() {
+        'K' => (&text[..text.len() - 1], 10),
+        'M' => (&text[..text.len() - 1], 20),
+        'G' => (&text[..text.len() - 1], 30),
+        'T' => (&text[..text.len() - 1], 40),
+        _ => (text, 0),
+    };
+    digits.trim().parse::<u64>().ok()?.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+}
+
+/// The devices of a list; the first entry that names none, or names one again, ends it.
+fn parse_visible(list: &str, devices: usize) -> Vec<usize> {
+    let mut visible = Vec::new();
+    for entry in list.split(',') {
+        match entry.trim().parse::<usize>() {
+            Ok(ordinal) if ordinal < devices && !visible.contains(&ordinal) => visible.push(ordinal),
+            _ => break,
+        }
+    }
+    visible
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(variables: &[(&str, &str)]) -> Options {
+        Options::from_variables(|name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string())
+        })
+    }
+
+    #[test]
+    fn memory_with_units() {
+        assert_eq!(parse_bytes("8G"), Some(8 << 30));
+        assert_eq!(parse_bytes(" 512 m "), Some(512 << 20));
+        assert_eq!(parse_bytes("4096"), Some(4096));
+        for bad in ["", "G", "0", "-1", "1X", "99999999999T"] {
+            assert_eq!(parse_bytes(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn visible_devices() {
+        let visible = |list| options(&[("ANYWARP_DEVICES", "4"), ("CUDA_VISIBLE_DEVICES", list)]).visible;
+        assert_eq!(visible("2,0"), Some(vec![2, 0]));
+        assert_eq!(visible("1,-1,2"), Some(vec![1]));
+        assert_eq!(visible("0,7,1"), Some(vec![0]));
+        assert_eq!(visible(""), Some(vec![]));
+        assert_eq!(options(&[]).visible, None);
+    }
+}

@@ -1,0 +1,139 @@
+//! All devices of a process.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kernel_abi::KernelBackend;
+
+use crate::device::Device;
+use crate::memory::{AddressSpace, Allocation, Kind, machine};
+use crate::registry::Registry;
+use crate::{Context, Error, Options, Result};
+
+/// The devices, and what they have in common.
+pub struct Platform {
+    devices: Vec<Arc<Device>>,
+    space: Arc<AddressSpace>,
+    registry: Arc<Registry>,
+    options: Options,
+}
+
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+impl Platform {
+    /// Makes the devices that the options ask for; kernels are compiled by `backend`.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] if none is visible, [`Error::NotInitialized`] in a process forked from one with a platform.
+    pub fn new(options: Options, backend: Arc<dyn KernelBackend>) -> Result<Platform> {
+        Platform::check_process()?;
+        watch_forks();
+        let visible: Vec<usize> = match &options.visible {
+            Some(visible) => visible.clone(),
+            None => (0..options.devices).collect(),
+        };
+        if visible.is_empty() {
+            return Err(Error::NoDevice);
+        }
+        let each = options.memory.unwrap_or_else(|| machine::total() / options.devices.max(1) as u64);
+        let space = Arc::new(AddressSpace::new(&vec![each; visible.len()])?);
+        let registry = Arc::new(Registry::default());
+        let devices = visible.iter().enumerate().map(|(ordinal, &physical)| {
+            Arc::new(Device::new(
+                ordinal,
+                physical,
+                &options,
+                space.clone(),
+                registry.clone(),
+                backend.clone(),
+            ))
+        });
+        Ok(Platform { devices: devices.collect(), space, registry, options })
+    }
+
+    /// [`Error::NotInitialized`] in a process that was forked from one with a platform: its threads do not exist there.
+    pub fn check_process() -> Result<()> {
+        if FORKED.load(Ordering::Relaxed) { Err(Error::NotInitialized) } else { Ok(()) }
+    }
+
+    /// The visible devices, by ordinal.
+    pub fn devices(&self) -> &[Arc<Device>] {
+        &self.devices
+    }
+
+    /// The device of this number.
+    ///
+    /// # Errors
+    /// [`Error::InvalidDevice`] if there is none.
+    pub fn device(&self, ordinal: usize) -> Result<&Arc<Device>> {
+        self.devices.get(ordinal).ok_or(Error::InvalidDevice)
+    }
+
+    /// What it was made with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// All memory that the devices know.
+    pub fn memory(&self) -> &AddressSpace {
+        &self.space
+    }
+
+    /// The context that owns an allocation, unless it is gone.
+    pub fn owner_of(&self, allocation: &Allocation) -> Option<Arc<Context>> {
+        self.registry.find(allocation.owner)
+    }
+
+    /// Frees device memory, once all work of its context is done. Null is ignored.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] where no allocation of device memory begins; the owner's failure.
+    pub fn free(&self, address: u64) -> Result<()> {
+        self.free_if(address, |kind| matches!(kind, Kind::Device | Kind::Pooled | Kind::Managed { .. }))
+    }
+
+    /// Frees host memory that the device allocated. Null is ignored.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] where no such memory begins; the owner's failure.
+    pub fn free_host(&self, address: u64) -> Result<()> {
+        self.free_if(address, |kind| matches!(kind, Kind::Pinned { .. }))
+    }
+
+    /// Takes registered host memory back.
+    ///
+    /// # Errors
+    /// [`Error::HostMemoryNotRegistered`] where no such memory begins.
+    pub fn unregister_host(&self, address: u64) -> Result<()> {
+        if let Some(owner) = self.space.find(address).and_then(|found| self.owner_of(&found)) {
+            owner.synchronize()?;
+        }
+        self.space.unregister(address)
+    }
+
+    fn free_if(&self, address: u64, accept: impl Fn(Kind) -> bool) -> Result<()> {
+        if address == 0 {
+            return Ok(());
+        }
+        let found = self.space.find(address).filter(|found| found.base == address && accept(found.kind));
+        let found = found.ok_or(Error::InvalidValue)?;
+        // Work that uses the memory may be queued; the program may free it right after the launch.
+        if let Some(owner) = self.owner_of(&found) {
+            owner.synchronize()?;
+        }
+        self.space.free(address, |allocation| allocation.id == found.id).map(drop)
+    }
+}
+
+/// Has children of this process know that they are.
+fn watch_forks() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    extern "C" fn in_child() {
+        FORKED.store(true, Ordering::Relaxed);
+    }
+    ONCE.call_once(|| {
+        // SAFETY: the handler stores to an atomic, which is allowed in a child of a process with threads. If it cannot be
+        // registered, children go unnoticed.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    });
+}

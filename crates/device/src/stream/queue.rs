@@ -1,0 +1,285 @@
+//! The commands of one stream.
+//!
+//! At most one thread at a time has a queue *claimed* and runs its commands; a grid of blocks is run by many threads, and whoever
+//! finishes its last block goes on with the queue. A command that waits for one of another queue gives the claim up, and
+//! the queue is scheduled again when that one is over. No lock is held while a command runs.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::completion::Completion;
+use crate::Result;
+use crate::domain::Domain;
+use crate::executor::{Executor, Grid, Role};
+use crate::fault::FaultReport;
+use crate::lock::{Rank, RankedMutex};
+
+/// What a command does.
+pub(crate) enum Work {
+    /// Nothing: marks a point in the stream.
+    Nothing,
+    /// Something that is not done any more once the context has failed; its own failure fails the context.
+    Task(Box<dyn FnOnce() -> Result<()> + Send>),
+    /// Something that is done whatever has happened before; it is told.
+    Callback(Box<dyn FnOnce(Result<()>) + Send>),
+    /// A kernel.
+    Grid(Arc<Grid>),
+}
+
+/// A queued command. Dropped without having run, it ends as dropped.
+struct Command {
+    waits: Vec<Arc<Completion>>,
+    work: Option<Work>,
+    completion: Arc<Completion>,
+}
+
+impl Drop for Command {
+    fn drop(&mut self) {
+        if self.work.is_some() {
+            self.completion.abandon();
+        }
+    }
+}
+
+/// A first-in, first-out queue of commands.
+pub(crate) struct Queue {
+    executor: Arc<Executor>,
+    domain: Arc<Domain>,
+    /// 0 is the lowest, below is higher.
+    pub(crate) priority: i32,
+    state: RankedMutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    commands: VecDeque<Command>,
+    claimed: bool,
+    /// The grid being run.
+    grid: Option<Arc<Grid>>,
+    /// The end of the newest command.
+    last: Option<Arc<Completion>>,
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Queue").field("priority", &self.priority).finish_non_exhaustive()
+    }
+}
+
+impl Queue {
+    /// An empty queue.
+    pub(crate) fn new(executor: Arc<Executor>, domain: Arc<Domain>, priority: i32) -> Arc<Queue> {
+        let state = RankedMutex::new(Rank::Stream, State::default());
+        Arc::new(Queue { executor, domain, priority, state })
+    }
+
+    /// The end of the newest command, if it is not over.
+    pub(crate) fn last(&self) -> Option<Arc<Completion>> {
+        self.state.lock().last.clone().filter(|last| !last.is_finished())
+    }
+
+    /// Appends a command that begins when all `waits` are over too. Answers whether the queue must be
+    /// [scheduled](Self::schedule).
+    pub(crate) fn push(&self, waits: Vec<Arc<Completion>>, work: Work, completion: Arc<Completion>) -> bool {
+        let mut state = self.state.lock();
+        state.last = Some(completion.clone());
+        let was_empty = state.commands.is_empty();
+        state.commands.push_back(Command { waits, work: Some(work), completion });
+        was_empty && !state.claimed
+    }
+
+    /// Has a worker look at the queue.
+    pub(crate) fn schedule(self: &Arc<Queue>) {
+        self.executor.schedule(self.clone());
+    }
+
+    /// What the commands share.
+    pub(crate) fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    /// Runs what is ready, if no other thread does.
+    pub(crate) fn run(self: &Arc<Queue>) {
+        if self.claim() {
+            self.run_claimed(Role::Worker);
+        }
+    }
+
+    /// Does some of the work that `completion` waits for; false if there is none to be had.
+    pub(crate) fn help(completion: &Arc<Completion>) -> bool {
+        let mut completion = completion.clone();
+        loop {
+            let Some(queue) = completion.queue() else { return false };
+            let mut state = queue.state.lock();
+            if completion.is_finished() {
+                return true;
+            }
+            if state.claimed {
+                let grid = state.grid.clone();
+                drop(state);
+                let Some(grid) = grid.filter(|grid| grid.has_blocks_left()) else { return false };
+                queue.executor.participate(&grid, Role::Helper(&completion));
+                return true;
+            }
+            match state.blocked_by() {
+                Blocked::Empty => return false,
+                Blocked::By(other) => {
+                    drop(state);
+                    completion = other;
+                }
+                Blocked::Not => {
+                    state.claimed = true;
+                    drop(state);
+                    queue.run_claimed(Role::Helper(&completion));
+                    return true;
+                }
+            }
+        }
+    }
+
+    fn claim(&self) -> bool {
+        let mut state = self.state.lock();
+        !std::mem::replace(&mut state.claimed, true)
+    }
+
+    /// Runs commands in order until there is none, one is blocked, a grid is left to others, or what `role` waits for
+    /// is over. The caller has claimed the queue.
+    pub(crate) fn run_claimed(self: &Arc<Queue>, role: Role<'_>) {
+        loop {
+            let mut state = self.state.lock();
+            if role.is_satisfied() {
+                state.claimed = false;
+                let more = !state.commands.is_empty();
+                drop(state);
+                if more {
+                    self.schedule();
+                }
+                return;
+            }
+            match state.blocked_by() {
+                Blocked::Not => {}
+                Blocked::Empty => {
+                    state.claimed = false;
+                    return;
+                }
+                Blocked::By(other) => {
+                    if other.then_schedule(self) {
+                        state.claimed = false;
+                        return;
+                    }
+                    continue;
+                }
+            }
+            let mut command = state.commands.pop_front().expect("a command that is not blocked");
+            let work = command.work.take().expect("queued commands have work");
+            match work {
+                Work::Grid(grid) => {
+                    state.grid = Some(grid.clone());
+                    drop(state);
+                    if self.run_grid(&grid, role) == Continue::ByOther {
+                        return;
+                    }
+                }
+                work => {
+                    drop(state);
+                    self.run_command(work);
+                    command.completion.finish();
+                }
+            }
+            self.executor.note_progress();
+        }
+    }
+
+    /// The end of a grid: called once, by whoever ran its last block.
+    pub(crate) fn retire(&self, grid: &Grid) {
+        self.state.lock().grid = None;
+        grid.completion().finish();
+    }
+
+    fn run_grid(self: &Arc<Queue>, grid: &Arc<Grid>, role: Role<'_>) -> Continue {
+        if self.domain.health.has_failed() {
+            self.state.lock().grid = None;
+            grid.skip();
+            return Continue::Here;
+        }
+        self.executor.start(grid);
+        self.executor.run_blocks(grid, role);
+        if grid.leave() { Continue::Here } else { Continue::ByOther }
+    }
+
+    fn run_command(&self, work: Work) {
+        let health = &self.domain.health;
+        let outcome = catch_unwind(AssertUnwindSafe(|| match work {
+            Work::Nothing | Work::Grid(_) => Ok(()),
+            Work::Task(_) if health.has_failed() => Ok(()),
+            Work::Task(task) => task(),
+            Work::Callback(callback) => {
+                callback(health.check());
+                Ok(())
+            }
+        }));
+        match outcome {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => health.fail(FaultReport::of_command(format!("a queued command ({error})"))),
+            Err(panic) => health.fail(FaultReport::of_command(describe_panic(&*panic))),
+        }
+    }
+}
+
+#[derive(PartialEq)]
+enum Continue {
+    Here,
+    ByOther,
+}
+
+enum Blocked {
+    /// The first command can run.
+    Not,
+    /// There is no command.
+    Empty,
+    /// The first command waits for this.
+    By(Arc<Completion>),
+}
+
+impl State {
+    fn blocked_by(&mut self) -> Blocked {
+        let Some(command) = self.commands.front_mut() else { return Blocked::Empty };
+        while let Some(wait) = command.waits.last() {
+            if !wait.is_finished() {
+                return Blocked::By(wait.clone());
+            }
+            command.waits.pop();
+        }
+        Blocked::Not
+    }
+}
+
+/// What a panic of the executor says, for the report.
+pub(crate) fn describe_panic(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("a command that panicked: {}", text.unwrap_or("no message"))
+}
+
+/// Whether the calling thread is inside a host function that a stream runs.
+pub fn in_host_function() -> bool {
+    IN_HOST_FUNCTION.get()
+}
+
+thread_local! {
+    static IN_HOST_FUNCTION: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Runs a function of the program from a stream.
+pub(crate) fn run_host_function(function: impl FnOnce()) {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            IN_HOST_FUNCTION.set(self.0);
+        }
+    }
+    let _restore = Restore(IN_HOST_FUNCTION.replace(true));
+    function();
+}
