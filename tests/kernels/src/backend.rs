@@ -1,0 +1,56 @@
+//! The back ends by name.
+
+use jit::Jit;
+use jit::compiler::{Compiler, Source};
+use kernel_abi::artifact::Artifact;
+use kernel_abi::{CompileError, KernelBackend};
+
+/// Names of all back ends: the interpreter, and generated code for each kind of processor that this one can stand in for.
+pub fn names() -> Vec<String> {
+    let levels = ["baseline", "avx2", "avx512"].into_iter().filter(|level| runs_here(level));
+    std::iter::once("interp").chain(levels).map(String::from).collect()
+}
+
+/// The back end of this name.
+pub fn open(name: &str) -> Result<Box<dyn KernelBackend>, String> {
+    match name {
+        "interp" => Ok(Box::new(interp::Interpreter::default())),
+        "baseline" | "avx2" | "avx512" | "native" => {
+            Ok(Box::new(Jit::new(Box::new(InProcess { cpu: name.into() }), None)))
+        }
+        _ => Err(format!("there is no back end '{name}'")),
+    }
+}
+
+fn runs_here(level: &str) -> bool {
+    match level {
+        "avx2" => std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma"),
+        "avx512" => ["avx512f", "avx512bw", "avx512dq", "avx512vl"].iter().all(|feature| match *feature {
+            "avx512f" => std::is_x86_feature_detected!("avx512f"),
+            "avx512bw" => std::is_x86_feature_detected!("avx512bw"),
+            "avx512dq" => std::is_x86_feature_detected!("avx512dq"),
+            _ => std::is_x86_feature_detected!("avx512vl"),
+        }),
+        _ => true,
+    }
+}
+
+/// The compiler linked in, without its library and without a cache.
+struct InProcess {
+    cpu: String,
+}
+
+impl Compiler for InProcess {
+    fn identity(&self) -> String {
+        format!("in process, {}", self.cpu)
+    }
+
+    fn compile(&self, source: &Source<'_>) -> Result<Artifact, CompileError> {
+        let error = |errors: ptx::Errors| CompileError::new(errors.to_string());
+        let module = ptx::parse(source.ptx).map_err(error)?;
+        let program = ptx::lower::program(source.ptx, &module, source.entry).map_err(error)?;
+        let cpu = codegen::target::Cpu::named(&self.cpu).map_err(|e| CompileError::new(e.to_string()))?;
+        let object = codegen::compile(&program, &source.shape, &cpu)?;
+        Ok(Artifact { object: object.bytes, info: object.info })
+    }
+}

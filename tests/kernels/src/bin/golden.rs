@@ -1,0 +1,66 @@
+//! `golden CORPUS [--backend interp|jit] [--filter TEXT] [--verbose]`: runs a corpus of what the hardware answered.
+//!
+//! Prints what failed by instruction, what was refused by reason, and last `N passed, M failed, K skipped`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use kernel_tests::golden::{Corpus, Outcome};
+
+fn main() {
+    match run() {
+        Ok(true) => {}
+        Ok(false) => std::process::exit(1),
+        Err(message) => {
+            eprintln!("golden: {message}");
+            std::process::exit(2);
+        }
+    }
+}
+
+fn run() -> Result<bool, String> {
+    let (mut corpus, mut backends, mut filter, mut verbose) = (None, Vec::new(), None, false);
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--backend" => backends.push(args.next().ok_or("--backend wants a name")?),
+            "--filter" => filter = Some(args.next().ok_or("--filter wants a text")?),
+            "--verbose" => verbose = true,
+            _ => corpus = Some(arg),
+        }
+    }
+    let corpus = Corpus::read(Path::new(&corpus.ok_or("which corpus?")?))?;
+    if backends.is_empty() {
+        backends = kernel_tests::backend::names();
+    }
+    let (mut passed, mut failed, mut refused) = (0, BTreeMap::new(), BTreeMap::<String, usize>::new());
+    for name in backends {
+        let backend = kernel_tests::backend::open(&name)?;
+        for case in &corpus.cases {
+            if filter.as_ref().is_some_and(|filter| !case.name.contains(filter.as_str())) {
+                continue;
+            }
+            match corpus.run(case, &*backend) {
+                Outcome::Passed => passed += 1,
+                Outcome::Refused(why) => {
+                    if verbose {
+                        println!("refused {name} {}: {why}", case.name);
+                    }
+                    *refused.entry(case.group.clone()).or_default() += 1;
+                }
+                Outcome::Failed(why) => {
+                    failed.insert(format!("{} [{name}]", case.name), why);
+                }
+            }
+        }
+    }
+    for (case, why) in &failed {
+        println!("{case}: {why}");
+    }
+    for (group, count) in &refused {
+        println!("refused at load, {group}: {count}");
+    }
+    let refused: usize = refused.values().sum();
+    println!("{passed} passed, {} failed, {refused} skipped", failed.len());
+    Ok(failed.is_empty())
+}

@@ -1,0 +1,279 @@
+//! Tests that carry their launches and expected output in comments.
+//!
+//! ```text
+//! // RUN k grid=2 block=64,1,1 shared=256     a launch of kernel k; what follows belongs to it
+//! // BUFFER u32 0..127                        a parameter: address of an array with this content
+//! // VALUE u32 128                            a parameter by value
+//! // OUT 0: 1*32 2*32                         content of the first buffer afterwards
+//! // FAULT Misaligned thread=5,0,0            instead of output
+//! // PRINTS hello|3                           a line printed, with its first argument word
+//! ```
+//!
+//! Lists hold numbers (`7`, `-1`, `0x10`, `1.5`), repetitions (`7*32`) and inclusive ranges with an optional step
+//! (`0..31`, `0..62/2`, `31..0`). A kernel is launched once for each `RUN`.
+
+use std::path::{Path, PathBuf};
+
+use kernel_abi::{Fault, KernelBackend};
+
+use crate::machine::{self, Grid};
+use crate::module::{LoadFailure, Loaded};
+
+/// A file of launches.
+pub struct TestFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// PTX.
+    pub text: String,
+    /// Its launches.
+    pub launches: Vec<Launch>,
+}
+
+/// One launch and what is expected of it.
+pub struct Launch {
+    entry: String,
+    grid: Grid,
+    args: Vec<Arg>,
+    outputs: Vec<(usize, List)>,
+    fault: Option<ExpectedFault>,
+    prints: Vec<String>,
+    line: usize,
+}
+
+enum Arg {
+    Buffer(List),
+    Value(List),
+}
+
+struct ExpectedFault {
+    kind: String,
+    thread: Option<[u32; 3]>,
+}
+
+/// Elements of one type.
+#[derive(Clone, Debug, PartialEq)]
+struct List {
+    ty: String,
+    values: Vec<u64>,
+}
+
+impl TestFile {
+    /// Reads a test.
+    pub fn read(path: &Path) -> Result<TestFile, String> {
+        let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
+        let mut launches: Vec<Launch> = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let Some(directive) = line.strip_prefix("// ") else { continue };
+            let (word, rest) = directive.split_once(' ').unwrap_or((directive, ""));
+            let bad = |what: &str| format!("{}:{number}: {what}: {line}", path.display());
+            if word == "RUN" {
+                launches.push(Launch::parse(rest, number).ok_or_else(|| bad("no launch"))?);
+                continue;
+            }
+            let Some(launch) = launches.last_mut() else { continue };
+            match word {
+                "BUFFER" => launch.args.push(Arg::Buffer(List::parse(rest).ok_or_else(|| bad("no list"))?)),
+                "VALUE" => launch.args.push(Arg::Value(List::parse(rest).ok_or_else(|| bad("no value"))?)),
+                "OUT" => {
+                    let (index, list) = rest.split_once(':').ok_or_else(|| bad("no index"))?;
+                    let index: usize = index.trim().parse().map_err(|_| bad("no index"))?;
+                    let ty = launch.buffer_type(index).ok_or_else(|| bad("no such buffer"))?;
+                    let list = List::parse(&format!("{ty} {list}")).ok_or_else(|| bad("no list"))?;
+                    launch.outputs.push((index, list));
+                }
+                "FAULT" => launch.fault = Some(ExpectedFault::parse(rest).ok_or_else(|| bad("no fault"))?),
+                "PRINTS" => launch.prints.push(rest.into()),
+                _ => {}
+            }
+        }
+        if launches.is_empty() {
+            return Err(format!("{}: no RUN line", path.display()));
+        }
+        Ok(TestFile { path: path.into(), text, launches })
+    }
+
+    /// Runs all launches on a back end.
+    pub fn run(&self, backend: &dyn KernelBackend) -> Result<(), String> {
+        let loaded = Loaded::new(&self.text).map_err(|failure| match failure {
+            LoadFailure::Unsupported(why) | LoadFailure::Wrong(why) => why,
+        })?;
+        for launch in &self.launches {
+            launch.run(&loaded, backend).map_err(|why| {
+                format!("{}:{} on {}: {why}", self.path.display(), launch.line, backend.name())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Launch {
+    fn parse(text: &str, line: usize) -> Option<Launch> {
+        let mut words = text.split_whitespace();
+        let entry = words.next()?.to_string();
+        let mut grid = Grid { grid: [1; 3], block: [32, 1, 1], dynamic_shared: 0 };
+        for word in words {
+            let (name, value) = word.split_once('=')?;
+            match name {
+                "grid" => grid.grid = triple(value)?,
+                "block" => grid.block = triple(value)?,
+                "shared" => grid.dynamic_shared = value.parse().ok()?,
+                _ => return None,
+            }
+        }
+        Some(Launch { entry, grid, args: vec![], outputs: vec![], fault: None, prints: vec![], line })
+    }
+
+    fn buffers(&self) -> impl Iterator<Item = &List> {
+        self.args.iter().filter_map(|arg| match arg {
+            Arg::Buffer(list) => Some(list),
+            Arg::Value(_) => None,
+        })
+    }
+
+    fn buffer_type(&self, index: usize) -> Option<String> {
+        self.buffers().nth(index).map(|list| list.ty.clone())
+    }
+
+    fn run(&self, loaded: &Loaded, backend: &dyn KernelBackend) -> Result<(), String> {
+        let kernel = loaded.compile(backend, &self.entry, self.grid).map_err(|e| e.message)?;
+        let mut params: Vec<u8> = Vec::new();
+        let mut buffers: Vec<Vec<u64>> = Vec::new();
+        for arg in &self.args {
+            let (bytes, align) = match arg {
+                Arg::Buffer(list) => {
+                    let mut words = vec![0u64; list.bytes().len().div_ceil(8)];
+                    // SAFETY: the words hold at least the bytes of the list.
+                    unsafe {
+                        let bytes = list.bytes();
+                        std::ptr::copy_nonoverlapping(bytes.as_ptr(), words.as_mut_ptr().cast(), bytes.len());
+                    }
+                    let address = words.as_mut_ptr() as u64;
+                    buffers.push(words);
+                    (address.to_le_bytes().to_vec(), 8)
+                }
+                Arg::Value(list) => (list.bytes(), list.size()),
+            };
+            params.resize(params.len().next_multiple_of(align), 0);
+            params.extend(bytes);
+        }
+        let globals = loaded.globals(&kernel.info().globals);
+        let result = machine::launch(&*kernel, self.grid, &params, &globals);
+        match (&self.fault, result) {
+            (Some(expected), Err(fault)) => expected.check(&fault, self.grid.block),
+            (Some(expected), Ok(_)) => Err(format!("ran well, but {} is expected", expected.kind)),
+            (None, Err(fault)) => Err(format!("{fault:?}")),
+            (None, Ok(printed)) => {
+                let mut printed = printed;
+                let mut expected = self.prints.clone();
+                // Threads print in no particular order.
+                printed.sort();
+                expected.sort();
+                if printed != expected {
+                    return Err(format!("printed {printed:?} instead of {expected:?}"));
+                }
+                self.check_outputs(&buffers)
+            }
+        }
+    }
+
+    fn check_outputs(&self, buffers: &[Vec<u64>]) -> Result<(), String> {
+        for (index, expected) in &self.outputs {
+            let size = expected.size();
+            // SAFETY: plain words, viewed as bytes.
+            let bytes = unsafe {
+                std::slice::from_raw_parts(buffers[*index].as_ptr().cast::<u8>(), buffers[*index].len() * 8)
+            };
+            for (i, value) in expected.values.iter().enumerate() {
+                let mut word = [0; 8];
+                word[..size].copy_from_slice(&bytes[i * size..(i + 1) * size]);
+                let got = u64::from_le_bytes(word);
+                if got != *value {
+                    return Err(format!("buffer {index}, element {i}: {got:#x} instead of {value:#x}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ExpectedFault {
+    fn parse(text: &str) -> Option<ExpectedFault> {
+        let mut words = text.split_whitespace();
+        let kind = words.next()?.to_string();
+        let thread = match words.next() {
+            Some(word) => Some(triple(word.strip_prefix("thread=")?)?),
+            None => None,
+        };
+        Some(ExpectedFault { kind, thread })
+    }
+
+    /// The lane may be unknown, but if it is said it must be right.
+    fn check(&self, fault: &Fault, block: [u32; 3]) -> Result<(), String> {
+        let kind = format!("{:?}", fault.kind);
+        if kind != self.kind {
+            return Err(format!("{kind} instead of {}", self.kind));
+        }
+        match (self.thread, fault.thread(block)) {
+            (Some(expected), Some(got)) if expected != got => {
+                Err(format!("thread {got:?} instead of {expected:?}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl List {
+    fn parse(text: &str) -> Option<List> {
+        let mut words = text.split_whitespace();
+        let ty = words.next()?.to_string();
+        let mut values = Vec::new();
+        for word in words {
+            if let Some((value, count)) = word.split_once('*') {
+                let value = number(&ty, value)?;
+                values.extend(std::iter::repeat_n(value, count.parse().ok()?));
+            } else if let Some((from, to)) = word.split_once("..") {
+                let (to, step) = to.split_once('/').unwrap_or((to, "1"));
+                let (from, to, step): (i64, i64, usize) =
+                    (from.parse().ok()?, to.parse().ok()?, step.parse().ok()?);
+                let up: Vec<i64> = (from.min(to)..=from.max(to)).step_by(step).collect();
+                let run: Box<dyn Iterator<Item = i64>> =
+                    if from <= to { Box::new(up.into_iter()) } else { Box::new(up.into_iter().rev()) };
+                for value in run {
+                    values.push(number(&ty, &value.to_string())?);
+                }
+            } else {
+                values.push(number(&ty, word)?);
+            }
+        }
+        Some(List { ty, values })
+    }
+
+    fn size(&self) -> usize {
+        self.ty[1..].parse::<usize>().map_or(4, |bits| bits / 8)
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.values.iter().flat_map(|value| value.to_le_bytes()[..self.size()].to_vec()).collect()
+    }
+}
+
+fn number(ty: &str, text: &str) -> Option<u64> {
+    let bits: u32 = ty.get(1..)?.parse().ok()?;
+    let mask = u64::MAX >> (64 - bits);
+    if let Some(hex) = text.strip_prefix("0x") {
+        return u64::from_str_radix(hex, 16).ok().map(|value| value & mask);
+    }
+    match ty {
+        "f32" => text.parse::<f32>().ok().map(|value| value.to_bits().into()),
+        "f64" => text.parse::<f64>().ok().map(f64::to_bits),
+        _ => text.parse::<i128>().ok().map(|value| value as u64 & mask),
+    }
+}
+
+fn triple(text: &str) -> Option<[u32; 3]> {
+    let mut parts = [1; 3];
+    for (i, part) in text.split(',').enumerate() {
+        *parts.get_mut(i)? = part.parse().ok()?;
+    }
+    Some(parts)
+}

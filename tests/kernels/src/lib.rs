@@ -1,0 +1,12 @@
+//! Runs PTX kernels on every back end and compares.
+//!
+//! The device and the APIs are not involved: [`machine`] provides a block's memory and calls a back end directly, so that a wrong
+//! result here is the compiler's or the interpreter's. [`case`] reads tests that carry their launches and expected
+//! output in comments; [`golden`] replays what the hardware answered.
+
+pub mod backend;
+pub mod case;
+pub mod golden;
+pub mod known;
+pub mod machine;
+pub mod module;

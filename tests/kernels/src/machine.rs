@@ -1,0 +1,182 @@
+//! The least that a kernel needs to run: memory for one block at a time, and callbacks.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+
+use kernel_abi::{
+    BlockFrame, Callbacks, CompiledKernel, Fault, FaultRecord, KernelInfo, LaunchFrame, WARP, Wait,
+};
+
+/// Bytes of the shared window: what the hardware has.
+const SHARED_BYTES: usize = 227 << 10;
+
+/// Where and how a kernel runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+}
+
+/// A reservation with unmapped memory behind it.
+struct Mapping {
+    base: *mut u8,
+    reserved: usize,
+}
+
+impl Mapping {
+    fn new(usable: usize, guard: usize) -> Mapping {
+        let page = 4096;
+        let usable = usable.next_multiple_of(page);
+        let reserved = usable + guard;
+        // SAFETY: a fresh private mapping.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                reserved,
+                libc::PROT_NONE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        assert_ne!(base, libc::MAP_FAILED, "address space is available");
+        // SAFETY: the beginning of the mapping just made.
+        let rc = unsafe { libc::mprotect(base, usable, libc::PROT_READ | libc::PROT_WRITE) };
+        assert_eq!(rc, 0, "memory is available");
+        Mapping { base: base.cast(), reserved }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping made by `new`, which nothing uses any more.
+        unsafe { libc::munmap(self.base.cast(), self.reserved) };
+    }
+}
+
+thread_local! {
+    /// What kernels of this thread's launch have printed: the format strings' addresses are resolved at once.
+    static PRINTED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs all blocks of a launch, one after another.
+pub fn launch(
+    kernel: &dyn CompiledKernel,
+    grid: Grid,
+    params: &[u8],
+    globals: &[u64],
+) -> Result<Vec<String>, Fault> {
+    let info = kernel.info();
+    assert!(params.len() >= info.param_bytes as usize, "all parameters are given");
+    assert_eq!(globals.len(), info.globals.len(), "every variable has an address");
+    let threads: u32 = grid.block.iter().product();
+    let warps = threads.div_ceil(WARP);
+    let shared_bytes = shared_need(info, grid);
+    assert!(shared_bytes as usize <= SHARED_BYTES, "shared memory suffices");
+    let local_bytes =
+        (info.local_bytes + if info.unbounded_stack { 16 << 10 } else { 0 }).next_multiple_of(16);
+
+    let mut aligned_params = vec![0u64; params.len().div_ceil(8) + 8];
+    let skip = (64 - aligned_params.as_ptr() as usize % 64) % 64;
+    let params_at = aligned_params.as_mut_ptr().cast::<u8>().wrapping_add(skip);
+    // SAFETY: the vector has 64 bytes more than the parameters.
+    unsafe { std::ptr::copy_nonoverlapping(params.as_ptr(), params_at, params.len()) };
+
+    let shared = Mapping::new(shared_bytes.max(1) as usize, 4 << 30);
+    let local = Mapping::new((local_bytes as usize * (warps * WARP) as usize).max(1), 4096);
+    let state = Mapping::new((info.state_bytes as usize * warps as usize).max(1), 4096);
+    let callbacks =
+        Callbacks { vprintf, assert_fail, malloc: device_malloc, free: device_free, global_timer, nanosleep };
+    let launch = LaunchFrame {
+        grid: grid.grid,
+        block: grid.block,
+        params: params_at,
+        globals: globals.as_ptr(),
+        callbacks: &callbacks,
+        context: std::ptr::null::<c_void>(),
+        dynamic_shared_bytes: grid.dynamic_shared,
+        shared_bytes,
+        local_bytes,
+        warps,
+        threads,
+        sm_count: 1,
+        grid_id: 1,
+    };
+    let mut frame = BlockFrame {
+        launch: &launch,
+        shared: shared.base,
+        local: local.base,
+        state: state.base,
+        ctaid: [0; 3],
+        warp: 0,
+        worker: 0,
+        wait: Wait::default(),
+        fault: FaultRecord::default(),
+    };
+    PRINTED.with_borrow_mut(Vec::clear);
+    let blocks = grid.grid.iter().map(|d| u64::from(*d)).product();
+    // SAFETY: the frame and the launch are as the kernel's info asks for; blocks are within the grid.
+    unsafe { kernel.run(&mut frame, 0, blocks)? };
+    Ok(PRINTED.with_borrow_mut(std::mem::take))
+}
+
+fn shared_need(info: &KernelInfo, grid: Grid) -> u32 {
+    info.shared_bytes.next_multiple_of(info.shared_align.max(16)) + grid.dynamic_shared
+}
+
+/// Records the format string and the first eight argument bytes: formatting is the device's.
+unsafe extern "C" fn vprintf(
+    _frame: *mut BlockFrame,
+    mask: u32,
+    formats: *const u64,
+    arguments: *const u64,
+    results: *mut i32,
+) {
+    for lane in (0..WARP as usize).filter(|lane| mask >> lane & 1 != 0) {
+        // SAFETY: arrays have an element for each lane; the kernel under test passes good addresses.
+        unsafe {
+            let format =
+                std::ffi::CStr::from_ptr(*formats.add(lane) as *const _).to_string_lossy().into_owned();
+            let block = *arguments.add(lane);
+            let first = if block == 0 { 0 } else { (block as *const u32).read_unaligned() };
+            PRINTED.with_borrow_mut(|printed| printed.push(format!("{}|{first}", format.trim_end())));
+            *results.add(lane) = 1;
+        }
+    }
+}
+
+unsafe extern "C" fn assert_fail(
+    _frame: *mut BlockFrame,
+    _mask: u32,
+    _messages: *const u64,
+    _files: *const u64,
+    _lines: *const u32,
+    _functions: *const u64,
+) {
+}
+
+unsafe extern "C" fn device_malloc(_frame: *mut BlockFrame, mask: u32, sizes: *const u64, results: *mut u64) {
+    for lane in (0..WARP as usize).filter(|lane| mask >> lane & 1 != 0) {
+        // SAFETY: arrays have an element for each lane.
+        unsafe { *results.add(lane) = libc::malloc(*sizes.add(lane) as usize) as u64 };
+    }
+}
+
+unsafe extern "C" fn device_free(_frame: *mut BlockFrame, mask: u32, addresses: *const u64) {
+    for lane in (0..WARP as usize).filter(|lane| mask >> lane & 1 != 0) {
+        // SAFETY: what the kernel frees came from `device_malloc`.
+        unsafe { libc::free(*addresses.add(lane) as *mut c_void) };
+    }
+}
+
+unsafe extern "C" fn global_timer() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.as_nanos() as u64)
+}
+
+unsafe extern "C" fn nanosleep(_nanoseconds: u32) {}

@@ -1,0 +1,119 @@
+//! A PTX module in memory: its variables, and its kernels on demand.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kernel_abi::{CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape};
+use ptx::LoadErrorKind;
+use ptx::lower::ModuleVariable;
+
+use crate::machine::Grid;
+
+/// A module whose variables have memory.
+pub struct Loaded {
+    text: String,
+    variables: HashMap<String, Memory>,
+}
+
+/// The memory of a variable, 64-byte aligned, with its address.
+struct Memory {
+    words: Vec<[u64; 8]>,
+    at: usize,
+}
+
+impl Memory {
+    fn new(bytes: usize) -> Memory {
+        let words = vec![[0; 8]; bytes.div_ceil(64) + 1];
+        let start = words.as_ptr() as usize;
+        Memory { at: start.next_multiple_of(64) - start, words }
+    }
+
+    fn address(&self) -> u64 {
+        (self.words.as_ptr() as usize + self.at) as u64
+    }
+
+    fn write(&mut self, offset: usize, bytes: &[u8]) {
+        let room = self.words.len() * 64 - self.at;
+        assert!(offset + bytes.len() <= room, "initial bytes fit the variable");
+        // SAFETY: within the vector, as just checked; its words are plain bytes.
+        unsafe {
+            let to = self.words.as_mut_ptr().cast::<u8>().add(self.at + offset);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+    }
+}
+
+/// Why a module does not load.
+#[derive(Clone, Debug)]
+pub enum LoadFailure {
+    /// It uses something that is not implemented.
+    Unsupported(String),
+    /// It is refused for another reason.
+    Wrong(String),
+}
+
+impl From<ptx::Errors> for LoadFailure {
+    fn from(errors: ptx::Errors) -> LoadFailure {
+        let text = errors.to_string();
+        if errors.list().iter().all(|error| error.kind == LoadErrorKind::Unsupported) {
+            LoadFailure::Unsupported(text)
+        } else {
+            LoadFailure::Wrong(text)
+        }
+    }
+}
+
+impl Loaded {
+    /// Reads and checks a module, and gives its variables memory with their initial content.
+    pub fn new(text: &str) -> Result<Loaded, LoadFailure> {
+        let module = ptx::parse(text)?;
+        ptx::lower::check(text, &module)?;
+        let variables = ptx::lower::variables(text, &module)?;
+        let mut memory: HashMap<String, Memory> =
+            variables.iter().map(|v| (v.name.clone(), Memory::new(v.size as usize))).collect();
+        for variable in &variables {
+            initialise(variable, &mut memory);
+        }
+        Ok(Loaded { text: text.into(), variables: memory })
+    }
+
+    /// A kernel for launches of this shape.
+    pub fn compile(
+        &self,
+        backend: &dyn KernelBackend,
+        entry: &str,
+        grid: Grid,
+    ) -> Result<Arc<dyn CompiledKernel>, CompileError> {
+        let program = || {
+            let module = ptx::parse(&self.text).map_err(|e| CompileError::new(e.to_string()))?;
+            let program = ptx::lower::program(&self.text, &module, entry)
+                .map_err(|e| CompileError::new(e.to_string()))?;
+            simt_ir::verify(&program).map_err(|e| CompileError::new(format!("{e}\n{program}")))?;
+            Ok(Arc::new(program))
+        };
+        backend.compile(&CompileRequest {
+            ptx: &self.text,
+            entry,
+            shape: Shape::of(grid.grid, grid.block),
+            program: &program,
+        })
+    }
+
+    /// Addresses of the variables with these names.
+    pub fn globals(&self, names: &[String]) -> Vec<u64> {
+        names.iter().map(|name| self.variables.get(name).map_or(0, Memory::address)).collect()
+    }
+}
+
+fn initialise(variable: &ModuleVariable, memory: &mut HashMap<String, Memory>) {
+    let mut bytes = variable.bytes.clone();
+    for relocation in &variable.relocations {
+        let target = memory.get(&relocation.symbol).map_or(0, Memory::address);
+        let value = target.wrapping_add(relocation.addend as u64) >> relocation.shift;
+        let (from, count) = (relocation.offset as usize, relocation.bytes as usize);
+        bytes.resize(bytes.len().max(from + count), 0);
+        bytes[from..from + count].copy_from_slice(&value.to_le_bytes()[..count]);
+    }
+    let own = memory.get_mut(&variable.name).expect("every variable has memory");
+    own.write(0, &bytes);
+}
