@@ -6,6 +6,7 @@ use cuda_abi::runtime::*;
 use super::*;
 use crate::api::memory::allocate::*;
 use crate::api::memory::copy::*;
+use crate::api::memory::copy_array::*;
 use crate::api::memory::set::*;
 use crate::api::memory::symbol::*;
 use crate::copy::describe_3d;
@@ -93,6 +94,37 @@ fn boxes_are_set_slice_by_slice_unless_they_touch() {
     let huge = cudaExtent { width: 1, height: 4, depth: usize::MAX };
     // SAFETY: the mock looks at no pointer.
     assert_eq!(unsafe { cudaMemset3D(whole, 0, huge) }, cudaErrorInvalidValue);
+}
+
+#[test]
+fn rows_go_to_and_from_arrays() {
+    begin_in_context();
+    let (array, none) = (cudaArray_t(0xA0), cudaArray_t::NULL);
+    // SAFETY: the mock looks at no pointer.
+    unsafe {
+        let to = |array, pitch, kind| cudaMemcpy2DToArray(array, 4, 5, pointer(0x20), pitch, 100, 3, kind);
+        assert_eq!(to(array, 128, cudaMemcpyHostToDevice), cudaSuccess);
+        let d = mock_driver::last_copy_2d().unwrap();
+        assert_eq!((d.srcMemoryType, d.srcHost.addr(), d.srcPitch), (CU_MEMORYTYPE_HOST, 0x20, 128));
+        assert_eq!(
+            (d.dstMemoryType, d.dstArray, d.dstXInBytes, d.dstY),
+            (CU_MEMORYTYPE_ARRAY, CUarray(0xA0), 4, 5)
+        );
+        assert_eq!(to(array, 64, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
+        assert_eq!(to(array, 128, cudaMemcpyDeviceToHost), cudaErrorInvalidMemcpyDirection);
+        assert_eq!(to(none, 128, cudaMemcpyHostToDevice), cudaErrorInvalidResourceHandle);
+
+        let array = cudaArray_const_t(0xA0);
+        let from = |kind| cudaMemcpy2DFromArray(pointer(0x30), 128, array, 4, 5, 100, 3, kind);
+        assert_eq!(from(cudaMemcpyDeviceToHost), cudaSuccess);
+        let d = mock_driver::last_copy_2d().unwrap();
+        assert_eq!(
+            (d.srcMemoryType, d.srcArray, d.srcXInBytes, d.srcY),
+            (CU_MEMORYTYPE_ARRAY, CUarray(0xA0), 4, 5)
+        );
+        assert_eq!((d.dstMemoryType, d.dstHost.addr()), (CU_MEMORYTYPE_HOST, 0x30));
+        assert_eq!(from(cudaMemcpyHostToDevice), cudaErrorInvalidMemcpyDirection);
+    }
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn memory_source(
     pitch: usize,
     width: usize,
 ) -> CudaResult<End> {
-    check_kind_with_device(kind, cudaMemcpyDeviceToHost)?;
+    check_kind_with_device(kind, cudaMemcpyHostToDevice)?;
     if width > pitch { Err(cudaErrorInvalidPitchValue) } else { Ok(End::source(kind, pointer, pitch, 0)) }
 }
 
