@@ -15,20 +15,57 @@ pub fn read_reachable<'a>(
     module: &mut Module<'a>,
     name: &str,
 ) -> Result<Vec<usize>, Errors> {
-    let index = Index::new(module);
-    let mut seen = HashSet::new();
-    let mut functions = Vec::new();
-    let mut pending: Vec<usize> = index.items(name).to_vec();
-    pending.retain(|&item| matches!(&module.items[item], Item::Function(f) if f.is_defined()));
-    while let Some(item) = pending.pop() {
-        if !seen.insert(item) {
-            continue;
+    let mut walk = Walk::from(module, name);
+    while let Some(item) = walk.next() {
+        if let Item::Function(function) = &mut module.items[item] {
+            Module::parse_body(source, function)?;
         }
+        walk.follow(&module.items[item], item);
+    }
+    Ok(walk.functions)
+}
+
+/// As [`read_reachable`], for a module all of whose bodies have been read.
+pub(crate) fn reachable(module: &Module<'_>, name: &str) -> Vec<usize> {
+    let mut walk = Walk::from(module, name);
+    while let Some(item) = walk.next() {
+        walk.follow(&module.items[item], item);
+    }
+    walk.functions
+}
+
+/// Items from name to name.
+struct Walk<'a> {
+    index: Index<'a>,
+    seen: HashSet<usize>,
+    pending: Vec<usize>,
+    functions: Vec<usize>,
+}
+
+impl<'a> Walk<'a> {
+    fn from(module: &Module<'a>, name: &str) -> Walk<'a> {
+        let index = Index::new(module);
+        let mut pending: Vec<usize> = index.items(name).to_vec();
+        pending.retain(|&item| matches!(&module.items[item], Item::Function(f) if f.is_defined()));
+        Walk { index, seen: HashSet::new(), pending, functions: Vec::new() }
+    }
+
+    /// The next item to look at.
+    fn next(&mut self) -> Option<usize> {
+        loop {
+            let item = self.pending.pop()?;
+            if self.seen.insert(item) {
+                return Some(item);
+            }
+        }
+    }
+
+    /// Queues what the item refers to.
+    fn follow(&mut self, item: &Item<'a>, at: usize) {
         let mut found: Vec<Name<'a>> = Vec::new();
-        match &mut module.items[item] {
+        match item {
             Item::Function(function) => {
-                functions.push(item);
-                Module::parse_body(source, function)?;
+                self.functions.push(at);
                 free_names(function, |name| found.push(*name));
             }
             Item::Variable(variable) => {
@@ -40,10 +77,9 @@ pub fn read_reachable<'a>(
             _ => {}
         }
         for name in found {
-            pending.extend(index.items(name.text).iter().filter(|item| !seen.contains(item)));
+            self.pending.extend(self.index.items(name.text).iter().filter(|item| !self.seen.contains(item)));
         }
     }
-    Ok(functions)
 }
 
 /// Which items a name stands for.

@@ -57,12 +57,18 @@ fn brx(x: &mut Expander<'_, '_>) {
 /// `(results), callee, (arguments), prototype or list`: all but the callee may be left out.
 fn call_operands(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
     let is_list = |o: Option<&Operand<'_, '_>>| matches!(o, Some(Operand { kind: OperandKind::List(_), .. }));
-    let mut rest = operands;
+    let length = |o: &Operand<'_, '_>| match &o.kind {
+        OperandKind::List(list) => list.len(),
+        _ => 0,
+    };
+    let (mut rest, mut returns, mut arguments) = (operands, 0, 0);
     if is_list(rest.first()) {
+        returns = length(&rest[0]);
         rest = &rest[1..];
     }
     let Some((callee, mut rest)) = rest.split_first() else { return Err("nothing is called") };
     if is_list(rest.first()) {
+        arguments = length(&rest[0]);
         rest = &rest[1..];
     }
     let prototype = match rest {
@@ -71,7 +77,15 @@ fn call_operands(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
         _ => return Err("a prototype or a list of targets is required"),
     };
     match &callee.kind {
-        OperandKind::Symbol(Symbol::Function(_), 0) => Ok(()),
+        OperandKind::Symbol(Symbol::Function(function), 0) => {
+            if function.is_entry {
+                Err("a kernel cannot be called")
+            } else if (function.returns.len(), function.params.len()) != (returns, arguments) {
+                Err("the number of parameters is not the callee's")
+            } else {
+                Ok(())
+            }
+        }
         OperandKind::Register(_) if prototype => Ok(()),
         OperandKind::Register(_) => Err("an indirect call needs a prototype or a list of targets"),
         _ => Err("a function or a register is called"),

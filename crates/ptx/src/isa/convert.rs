@@ -1,13 +1,14 @@
 //! `cvt` and its kin.
 
-use simt_ir::{Convert, FloatMode, IntBinary, IntCmp, MinMax, Rounding, Shift, Type, Value};
+use simt_ir::{Convert, FloatMode, IntBinary, IntCmp, MinMax, Op, Rounding, Shift, Type, Value};
 
 use super::float::{is_nan, relu_of, to_float};
+use super::syntax::Chosen;
 use super::{Form, Ty, form};
 use crate::lower::expander::Expander;
 
 pub(super) const FORMS: &[Form] = &[
-    form("cvt.sat?.D{$int8}.A{$int8} d=D+, a:A+", int_to_int),
+    form("cvt.sat?.D{$int8}.A{$int8} d=D+, a:A+", int_to_int).only_if(saturation_matters),
     form("cvt.rnd{$rndi}.ftz?.sat?.D{$int8}.A{f32} d=D+, a:A", float_to_int),
     form("cvt.rnd{$rndi}.sat?.D{$int8}.A{f16} d=D+, a:A", float_to_int),
     form("cvt.rnd{$rndi}.D{$int}.A{bf16} d=D+, a:A", float_to_int).since(7, 8, 90),
@@ -53,6 +54,21 @@ pub(super) const FORMS: &[Form] = &[
     form("cvt.rnd{rna}.satfinite?.tf32.f32 d=b32, a:f32", tf32).since(7, 0, 80),
     form("cvt.rnd{rn,rz}.satfinite.relu?.tf32.f32 d=b32, a:f32", tf32).since(8, 1, 100),
 ];
+
+/// Saturation is refused where every source value fits.
+fn saturation_matters(chosen: &Chosen) -> Result<(), &'static str> {
+    let (Some(to), Some(from)) = (chosen.ty("D"), chosen.ty("A")) else { return Ok(()) };
+    let wide = |ty: Ty| {
+        let (low, high) = range(ty);
+        if ty.is_signed() { (i128::from(low as i64), i128::from(high)) } else { (0, i128::from(high)) }
+    };
+    let ((low, high), (from_low, from_high)) = (wide(to), wide(from));
+    if chosen.has("sat") && low <= from_low && from_high <= high {
+        Err("illegal modifier '.sat'")
+    } else {
+        Ok(())
+    }
+}
 
 /// Range of an integer type as 64 bits of its own signedness.
 fn range(ty: Ty) -> (u64, u64) {
@@ -107,9 +123,19 @@ fn int_to_float(x: &mut Expander<'_, '_>) {
 }
 
 fn float_to_float(x: &mut Expander<'_, '_>) {
-    let (to, mode) = (x.ty("D"), x.float_mode(false));
+    let (to, from) = (x.ty("D"), x.ty("A"));
+    let mut mode = x.float_mode(false);
+    if to == Ty::F16 && matches!(mode.round, Rounding::Down | Rounding::Up) {
+        // The hardware does not flush what it rounds away from zero to the smallest subnormal.
+        mode.ftz = false;
+    }
     let a = x.src("a");
     let mut d = to_float(x, a, to.ir(), mode);
+    // Where bits only move, NaN payloads move too, but not on these paths.
+    let flushes = mode.ftz && to == Ty::F32 && matches!(from, Ty::F32 | Ty::Bf16);
+    if flushes || to == from && to.bits() == 16 {
+        d = x.op(Op::CanonNan, &[d]);
+    }
     if x.has("relu") {
         d = relu_of(x, to, d);
     }
@@ -122,7 +148,7 @@ fn float_to_float(x: &mut Expander<'_, '_>) {
 fn round(x: &mut Expander<'_, '_>) {
     let mode = x.float_mode(false);
     let a = x.src("a");
-    let d = x.op(simt_ir::Op::Convert(Convert::RoundToIntegral(mode)), &[a]);
+    let d = x.op(Op::Convert(Convert::RoundToIntegral(mode)), &[a]);
     x.set("d", d);
 }
 
@@ -197,16 +223,21 @@ fn tf32(x: &mut Expander<'_, '_>) {
             x.int(IntBinary::Add, half, odd)
         }
     };
-    // Infinity has no fraction: rounding leaves it as it is.
-    let mut d = x.int_imm(IntBinary::And, rounded, !((1u64 << DROPPED) - 1));
+    let kept = !((1u64 << DROPPED) - 1);
+    // Infinity has no fraction: rounding leaves it as it is. NaN is not rounded.
+    let not_a_number = if mode.round == Rounding::NearestAway {
+        x.int_imm(IntBinary::And, bits, kept)
+    } else {
+        x.imm(Type::I32, 0x7fff_ffff & kept)
+    };
+    let number = x.int_imm(IntBinary::And, rounded, kept);
+    let mut d = x.select(nan, not_a_number, number);
     if x.has("satfinite") {
+        // What is not finite steps back by one: infinity to the largest number.
         let magnitude = x.int_imm(IntBinary::And, d, 0x7fff_ffff);
-        let sign = x.int_imm(IntBinary::And, d, 0x8000_0000);
-        let largest = x.int_imm(IntBinary::Or, sign, 0x7f7f_e000);
-        let infinite = x.cmp_imm(IntCmp::GeU, magnitude, 0x7f80_0000);
-        d = x.select(infinite, largest, d);
+        let beyond = x.cmp_imm(IntCmp::GeU, magnitude, 0x7f80_0000);
+        let before = x.int_imm(IntBinary::Sub, d, 1 << DROPPED);
+        d = x.select(beyond, before, d);
     }
-    let canonical = x.imm(Type::I32, 0x7fff_ffff);
-    let d = x.select(nan, canonical, d);
     x.set("d", d);
 }

@@ -26,7 +26,6 @@ pub(super) const FORMS: &[Form] = &[
     form("fma.rnd{rn}.ftz?.sat?.T{f16,f16x2} d=T, a:T, b:T, c:T", fma).since(4, 2, 53),
     form("fma.rnd{rn}.ftz?.relu.T{f16,f16x2} d=T, a:T, b:T, c:T", fma).since(7, 0, 80),
     form("fma.rnd{rn}.relu?.T{bf16,bf16x2} d=T, a:T, b:T, c:T", fma).since(7, 0, 80),
-    form("fma.rnd{rn}.oob.relu?.T{f16,f16x2,bf16,bf16x2} d=T, a:T, b:T, c:T", fma).since(8, 1, 90),
     form("mad.rnd{$rnd}.ftz?.sat?.T{f32} d=T, a:T, b:T, c:T", fma),
     form("mad.rnd{$rnd}.T{f64} d=T, a:T, b:T, c:T", fma),
     form("div.rnd{$rnd}.ftz?.T{f32} d=T, a:T, b:T", |x| arithmetic(x, FloatBinary::Div)).since(1, 4, 20),
@@ -101,13 +100,10 @@ fn arithmetic(x: &mut Expander<'_, '_>, op: FloatBinary) {
 
 fn fma(x: &mut Expander<'_, '_>) {
     let mode = x.float_mode(false);
-    let (relu, out_of_bounds) = (x.has("relu"), x.has("oob"));
+    let relu = x.has("relu");
     let d = x.elementwise(x.ty("T"), &["a", "b", "c"], |x, ty, v| {
-        let mut d = x.op(Op::Fma(mode), v);
-        if relu {
-            d = relu_of(x, ty, d);
-        }
-        if out_of_bounds { guard_out_of_bounds(x, v, d) } else { d }
+        let d = x.op(Op::Fma(mode), v);
+        if relu { relu_of(x, ty, d) } else { d }
     });
     x.set("d", d);
 }
@@ -116,17 +112,6 @@ fn fma(x: &mut Expander<'_, '_>) {
 pub(super) fn relu_of(x: &mut Expander<'_, '_>, ty: Ty, value: Value) -> Value {
     let zero = x.imm(ty.ir(), 0);
     x.min_max(MinMax { max: true, nan: true, ftz: false, xorsign_abs: false }, value, zero)
-}
-
-/// `.oob`: a factor with the pattern that fills what lies outside a tensor, 0xffff, makes the result zero.
-fn guard_out_of_bounds(x: &mut Expander<'_, '_>, factors: &[Value], result: Value) -> Value {
-    let [a, b] = [factors[0], factors[1]].map(|factor| {
-        let bits = x.fit(factor, Type::I16);
-        x.cmp_imm(IntCmp::Eq, bits, 0xffff)
-    });
-    let outside = x.int(IntBinary::Or, a, b);
-    let zero = x.imm_like(result, 0);
-    x.select(outside, zero, result)
 }
 
 fn exact_unary(x: &mut Expander<'_, '_>, op: FloatUnary) {
@@ -178,10 +163,12 @@ fn testp(x: &mut Expander<'_, '_>) {
         "number" => x.cmp_imm(IntCmp::LeU, bits, infinity),
         "notanumber" => x.cmp_imm(IntCmp::GtU, bits, infinity),
         "normal" => {
+            // Zero counts as normal.
             let above = x.int_imm(IntBinary::Sub, bits, normal);
-            x.cmp_imm(IntCmp::LtU, above, infinity - normal)
+            let normal = x.cmp_imm(IntCmp::LtU, above, infinity - normal);
+            let zero = x.cmp_imm(IntCmp::Eq, bits, 0);
+            x.int(IntBinary::Or, normal, zero)
         }
-        // Zero counts as normal nowhere and as subnormal nowhere.
         _ => {
             let below = x.int_imm(IntBinary::Sub, bits, 1);
             x.cmp_imm(IntCmp::LtU, below, normal - 1)

@@ -74,7 +74,12 @@ fn reachable<'a>(
     module: &mut Cow<'_, Module<'a>>,
     name: &str,
 ) -> Result<Vec<usize>, Errors> {
-    let mut items = read_reachable(source, module.to_mut(), name)?;
+    let all_read = !module.functions().any(|f| matches!(f.body, Body::Skipped(_)));
+    let mut items = if all_read {
+        crate::reach::reachable(module, name)
+    } else {
+        read_reachable(source, module.to_mut(), name)?
+    };
     items.retain(|item| matches!(&module.items[*item], Item::Function(f) if f.is_defined()));
     Ok(items)
 }
@@ -99,9 +104,11 @@ fn indirect_signatures(module: &Module<'_>, function: &Function<'_>) -> HashSet<
 
 /// Names of the functions whose address something takes. All bodies are read for it.
 fn taken<'a>(source: &'a str, module: &mut Cow<'_, Module<'a>>) -> Result<Vec<&'a str>, Errors> {
-    for item in &mut module.to_mut().items {
-        if let Item::Function(function) = item {
-            Module::parse_body(source, function)?;
+    if module.functions().any(|f| matches!(f.body, Body::Skipped(_))) {
+        for item in &mut module.to_mut().items {
+            if let Item::Function(function) = item {
+                Module::parse_body(source, function)?;
+            }
         }
     }
     let functions: HashSet<&str> = module.functions().map(|f| f.name.text).collect();
