@@ -1,0 +1,169 @@
+//! A back end whose kernels are Rust closures.
+
+#![allow(dead_code, reason = "each test file uses some of this")]
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use device::module::Code;
+use device::{Context, ContextFlags, Function, Launch, Module, Options, Platform, Stream};
+use kernel_abi::{
+    BlockFrame, CompileError, CompileRequest, CompiledKernel, EntryKind, Fault, FaultKind, KernelBackend,
+    KernelInfo,
+};
+
+/// What a kernel does with one block.
+pub type Body = dyn Fn(&mut BlockFrame) -> Result<(), Fault> + Send + Sync;
+
+/// Kernels by name.
+#[derive(Default)]
+pub struct ClosureBackend {
+    kernels: Mutex<HashMap<String, (KernelInfo, Arc<Body>)>>,
+    pub compiled: AtomicUsize,
+}
+
+struct Closure {
+    info: KernelInfo,
+    body: Arc<Body>,
+}
+
+impl KernelBackend for ClosureBackend {
+    fn name(&self) -> &'static str {
+        "closures"
+    }
+
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn CompiledKernel>, CompileError> {
+        self.compiled.fetch_add(1, Ordering::Relaxed);
+        let kernels = self.kernels.lock().unwrap();
+        let (info, body) = kernels.get(request.entry).ok_or_else(|| CompileError::new("no such closure"))?;
+        Ok(Arc::new(Closure { info: info.clone(), body: body.clone() }))
+    }
+}
+
+impl CompiledKernel for Closure {
+    fn info(&self) -> &KernelInfo {
+        &self.info
+    }
+
+    unsafe fn run(&self, frame: &mut BlockFrame, first: u64, count: u64) -> Result<(), Fault> {
+        // SAFETY: the launch outlives its blocks.
+        let [x, y, _] = unsafe { (*frame.launch).grid }.map(u64::from);
+        for block in first..first + count {
+            frame.ctaid = [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32];
+            frame.warp = 0;
+            (self.body)(frame)?;
+        }
+        Ok(())
+    }
+}
+
+/// A platform, a context on its first device, and kernels with three 64-bit parameters.
+pub struct Setup {
+    pub platform: Platform,
+    pub context: Arc<Context>,
+    pub backend: Arc<ClosureBackend>,
+}
+
+impl Setup {
+    pub fn new() -> Setup {
+        Setup::with(|_| ())
+    }
+
+    pub fn with(change: impl FnOnce(&mut Options)) -> Setup {
+        let mut options =
+            Options { memory: Some(256 << 20), threads: 2, report_faults: false, ..Options::default() };
+        change(&mut options);
+        let backend = Arc::new(ClosureBackend::default());
+        let platform = Platform::new(options, backend.clone()).unwrap();
+        let context = platform.device(0).unwrap().create_context(ContextFlags::default()).unwrap();
+        Setup { platform, context, backend }
+    }
+
+    /// Makes a kernel of a closure.
+    pub fn kernel(
+        &self,
+        name: &str,
+        body: impl Fn(&mut BlockFrame) -> Result<(), Fault> + Send + Sync + 'static,
+    ) -> Arc<Function> {
+        self.kernel_with(name, KernelInfo::default(), body)
+    }
+
+    /// Makes a kernel of a closure with these needs.
+    pub fn kernel_with(
+        &self,
+        name: &str,
+        info: KernelInfo,
+        body: impl Fn(&mut BlockFrame) -> Result<(), Fault> + Send + Sync + 'static,
+    ) -> Arc<Function> {
+        self.define(name, info, body);
+        let module = Module::load(&self.context, code(name)).unwrap();
+        module.function(name).unwrap()
+    }
+
+    pub fn define(
+        &self,
+        name: &str,
+        info: KernelInfo,
+        body: impl Fn(&mut BlockFrame) -> Result<(), Fault> + Send + Sync + 'static,
+    ) {
+        let info = KernelInfo { param_bytes: 24, shared_align: 16, ..info };
+        self.backend.kernels.lock().unwrap().insert(name.into(), (info, Arc::new(body)));
+    }
+}
+
+/// Code with one kernel.
+pub fn code(name: &str) -> Arc<Code> {
+    let text = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry {name}(.param .u64 a, .param .u64 b, .param .u64 c)\n{{\n ret;\n}}\n"
+    );
+    Code::from_ptx(&text, 90).unwrap()
+}
+
+/// A kernel that waits at barriers, so that its blocks may wait for each other.
+pub fn with_barriers() -> KernelInfo {
+    KernelInfo { entry: EntryKind::Warps, ..KernelInfo::default() }
+}
+
+/// A launch of so many blocks of 32 threads.
+pub fn blocks(count: u32) -> Launch {
+    Launch { grid: [count, 1, 1], block: [32, 1, 1], dynamic_shared: 0, cooperative: false }
+}
+
+/// Launches a kernel.
+pub fn launch(function: &Function, stream: &Stream, launch: &Launch, params: &[u64]) -> device::Result<()> {
+    let bytes: Vec<u8> = params.iter().flat_map(|value| value.to_le_bytes()).collect();
+    // SAFETY: the tests' kernels touch what they are given.
+    unsafe { function.launch(stream, launch, &bytes) }
+}
+
+/// The parameters of a block's launch.
+pub fn params(frame: &BlockFrame) -> [u64; 3] {
+    // SAFETY: every kernel of these tests has three.
+    unsafe { (*frame.launch).params.cast::<[u64; 3]>().read() }
+}
+
+/// Adds to a word of device memory.
+pub fn add(address: u64, value: u64) -> u64 {
+    // SAFETY: the tests give addresses of words that only atomics touch.
+    unsafe { (*(address as *const std::sync::atomic::AtomicU64)).fetch_add(value, Ordering::SeqCst) }
+}
+
+/// A word of device memory.
+pub fn read(address: u64) -> u64 {
+    add(address, 0)
+}
+
+/// A fault of the block.
+pub fn fault(frame: &BlockFrame, kind: FaultKind) -> Fault {
+    Fault {
+        kind,
+        address: Some(0x10),
+        ctaid: frame.ctaid,
+        warp: frame.warp,
+        lane: Some(3),
+        ptx_line: Some(5),
+        detail: String::new(),
+    }
+}
