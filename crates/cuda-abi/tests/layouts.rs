@@ -36,6 +36,9 @@ fn structures_have_the_size_that_c_gives_them() {
         CUmemLocation: 8,
         CUmemPoolProps: 88,
         CUmemAccessDesc: 12,
+        CUDA_RESOURCE_DESC: 144,
+        CUDA_TEXTURE_DESC: 104,
+        CUDA_RESOURCE_VIEW_DESC: 112,
         dim3: 12,
         cudaChannelFormatDesc: 20,
         cudaPitchedPtr: 32,
@@ -50,6 +53,8 @@ fn structures_have_the_size_that_c_gives_them() {
         cudaMemAccessDesc: 12,
         cudaMemPoolProps: 88,
         cudaTextureDesc: 72,
+        cudaResourceDesc: 144,
+        cudaResourceViewDesc: 112,
         cudaDeviceProp: 1008,
     } {
         assert_eq!(is, should_be, "size of {name}");

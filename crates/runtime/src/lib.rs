@@ -22,6 +22,7 @@ mod driver;
 mod formats;
 mod kernels;
 mod registry;
+mod resources;
 mod shim;
 mod streams;
 mod stubs;

@@ -6,6 +6,7 @@ mod device_attributes;
 mod enums;
 mod flags;
 mod handles;
+mod resources;
 mod structs;
 
 pub use codes::*;
@@ -13,6 +14,7 @@ pub use device_attributes::*;
 pub use enums::*;
 pub use flags::*;
 pub use handles::*;
+pub use resources::*;
 pub use structs::*;
 
 /// The version of the API that is implemented: 1000 × major + 10 × minor.

@@ -16,6 +16,7 @@ pub mod pool;
 pub mod profiler;
 pub mod properties;
 pub mod stream;
+pub mod surface_object;
 pub mod texture_object;
 pub mod unified_addressing;
 pub mod version;

@@ -1,9 +1,74 @@
 //! Texture object management.
 
+use std::mem::MaybeUninit;
+
 use super::prelude::*;
-use crate::context;
 use crate::copy::array_descriptor;
 use crate::formats::to_channels;
+use crate::{context, resources};
+
+/// Makes a texture object. The view may be left out. Both APIs lay views out alike.
+#[entry_point]
+fn cudaCreateTextureObject(
+    pTexObject: Out<cudaTextureObject_t>,
+    pResDesc: In<cudaResourceDesc>,
+    pTexDesc: In<cudaTextureDesc>,
+    pResViewDesc: In<cudaResourceViewDesc>,
+) -> CudaResult {
+    context::ensure_current()?;
+    let texture = pTexObject.check()?;
+    let resource = resources::to_driver(&pResDesc.get()?)?;
+    let reading = resources::texture_to_driver(&pTexDesc.get()?);
+    call!(cuTexObjectCreate(texture.as_ptr(), &resource, &reading, pResViewDesc.as_ptr().cast()))
+}
+
+/// Destroys a texture object.
+#[entry_point]
+fn cudaDestroyTextureObject(texObject: cudaTextureObject_t) -> CudaResult {
+    context::ensure_current()?;
+    call!(cuTexObjectDestroy(texObject))
+}
+
+/// What a texture object reads.
+#[entry_point]
+fn cudaGetTextureObjectResourceDesc(
+    pResDesc: Out<cudaResourceDesc>,
+    texObject: cudaTextureObject_t,
+) -> CudaResult {
+    context::ensure_current()?;
+    let out = pResDesc.check()?;
+    let mut resource = MaybeUninit::uninit();
+    call!(cuTexObjectGetResourceDesc(resource.as_mut_ptr(), texObject))?;
+    // SAFETY: the driver said that it wrote the description.
+    out.set(resources::from_driver(unsafe { resource.assume_init_ref() })?)?;
+    Ok(())
+}
+
+/// How a texture object reads.
+#[entry_point]
+fn cudaGetTextureObjectTextureDesc(
+    pTexDesc: Out<cudaTextureDesc>,
+    texObject: cudaTextureObject_t,
+) -> CudaResult {
+    context::ensure_current()?;
+    let out = pTexDesc.check()?;
+    let mut texture = MaybeUninit::uninit();
+    call!(cuTexObjectGetTextureDesc(texture.as_mut_ptr(), texObject))?;
+    // SAFETY: the driver said that it wrote the description.
+    out.set(resources::texture_from_driver(unsafe { texture.assume_init_ref() }))?;
+    Ok(())
+}
+
+/// The view through which a texture object reads, if it was made with one.
+#[entry_point]
+fn cudaGetTextureObjectResourceViewDesc(
+    pResViewDesc: Out<cudaResourceViewDesc>,
+    texObject: cudaTextureObject_t,
+) -> CudaResult {
+    context::ensure_current()?;
+    let view = pResViewDesc.check()?;
+    call!(cuTexObjectGetResourceViewDesc(view.as_ptr().cast(), texObject))
+}
 
 /// Puts a channel description together.
 #[entry_point]
