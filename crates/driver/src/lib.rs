@@ -1,9 +1,27 @@
 //! CUDA's Driver API, `libcuda.so.1`.
 //!
 //! `api/<group>.rs` holds the entry points, one file per heading of the manual: each converts its arguments, calls the
-//! virtual device and returns. What the table `cuda-abi/functions.in` calls missing is a generated stub that answers
-//! `CUDA_ERROR_NOT_SUPPORTED`.
+//! virtual device and returns. The other modules hold what stands behind handles and convert structures. What the table
+//! `cuda-abi/functions.in` calls missing is a generated stub that answers `CUDA_ERROR_NOT_SUPPORTED`.
+//!
+//! State lives in statics and is never dropped: programs call the driver from their exit handlers.
 
 pub mod api;
+mod attributes;
+mod contexts;
+mod error;
+mod exports;
+mod functions;
+mod handle;
+mod images;
+mod jit;
+mod libraries;
+mod links;
+mod modules;
+mod parameters;
+mod platform;
 mod shim;
+mod stack;
+mod streams;
 mod stubs;
+mod transfers;

@@ -1,14 +1,31 @@
 //! What must hold before the body of an entry point runs.
 
+use crate::error::CuResult;
+use crate::platform::platform;
 use cuda_abi::driver::*;
 use cuda_abi::shim::{Entry, WriteArguments, guarded, trace};
 
 /// Called by the C side of every entry point.
 pub fn call(entry: &Entry, arguments: WriteArguments<'_>, body: impl FnOnce() -> CuResult) -> CUresult {
-    let result = guarded(entry, Err(CUDA_ERROR_UNKNOWN), body);
-    let code = result.err().unwrap_or(CUDA_SUCCESS);
+    let result = match check(entry) {
+        Ok(()) => guarded(entry, Err(CUDA_ERROR_UNKNOWN.into()), body),
+        Err(failure) => Err(failure),
+    };
+    let code = result.map_or_else(|failure| failure.0, |()| CUDA_SUCCESS);
     trace(entry, arguments, &code);
     code
+}
+
+/// Most functions need an initialised driver, and none of those may be called from a function that a stream runs.
+fn check(entry: &Entry) -> CuResult {
+    if entry.before_init {
+        return Ok(());
+    }
+    platform()?;
+    if device::stream::in_host_function() {
+        return Err(CUDA_ERROR_NOT_PERMITTED.into());
+    }
+    Ok(())
 }
 
 /// Called by every stub.

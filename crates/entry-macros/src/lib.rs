@@ -6,6 +6,7 @@ use cuda_abi::functions::{self, Function};
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::{format_ident, quote};
+use syn::ext::IdentExt;
 use syn::punctuated::Punctuated;
 use syn::{Error, FnArg, Ident, ItemFn, Pat, Result, ReturnType, Token, Type, parse_macro_input};
 
@@ -148,14 +149,17 @@ fn export(
     let (docs, call, output) = match result {
         signature::Returned::Code(code) => {
             let (before_init, sets_last_error) = (options.before_init, !options.keeps_last_error);
-            let format = names.iter().map(|name| format!("{name}={{:?}}")).collect::<Vec<_>>().join(", ");
+            let format =
+                names.iter().map(|name| format!("{}={{:?}}", name.unraw())).collect::<Vec<_>>().join(", ");
+            // Not to be confused with a parameter of the same name.
+            let formatter = Ident::new("formatter", proc_macro2::Span::mixed_site());
             let call = quote! {
                 const ENTRY: ::cuda_abi::shim::Entry = ::cuda_abi::shim::Entry {
                     name: #text,
                     before_init: #before_init,
                     sets_last_error: #sets_last_error,
                 };
-                crate::shim::call(&ENTRY, &|f| ::core::write!(f, #format, #(#names),*), move || #call)
+                crate::shim::call(&ENTRY, &|#formatter| ::core::write!(#formatter, #format, #(#names),*), move || #call)
             };
             (&item.attrs, call, quote!(-> #code))
         }

@@ -19,7 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("compiler", &["ptx", "codegen"]),
     ("jit", &["kernel-abi", "guard"]),
     ("device", &["ptx", "fatbin", "kernel-abi", "guard"]),
-    ("driver", &["device", "jit", "interp", "cuda-abi", "entry-macros"]),
+    ("driver", &["device", "jit", "interp", "fatbin", "kernel-abi", "cuda-abi", "entry-macros"]),
     ("runtime", &["cuda-abi", "entry-macros"]),
     ("anywarp", &["device", "jit", "interp"]),
     ("cli", &["anywarp"]),

@@ -19,6 +19,3 @@ pub use structs::*;
 
 /// The version of the API that is implemented: 1000 × major + 10 × minor.
 pub const CUDA_VERSION: i32 = 13000;
-
-/// What a driver entry point's body returns.
-pub type CuResult<T = ()> = Result<T, CUresult>;

@@ -1,3 +1,47 @@
 //! The entry points, one file per heading of the manual.
 
-pub mod version;
+mod context;
+mod copies;
+mod device;
+mod entry_point_access;
+mod error;
+mod event;
+mod execution;
+mod initialization;
+mod library;
+mod link;
+mod memory;
+mod module;
+mod occupancy;
+mod peer;
+mod pointer;
+mod primary_context;
+mod profiler;
+mod sets;
+mod stream;
+mod stream_memory;
+mod stream_ordered;
+mod version;
+
+pub use context::*;
+pub use copies::*;
+pub use device::*;
+pub use entry_point_access::*;
+pub use error::*;
+pub use event::*;
+pub use execution::*;
+pub use initialization::*;
+pub use library::*;
+pub use link::*;
+pub use memory::*;
+pub use module::*;
+pub use occupancy::*;
+pub use peer::*;
+pub use pointer::*;
+pub use primary_context::*;
+pub use profiler::*;
+pub use sets::*;
+pub use stream::*;
+pub use stream_memory::*;
+pub use stream_ordered::*;
+pub use version::*;

@@ -1,5 +1,6 @@
 //! Version management.
 
+use crate::error::CuResult;
 use cuda_abi::args::Out;
 use cuda_abi::driver::*;
 use entry_macros::entry_point;

@@ -1,0 +1,289 @@
+//! Context management.
+
+use crate::contexts::{self, Context};
+use crate::error::CuResult;
+use crate::stack;
+use cuda_abi::args::Out;
+use cuda_abi::driver::*;
+use device::limits::PRIORITIES;
+use device::{CacheConfig, Limit, SharedConfig};
+use entry_macros::entry_point;
+use std::sync::Arc;
+
+/// What `cuCtxGetApiVersion` says of every context.
+const CONTEXT_API_VERSION: u32 = 3020;
+
+#[entry_point]
+fn cuCtxCreate_v2(pctx: Out<CUcontext>, flags: u32, dev: CUdevice) -> CuResult {
+    create(pctx, flags, dev)
+}
+
+/// A context limited to some multiprocessors cannot be had.
+#[entry_point]
+fn cuCtxCreate_v3(
+    pctx: Out<CUcontext>,
+    paramsArray: *mut CUexecAffinityParam,
+    numParams: i32,
+    flags: u32,
+    dev: CUdevice,
+) -> CuResult {
+    match (paramsArray.is_null(), numParams) {
+        (_, 0) => create(pctx, flags, dev),
+        (false, 1..) => Err(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY.into()),
+        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+    }
+}
+
+#[entry_point]
+fn cuCtxCreate_v4(
+    pctx: Out<CUcontext>,
+    ctxCreateParams: *mut CUctxCreateParams,
+    flags: u32,
+    dev: CUdevice,
+) -> CuResult {
+    // SAFETY: the manual wants null or a pointer to parameters.
+    if let Some(parameters) = unsafe { ctxCreateParams.as_ref() } {
+        if parameters.numExecAffinityParams != 0 {
+            return Err(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY.into());
+        }
+        if !parameters.cigParams.is_null() {
+            return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+        }
+    }
+    create(pctx, flags, dev)
+}
+
+fn create(place: Out<CUcontext>, flags: u32, device: CUdevice) -> CuResult {
+    place.check()?;
+    let context = contexts::create(device, flags)?;
+    stack::push(context);
+    place.set(context)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxDestroy(ctx: CUcontext) -> CuResult {
+    contexts::destroy(ctx)
+}
+
+#[entry_point]
+fn cuCtxDestroy_v2(ctx: CUcontext) -> CuResult {
+    contexts::destroy(ctx)
+}
+
+/// Deprecated: adds a use of the current context.
+#[entry_point]
+fn cuCtxAttach(pctx: Out<CUcontext>, flags: u32) -> CuResult {
+    pctx.check()?;
+    if flags != 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let context = contexts::current()?;
+    context.attach();
+    pctx.set(context.handle)?;
+    Ok(())
+}
+
+/// Deprecated: takes back a use, the last of which destroys the context. It must be current.
+#[entry_point]
+fn cuCtxDetach(ctx: CUcontext) -> CuResult {
+    let context = contexts::current()?;
+    if context.handle != ctx {
+        return Err(CUDA_ERROR_INVALID_CONTEXT.into());
+    }
+    if context.detach() { contexts::destroy(ctx) } else { Ok(()) }
+}
+
+#[entry_point]
+fn cuCtxPushCurrent(ctx: CUcontext) -> CuResult {
+    push(ctx)
+}
+
+#[entry_point]
+fn cuCtxPushCurrent_v2(ctx: CUcontext) -> CuResult {
+    push(ctx)
+}
+
+fn push(context: CUcontext) -> CuResult {
+    if context.is_null() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    contexts::check_handle(context)?;
+    stack::push(context);
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxPopCurrent(pctx: Out<CUcontext>) -> CuResult {
+    pctx.set_if_wanted(stack::pop().ok_or(CUDA_ERROR_INVALID_CONTEXT)?);
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxPopCurrent_v2(pctx: Out<CUcontext>) -> CuResult {
+    pctx.set_if_wanted(stack::pop().ok_or(CUDA_ERROR_INVALID_CONTEXT)?);
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxSetCurrent(ctx: CUcontext) -> CuResult {
+    if !ctx.is_null() {
+        contexts::check_handle(ctx)?;
+    }
+    stack::set(ctx);
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxGetCurrent(pctx: Out<CUcontext>) -> CuResult {
+    pctx.set(stack::top().unwrap_or(CUcontext::NULL))?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxGetDevice(device: Out<CUdevice>) -> CuResult {
+    device.check()?.set(contexts::current()?.device() as CUdevice)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxGetDevice_v2(device: Out<CUdevice>, ctx: CUcontext) -> CuResult {
+    device.check()?.set(named_or_current(ctx)?.device() as CUdevice)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxGetFlags(flags: Out<u32>) -> CuResult {
+    flags.check()?.set(contexts::write_flags(contexts::current()?.flags()?))?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxSetFlags(flags: u32) -> CuResult {
+    contexts::current()?.set_flags(contexts::read_flags(flags)?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxGetId(ctx: CUcontext, ctxId: Out<u64>) -> CuResult {
+    ctxId.check()?.set(named_or_current(ctx)?.id().0)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxGetApiVersion(ctx: CUcontext, version: Out<u32>) -> CuResult {
+    version.check()?;
+    named_or_current(ctx).map_err(|_| CUDA_ERROR_INVALID_CONTEXT)?;
+    version.set(CONTEXT_API_VERSION)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxSynchronize() -> CuResult {
+    contexts::current()?.synchronize()?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxSynchronize_v2(ctx: CUcontext) -> CuResult {
+    named_or_current(ctx)?.synchronize()?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxGetLimit(pvalue: Out<usize>, limit: CUlimit) -> CuResult {
+    pvalue.check()?.set(contexts::current()?.limit(read_limit(limit)?)? as usize)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxSetLimit(limit: CUlimit, value: usize) -> CuResult {
+    contexts::current()?.set_limit(read_limit(limit)?, value as u64)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxGetStreamPriorityRange(leastPriority: Out<i32>, greatestPriority: Out<i32>) -> CuResult {
+    contexts::usable()?;
+    leastPriority.set_if_wanted(PRIORITIES.0);
+    greatestPriority.set_if_wanted(PRIORITIES.1);
+    Ok(())
+}
+
+/// Caches are the processor's: a preference is kept and has no effect.
+#[entry_point]
+fn cuCtxSetCacheConfig(config: CUfunc_cache) -> CuResult {
+    let config = match config {
+        CU_FUNC_CACHE_PREFER_NONE => CacheConfig::PreferNone,
+        CU_FUNC_CACHE_PREFER_SHARED => CacheConfig::PreferShared,
+        CU_FUNC_CACHE_PREFER_L1 => CacheConfig::PreferL1,
+        CU_FUNC_CACHE_PREFER_EQUAL => CacheConfig::PreferEqual,
+        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+    };
+    contexts::current()?.set_cache_config(config)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxGetCacheConfig(pconfig: Out<CUfunc_cache>) -> CuResult {
+    let config = match contexts::current()?.cache_config()? {
+        CacheConfig::PreferNone => CU_FUNC_CACHE_PREFER_NONE,
+        CacheConfig::PreferShared => CU_FUNC_CACHE_PREFER_SHARED,
+        CacheConfig::PreferL1 => CU_FUNC_CACHE_PREFER_L1,
+        CacheConfig::PreferEqual => CU_FUNC_CACHE_PREFER_EQUAL,
+    };
+    pconfig.set(config)?;
+    Ok(())
+}
+
+/// Deprecated: the preference is kept and has no effect.
+#[entry_point]
+fn cuCtxSetSharedMemConfig(config: CUsharedconfig) -> CuResult {
+    let config = match config {
+        CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE => SharedConfig::Default,
+        CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE => SharedConfig::FourBytes,
+        CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE => SharedConfig::EightBytes,
+        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+    };
+    contexts::current()?.set_shared_config(config)?;
+    Ok(())
+}
+
+/// Deprecated: the width that was asked for.
+#[entry_point]
+fn cuCtxGetSharedMemConfig(pConfig: Out<CUsharedconfig>) -> CuResult {
+    let config = match contexts::current()?.shared_config()? {
+        SharedConfig::Default | SharedConfig::FourBytes => CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE,
+        SharedConfig::EightBytes => CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE,
+    };
+    pConfig.set(config)?;
+    Ok(())
+}
+
+/// No cache lines persist, so none are to be reset.
+#[entry_point]
+fn cuCtxResetPersistingL2Cache() -> CuResult {
+    contexts::usable()?;
+    Ok(())
+}
+
+/// Unknown limits are invalid values.
+fn read_limit(limit: CUlimit) -> CuResult<Limit> {
+    Ok(match limit {
+        CU_LIMIT_STACK_SIZE => Limit::StackSize,
+        CU_LIMIT_PRINTF_FIFO_SIZE => Limit::PrintfFifoSize,
+        CU_LIMIT_MALLOC_HEAP_SIZE => Limit::MallocHeapSize,
+        CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH => Limit::DevRuntimeSyncDepth,
+        CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => Limit::DevRuntimePendingLaunchCount,
+        CU_LIMIT_MAX_L2_FETCH_GRANULARITY => Limit::MaxL2FetchGranularity,
+        CU_LIMIT_PERSISTING_L2_CACHE_SIZE => Limit::PersistingL2CacheSize,
+        CU_LIMIT_SHMEM_SIZE => Limit::SharedMemorySize,
+        CU_LIMIT_CIG_ENABLED => Limit::CigEnabled,
+        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+    })
+}
+
+/// The context of a handle, or the current one for null.
+fn named_or_current(context: CUcontext) -> CuResult<Arc<Context>> {
+    if context.is_null() { contexts::current() } else { contexts::find(context) }
+}

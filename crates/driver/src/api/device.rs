@@ -1,0 +1,168 @@
+//! Device management.
+
+use crate::attributes::attribute;
+use crate::error::CuResult;
+use crate::platform::{device, platform};
+use cuda_abi::args::{Array, Out, Text};
+use cuda_abi::driver::*;
+use entry_macros::entry_point;
+use std::ffi::c_char;
+
+#[entry_point]
+fn cuDeviceGet(device: Out<CUdevice>, ordinal: i32) -> CuResult {
+    device.check()?;
+    crate::platform::device(ordinal)?;
+    device.set(ordinal)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuDeviceGetCount(count: Out<i32>) -> CuResult {
+    count.set(platform()?.devices().len() as i32)?;
+    Ok(())
+}
+
+/// Writes as much of the name as fits `len` bytes with its NUL.
+#[entry_point]
+fn cuDeviceGetName(name: Array<c_char>, len: i32, dev: CUdevice) -> CuResult {
+    write_text(&device(dev)?.attributes().name, name, len)
+}
+
+#[entry_point]
+fn cuDeviceGetUuid(uuid: Out<CUuuid>, dev: CUdevice) -> CuResult {
+    uuid.check()?.set(CUuuid { bytes: device(dev)?.attributes().uuid })?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuDeviceGetUuid_v2(uuid: Out<CUuuid>, dev: CUdevice) -> CuResult {
+    uuid.check()?.set(CUuuid { bytes: device(dev)?.attributes().uuid })?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuDeviceTotalMem_v2(bytes: Out<usize>, dev: CUdevice) -> CuResult {
+    bytes.check()?.set(device(dev)?.attributes().total_memory as usize)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuDeviceGetAttribute(pi: Out<i32>, attrib: CUdevice_attribute, dev: CUdevice) -> CuResult {
+    pi.check()?;
+    let value = attribute(device(dev)?.attributes(), attrib).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    pi.set(value)?;
+    Ok(())
+}
+
+/// Widest one-dimensional texture on linear memory, in elements.
+#[entry_point]
+fn cuDeviceGetTexture1DLinearMaxWidth(
+    maxWidthInElements: Out<usize>,
+    format: CUarray_format,
+    numChannels: u32,
+    dev: CUdevice,
+) -> CuResult {
+    maxWidthInElements.check()?;
+    let most = attribute(device(dev)?.attributes(), CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
+    if format.name().is_none() || !matches!(numChannels, 1 | 2 | 4) {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    maxWidthInElements.set(most.unwrap_or(0) as usize)?;
+    Ok(())
+}
+
+/// Deprecated: major and minor compute capability.
+#[entry_point]
+fn cuDeviceComputeCapability(major: Out<i32>, minor: Out<i32>, dev: CUdevice) -> CuResult {
+    minor.check()?;
+    let capability = device(dev)?.attributes().compute_capability;
+    major.set(capability.0 as i32)?;
+    minor.set(capability.1 as i32)?;
+    Ok(())
+}
+
+/// Deprecated: some attributes at once.
+#[entry_point]
+fn cuDeviceGetProperties(prop: Out<CUdevprop>, dev: CUdevice) -> CuResult {
+    prop.check()?;
+    let device = device(dev)?.attributes();
+    let get = |name| attribute(device, name).unwrap_or(0);
+    prop.set(CUdevprop {
+        maxThreadsPerBlock: get(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+        maxThreadsDim: [
+            get(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
+            get(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y),
+            get(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z),
+        ],
+        maxGridSize: [
+            get(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
+            get(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
+            get(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z),
+        ],
+        sharedMemPerBlock: get(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+        totalConstantMemory: get(CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY),
+        SIMDWidth: get(CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+        memPitch: get(CU_DEVICE_ATTRIBUTE_MAX_PITCH),
+        regsPerBlock: get(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK),
+        clockRate: get(CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+        textureAlign: get(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT),
+    })?;
+    Ok(())
+}
+
+/// Writes `domain:bus:device.function`.
+#[entry_point]
+fn cuDeviceGetPCIBusId(pciBusId: Array<c_char>, len: i32, dev: CUdevice) -> CuResult {
+    let bus = device(dev)?.attributes().pci_bus;
+    write_text(&format!("0000:{bus:02x}:00.0"), pciBusId, len)
+}
+
+/// Reads `[domain:]bus:device[.function]`, all hexadecimal.
+#[entry_point]
+fn cuDeviceGetByPCIBusId(dev: Out<CUdevice>, pciBusId: Text) -> CuResult {
+    dev.check()?;
+    let text = pciBusId.get()?.to_str().map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    let wanted = parse_pci(text).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    let mut devices = platform()?.devices().iter();
+    let found = devices.position(|device| wanted == (0, device.attributes().pci_bus, 0));
+    let index = found.ok_or(CUDA_ERROR_INVALID_DEVICE)?;
+    dev.set(index as i32)?;
+    Ok(())
+}
+
+/// No limit on multiprocessors can be asked for.
+#[entry_point]
+fn cuDeviceGetExecAffinitySupport(pi: Out<i32>, r#type: CUexecAffinityType, dev: CUdevice) -> CuResult {
+    pi.check()?;
+    device(dev)?;
+    r#type.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    pi.set(0)?;
+    Ok(())
+}
+
+/// Domain, bus and device.
+fn parse_pci(text: &str) -> Option<(u32, u32, u32)> {
+    let number = |text: &str| u32::from_str_radix(text, 16).ok();
+    let text = match text.rsplit_once('.') {
+        Some((rest, function)) => number(function).map(|_| rest)?,
+        None => text,
+    };
+    let parts: Vec<&str> = text.split(':').collect();
+    match parts[..] {
+        [bus, device] => Some((0, number(bus)?, number(device)?)),
+        [domain, bus, device] => Some((number(domain)?, number(bus)?, number(device)?)),
+        _ => None,
+    }
+}
+
+/// Writes as much of a text as fits `len` bytes with its NUL.
+fn write_text(text: &str, place: Array<c_char>, len: i32) -> CuResult {
+    let room =
+        usize::try_from(len).ok().and_then(|len| len.checked_sub(1)).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    let bytes = &text.as_bytes()[..text.len().min(room)];
+    for (index, byte) in bytes.iter().enumerate() {
+        place.set(index, *byte as c_char)?;
+    }
+    place.set(bytes.len(), 0)?;
+    Ok(())
+}

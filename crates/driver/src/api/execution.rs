@@ -1,0 +1,221 @@
+//! Execution control.
+
+use crate::error::CuResult;
+use crate::functions::{self, find};
+use cuda_abi::args::{In, Out};
+use cuda_abi::driver::*;
+use cuda_abi::shim::DefaultStream;
+use device::Launch;
+use entry_macros::entry_point;
+use std::ffi::{c_char, c_void};
+use std::ptr::null_mut;
+
+#[entry_point]
+fn cuFuncGetAttribute(pi: Out<i32>, attrib: CUfunction_attribute, hfunc: CUfunction) -> CuResult {
+    pi.check()?.set(find(hfunc)?.attribute(attrib)?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuFuncSetAttribute(hfunc: CUfunction, attrib: CUfunction_attribute, value: i32) -> CuResult {
+    find(hfunc)?.set_attribute(attrib, value)
+}
+
+/// Caches are the processor's: a preference has no effect.
+#[entry_point]
+fn cuFuncSetCacheConfig(hfunc: CUfunction, config: CUfunc_cache) -> CuResult {
+    find(hfunc)?;
+    config.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    Ok(())
+}
+
+/// Deprecated: banks have one width.
+#[entry_point]
+fn cuFuncSetSharedMemConfig(hfunc: CUfunction, config: CUsharedconfig) -> CuResult {
+    find(hfunc)?;
+    config.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuFuncGetModule(hmod: Out<CUmodule>, hfunc: CUfunction) -> CuResult {
+    hmod.check()?.set(find(hfunc)?.module)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuFuncGetName(name: Out<*const c_char>, hfunc: CUfunction) -> CuResult {
+    name.check()?.set(find(hfunc)?.name.as_ptr())?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuFuncGetParamInfo(
+    func: CUfunction,
+    paramIndex: usize,
+    paramOffset: Out<usize>,
+    paramSize: Out<usize>,
+) -> CuResult {
+    let parameter = functions::parameter(find(func)?.entry(), paramIndex)?;
+    paramOffset.check()?.set(parameter.offset)?;
+    paramSize.set_if_wanted(parameter.size);
+    Ok(())
+}
+
+#[entry_point]
+fn cuFuncIsLoaded(state: Out<CUfunctionLoadingState>, function: CUfunction) -> CuResult {
+    find(function)?;
+    state.set(CU_FUNCTION_LOADING_STATE_LOADED)?;
+    Ok(())
+}
+
+/// Code is specialised at the first launch, whose shape is not known yet.
+#[entry_point]
+fn cuFuncLoad(function: CUfunction) -> CuResult {
+    find(function)?;
+    Ok(())
+}
+
+#[entry_point(ptsz)]
+unsafe fn cuLaunchKernel(
+    default: DefaultStream,
+    f: CUfunction,
+    gridDimX: u32,
+    gridDimY: u32,
+    gridDimZ: u32,
+    blockDimX: u32,
+    blockDimY: u32,
+    blockDimZ: u32,
+    sharedMemBytes: u32,
+    hStream: CUstream,
+    kernelParams: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> CuResult {
+    let launch = Launch {
+        grid: [gridDimX, gridDimY, gridDimZ],
+        block: [blockDimX, blockDimY, blockDimZ],
+        dynamic_shared: sharedMemBytes,
+        cooperative: false,
+    };
+    // SAFETY: the caller's duty.
+    unsafe { functions::launch(f, launch, hStream, default, kernelParams, extra) }
+}
+
+#[entry_point(ptsz)]
+unsafe fn cuLaunchKernelEx(
+    default: DefaultStream,
+    config: In<CUlaunchConfig>,
+    f: CUfunction,
+    kernelParams: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> CuResult {
+    let config = config.get()?;
+    // SAFETY: the manual wants as many attributes as the configuration says.
+    let cooperative = unsafe { functions::is_cooperative(config.attrs, config.numAttrs) }?;
+    let launch = Launch {
+        grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
+        block: [config.blockDimX, config.blockDimY, config.blockDimZ],
+        dynamic_shared: config.sharedMemBytes,
+        cooperative,
+    };
+    // SAFETY: the caller's duty.
+    unsafe { functions::launch(f, launch, config.hStream, default, kernelParams, extra) }
+}
+
+#[entry_point(ptsz)]
+unsafe fn cuLaunchCooperativeKernel(
+    default: DefaultStream,
+    f: CUfunction,
+    gridDimX: u32,
+    gridDimY: u32,
+    gridDimZ: u32,
+    blockDimX: u32,
+    blockDimY: u32,
+    blockDimZ: u32,
+    sharedMemBytes: u32,
+    hStream: CUstream,
+    kernelParams: *mut *mut c_void,
+) -> CuResult {
+    let launch = Launch {
+        grid: [gridDimX, gridDimY, gridDimZ],
+        block: [blockDimX, blockDimY, blockDimZ],
+        dynamic_shared: sharedMemBytes,
+        cooperative: true,
+    };
+    // SAFETY: the caller's duty.
+    unsafe { functions::launch(f, launch, hStream, default, kernelParams, null_mut()) }
+}
+
+/// Deprecated: the block shape of the next `cuLaunch`.
+#[entry_point]
+fn cuFuncSetBlockShape(hfunc: CUfunction, x: i32, y: i32, z: i32) -> CuResult {
+    let block = [x, y, z].map(|size| u32::try_from(size).unwrap_or(0));
+    if block.contains(&0) {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    find(hfunc)?.prepare_block(block);
+    Ok(())
+}
+
+/// Deprecated: the dynamic shared memory of the next `cuLaunch`.
+#[entry_point]
+fn cuFuncSetSharedSize(hfunc: CUfunction, bytes: u32) -> CuResult {
+    find(hfunc)?.prepare_shared(bytes);
+    Ok(())
+}
+
+/// Deprecated: the bytes of parameters that `cuLaunch` passes.
+#[entry_point]
+fn cuParamSetSize(hfunc: CUfunction, numbytes: u32) -> CuResult {
+    find(hfunc)?.prepare_parameters(numbytes as usize, &[])
+}
+
+/// Deprecated: an integer parameter of the next `cuLaunch`.
+#[entry_point]
+fn cuParamSeti(hfunc: CUfunction, offset: i32, value: u32) -> CuResult {
+    set_parameter(hfunc, offset, &value.to_ne_bytes())
+}
+
+/// Deprecated: a floating-point parameter of the next `cuLaunch`.
+#[entry_point]
+fn cuParamSetf(hfunc: CUfunction, offset: i32, value: f32) -> CuResult {
+    set_parameter(hfunc, offset, &value.to_ne_bytes())
+}
+
+/// Deprecated: a parameter of the next `cuLaunch`.
+#[entry_point]
+unsafe fn cuParamSetv(hfunc: CUfunction, offset: i32, ptr: *mut c_void, numbytes: u32) -> CuResult {
+    if ptr.is_null() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    // SAFETY: the manual wants so many bytes.
+    set_parameter(hfunc, offset, unsafe { std::slice::from_raw_parts(ptr.cast(), numbytes as usize) })
+}
+
+fn set_parameter(function: CUfunction, offset: i32, bytes: &[u8]) -> CuResult {
+    let offset = usize::try_from(offset).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    find(function)?.prepare_parameters(offset, bytes)
+}
+
+/// Deprecated: launches one block with what was set before.
+#[entry_point]
+fn cuLaunch(f: CUfunction) -> CuResult {
+    functions::launch_prepared(f, [1, 1, 1], CUstream::NULL)
+}
+
+/// Deprecated: launches a grid with what was set before.
+#[entry_point]
+fn cuLaunchGrid(f: CUfunction, grid_width: i32, grid_height: i32) -> CuResult {
+    functions::launch_prepared(f, grid(grid_width, grid_height)?, CUstream::NULL)
+}
+
+/// Deprecated: launches a grid with what was set before.
+#[entry_point]
+fn cuLaunchGridAsync(f: CUfunction, grid_width: i32, grid_height: i32, hStream: CUstream) -> CuResult {
+    functions::launch_prepared(f, grid(grid_width, grid_height)?, hStream)
+}
+
+fn grid(width: i32, height: i32) -> CuResult<[u32; 3]> {
+    let size = |number: i32| u32::try_from(number).map_err(|_| CUDA_ERROR_INVALID_VALUE);
+    Ok([size(width)?, size(height)?, 1])
+}

@@ -1,0 +1,183 @@
+//! Library management: code that is loaded into each context on demand.
+
+use crate::error::CuResult;
+use crate::functions;
+use crate::images;
+use crate::jit::JitOptions;
+use crate::libraries::{self, find, find_kernel};
+use crate::platform::device;
+use cuda_abi::args::{Array, Out, Text};
+use cuda_abi::driver::*;
+use entry_macros::entry_point;
+use std::ffi::{c_char, c_void};
+
+/// Needs no context. The image is copied, whatever the options say about keeping it.
+#[entry_point]
+unsafe fn cuLibraryLoadData(
+    library: Out<CUlibrary>,
+    code: *const c_void,
+    jitOptions: Array<CUjit_option>,
+    jitOptionsValues: Array<*mut c_void>,
+    numJitOptions: u32,
+    libraryOptions: Array<CUlibraryOption>,
+    _libraryOptionValues: Array<*mut c_void>,
+    numLibraryOptions: u32,
+) -> CuResult {
+    library.check()?;
+    check_options(libraryOptions, numLibraryOptions)?;
+    let mut options = JitOptions::read(numJitOptions, jitOptions, jitOptionsValues)?;
+    // SAFETY: the caller's duty.
+    let loaded = unsafe { images::at(code) }.and_then(|texts| libraries::load(texts, &mut options));
+    options.finish();
+    library.set(loaded?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuLibraryLoadFromFile(
+    library: Out<CUlibrary>,
+    fileName: Text,
+    jitOptions: Array<CUjit_option>,
+    jitOptionsValues: Array<*mut c_void>,
+    numJitOptions: u32,
+    libraryOptions: Array<CUlibraryOption>,
+    _libraryOptionValues: Array<*mut c_void>,
+    numLibraryOptions: u32,
+) -> CuResult {
+    library.check()?;
+    check_options(libraryOptions, numLibraryOptions)?;
+    let mut options = JitOptions::read(numJitOptions, jitOptions, jitOptionsValues)?;
+    let bytes = images::read_file(fileName.get()?)?;
+    let loaded = images::of_bytes(&bytes).and_then(|texts| libraries::load(texts, &mut options));
+    options.finish();
+    library.set(loaded?)?;
+    Ok(())
+}
+
+fn check_options(options: Array<CUlibraryOption>, count: u32) -> CuResult {
+    for index in 0..count as usize {
+        options.get(index)?.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    }
+    Ok(())
+}
+
+#[entry_point]
+fn cuLibraryUnload(library: CUlibrary) -> CuResult {
+    libraries::unload(library)
+}
+
+#[entry_point]
+fn cuLibraryGetKernel(pKernel: Out<CUkernel>, library: CUlibrary, name: Text) -> CuResult {
+    pKernel.check()?;
+    let name = name.get()?;
+    pKernel.set(find(library)?.kernel(name)?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuLibraryGetKernelCount(count: Out<u32>, lib: CUlibrary) -> CuResult {
+    count.check()?.set(find(lib)?.kernel_count() as u32)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuLibraryEnumerateKernels(kernels: Array<CUkernel>, numKernels: u32, lib: CUlibrary) -> CuResult {
+    let all = find(lib)?.kernels()?;
+    for (index, kernel) in all.into_iter().take(numKernels as usize).enumerate() {
+        kernels.set(index, kernel)?;
+    }
+    Ok(())
+}
+
+/// The library's module in the current context.
+#[entry_point]
+fn cuLibraryGetModule(pMod: Out<CUmodule>, library: CUlibrary) -> CuResult {
+    pMod.check()?.set(find(library)?.module()?.handle)?;
+    Ok(())
+}
+
+/// A variable's place in the current context.
+#[entry_point]
+fn cuLibraryGetGlobal(dptr: Out<CUdeviceptr>, bytes: Out<usize>, library: CUlibrary, name: Text) -> CuResult {
+    let name = name.get()?;
+    let (address, size) = find(library)?.module()?.global(name)?;
+    dptr.set_if_wanted(address);
+    bytes.set_if_wanted(size);
+    Ok(())
+}
+
+/// A managed variable's place in the current context.
+#[entry_point]
+fn cuLibraryGetManaged(
+    dptr: Out<CUdeviceptr>,
+    bytes: Out<usize>,
+    library: CUlibrary,
+    name: Text,
+) -> CuResult {
+    let name = name.get()?;
+    let (address, size) = find(library)?.module()?.managed(name)?;
+    dptr.set_if_wanted(address);
+    bytes.set_if_wanted(size);
+    Ok(())
+}
+
+#[entry_point]
+fn cuKernelGetName(name: Out<*const c_char>, hfunc: CUkernel) -> CuResult {
+    name.check()?.set(find_kernel(hfunc)?.name.as_ptr())?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuKernelGetLibrary(pLib: Out<CUlibrary>, kernel: CUkernel) -> CuResult {
+    pLib.check()?.set(find_kernel(kernel)?.library)?;
+    Ok(())
+}
+
+/// The kernel in the current context.
+#[entry_point]
+fn cuKernelGetFunction(pFunc: Out<CUfunction>, kernel: CUkernel) -> CuResult {
+    pFunc.check()?.set(find_kernel(kernel)?.function()?.handle)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuKernelGetParamInfo(
+    kernel: CUkernel,
+    paramIndex: usize,
+    paramOffset: Out<usize>,
+    paramSize: Out<usize>,
+) -> CuResult {
+    let parameter = functions::parameter(find_kernel(kernel)?.kernel.entry(), paramIndex)?;
+    paramOffset.check()?.set(parameter.offset)?;
+    paramSize.set_if_wanted(parameter.size);
+    Ok(())
+}
+
+/// The attribute is the same on every device.
+#[entry_point]
+fn cuKernelGetAttribute(
+    pi: Out<i32>,
+    attrib: CUfunction_attribute,
+    kernel: CUkernel,
+    dev: CUdevice,
+) -> CuResult {
+    pi.check()?;
+    device(dev)?;
+    pi.set(functions::find(CUfunction(kernel.0))?.attribute(attrib)?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuKernelSetAttribute(attrib: CUfunction_attribute, val: i32, kernel: CUkernel, dev: CUdevice) -> CuResult {
+    device(dev)?;
+    functions::find(CUfunction(kernel.0))?.set_attribute(attrib, val)
+}
+
+/// Caches are the processor's: a preference has no effect.
+#[entry_point]
+fn cuKernelSetCacheConfig(kernel: CUkernel, config: CUfunc_cache, dev: CUdevice) -> CuResult {
+    device(dev)?;
+    find_kernel(kernel)?;
+    config.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    Ok(())
+}

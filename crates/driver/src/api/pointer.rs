@@ -1,0 +1,197 @@
+//! Unified addressing: what is known of an address, and advice on managed memory.
+
+use super::memory::find;
+use crate::contexts;
+use crate::error::CuResult;
+use crate::platform::device;
+use crate::streams;
+use cuda_abi::args::Array;
+use cuda_abi::driver::*;
+use cuda_abi::shim::DefaultStream;
+use device::memory::{Allocation, Kind};
+use entry_macros::entry_point;
+use std::ffi::c_void;
+
+/// Writes the attribute's value, of the type that the manual gives it.
+#[entry_point]
+unsafe fn cuPointerGetAttribute(
+    data: *mut c_void,
+    attribute: CUpointer_attribute,
+    ptr: CUdeviceptr,
+) -> CuResult {
+    if data.is_null() || attribute.name().is_none() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let allocation = find(ptr.0)?.ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    let value = value(attribute, ptr, &allocation)?;
+    // SAFETY: not null, and the manual wants a place for a value of the attribute's type.
+    unsafe { value.write(data) };
+    Ok(())
+}
+
+/// Several attributes at once; of an unknown address all are 0.
+#[entry_point]
+unsafe fn cuPointerGetAttributes(
+    numAttributes: u32,
+    attributes: Array<CUpointer_attribute>,
+    data: Array<*mut c_void>,
+    ptr: CUdeviceptr,
+) -> CuResult {
+    let allocation = find(ptr.0)?;
+    for index in 0..numAttributes as usize {
+        let (attribute, place) = (attributes.get(index)?, data.get(index)?);
+        if place.is_null() || attribute.name().is_none() {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
+        let known = allocation.as_ref().and_then(|allocation| value(attribute, ptr, allocation).ok());
+        // SAFETY: not null, and the manual wants a place for a value of the attribute's type.
+        unsafe { known.unwrap_or_else(|| unknown(attribute)).write(place) };
+    }
+    Ok(())
+}
+
+/// The only attribute that can be set asks synchronous calls to wait, which they do anyway.
+#[entry_point]
+unsafe fn cuPointerSetAttribute(
+    value: *const c_void,
+    attribute: CUpointer_attribute,
+    ptr: CUdeviceptr,
+) -> CuResult {
+    let known = find(ptr.0)?.is_some();
+    match attribute {
+        CU_POINTER_ATTRIBUTE_SYNC_MEMOPS if known && !value.is_null() => Ok(()),
+        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+    }
+}
+
+/// Memory is where the processors are.
+#[entry_point]
+fn cuMemAdvise(devPtr: CUdeviceptr, count: usize, advice: CUmem_advise, _device: CUdevice) -> CuResult {
+    check_managed(devPtr, count)?;
+    advice.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    Ok(())
+}
+
+/// Memory is where the processors are.
+#[entry_point]
+fn cuMemAdvise_v2(
+    devPtr: CUdeviceptr,
+    count: usize,
+    advice: CUmem_advise,
+    location: CUmemLocation,
+) -> CuResult {
+    check_managed(devPtr, count)?;
+    advice.name().and(location.r#type.name()).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    Ok(())
+}
+
+/// Memory is where the processors are: there is nothing to move.
+#[entry_point(ptsz)]
+fn cuMemPrefetchAsync(
+    default: DefaultStream,
+    devPtr: CUdeviceptr,
+    count: usize,
+    dstDevice: CUdevice,
+    hStream: CUstream,
+) -> CuResult {
+    check_managed(devPtr, count)?;
+    if dstDevice != CU_DEVICE_CPU {
+        device(dstDevice)?;
+    }
+    streams::find(hStream, default)?;
+    Ok(())
+}
+
+/// Memory is where the processors are: there is nothing to move.
+#[entry_point(ptsz)]
+fn cuMemPrefetchAsync_v2(
+    default: DefaultStream,
+    devPtr: CUdeviceptr,
+    count: usize,
+    location: CUmemLocation,
+    flags: u32,
+    hStream: CUstream,
+) -> CuResult {
+    check_managed(devPtr, count)?;
+    if location.r#type == CU_MEM_LOCATION_TYPE_DEVICE {
+        device(location.id)?;
+    }
+    location.r#type.name().filter(|_| flags == 0).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    streams::find(hStream, default)?;
+    Ok(())
+}
+
+fn check_managed(pointer: CUdeviceptr, len: usize) -> CuResult {
+    let end = pointer.0.checked_add(len as u64).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    match find(pointer.0)? {
+        Some(found) if matches!(found.kind, Kind::Managed { .. }) && len > 0 && end <= found.end() => Ok(()),
+        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+    }
+}
+
+/// A value with the size it has in C.
+enum Value {
+    Byte(u8),
+    Word(u32),
+    Long(u64),
+    Two(u64, u64),
+}
+
+impl Value {
+    /// # Safety
+    /// The place is writable for the value's size.
+    unsafe fn write(self, place: *mut c_void) {
+        // SAFETY: the caller's duty; the place may have any alignment.
+        unsafe {
+            match self {
+                Value::Byte(value) => place.cast::<u8>().write_unaligned(value),
+                Value::Word(value) => place.cast::<u32>().write_unaligned(value),
+                Value::Long(value) => place.cast::<u64>().write_unaligned(value),
+                Value::Two(first, second) => place.cast::<[u64; 2]>().write_unaligned([first, second]),
+            }
+        }
+    }
+}
+
+fn value(attribute: CUpointer_attribute, pointer: CUdeviceptr, allocation: &Allocation) -> CuResult<Value> {
+    let managed = matches!(allocation.kind, Kind::Managed { .. });
+    let is_host = allocation.kind.is_host();
+    Ok(match attribute {
+        CU_POINTER_ATTRIBUTE_CONTEXT => Value::Long(contexts::handle_of(allocation.owner).0 as u64),
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE => {
+            Value::Word(if is_host { CU_MEMORYTYPE_HOST.0 } else { CU_MEMORYTYPE_DEVICE.0 })
+        }
+        CU_POINTER_ATTRIBUTE_DEVICE_POINTER => Value::Long(pointer.0),
+        CU_POINTER_ATTRIBUTE_HOST_POINTER if is_host || managed => Value::Long(pointer.0),
+        CU_POINTER_ATTRIBUTE_BUFFER_ID => Value::Long(allocation.id),
+        CU_POINTER_ATTRIBUTE_IS_MANAGED => Value::Byte(managed.into()),
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Value::Word(allocation.device as u32),
+        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR => Value::Long(allocation.base),
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE => Value::Long(allocation.size),
+        CU_POINTER_ATTRIBUTE_MAPPED => Value::Byte(1),
+        // Reads and writes.
+        CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => Value::Word(3),
+        CU_POINTER_ATTRIBUTE_HOST_POINTER | CU_POINTER_ATTRIBUTE_P2P_TOKENS => {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
+        other => unknown(other),
+    })
+}
+
+/// The value that says nothing.
+fn unknown(attribute: CUpointer_attribute) -> Value {
+    match attribute {
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+        | CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES
+        | CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => Value::Word(0),
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Value::Word(CU_DEVICE_INVALID as u32),
+        CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
+        | CU_POINTER_ATTRIBUTE_IS_MANAGED
+        | CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
+        | CU_POINTER_ATTRIBUTE_MAPPED
+        | CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE
+        | CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => Value::Byte(0),
+        CU_POINTER_ATTRIBUTE_P2P_TOKENS => Value::Two(0, 0),
+        _ => Value::Long(0),
+    }
+}

@@ -1,0 +1,220 @@
+//! Stream management.
+
+use crate::contexts;
+use crate::error::CuResult;
+use crate::streams::{self, find};
+use cuda_abi::args::Out;
+use cuda_abi::driver::*;
+use cuda_abi::shim::DefaultStream;
+use entry_macros::entry_point;
+use std::cell::Cell;
+use std::ffi::c_void;
+
+#[entry_point]
+fn cuStreamCreate(phStream: Out<CUstream>, Flags: u32) -> CuResult {
+    phStream.check()?.set(streams::create(Flags, 0)?)?;
+    Ok(())
+}
+
+/// A priority out of range becomes the nearest in it.
+#[entry_point]
+fn cuStreamCreateWithPriority(phStream: Out<CUstream>, flags: u32, priority: i32) -> CuResult {
+    phStream.check()?.set(streams::create(flags, priority)?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuStreamDestroy(hStream: CUstream) -> CuResult {
+    streams::destroy(hStream)
+}
+
+/// Work in the stream goes on.
+#[entry_point]
+fn cuStreamDestroy_v2(hStream: CUstream) -> CuResult {
+    streams::destroy(hStream)
+}
+
+#[entry_point(ptsz)]
+fn cuStreamSynchronize(default: DefaultStream, hStream: CUstream) -> CuResult {
+    find(hStream, default)?.synchronize()?;
+    Ok(())
+}
+
+#[entry_point(ptsz)]
+fn cuStreamQuery(default: DefaultStream, hStream: CUstream) -> CuResult {
+    find(hStream, default)?.query()?;
+    Ok(())
+}
+
+#[entry_point(ptsz)]
+fn cuStreamWaitEvent(default: DefaultStream, hStream: CUstream, hEvent: CUevent, Flags: u32) -> CuResult {
+    if Flags & !CU_EVENT_WAIT_EXTERNAL != 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let event = streams::find_event(hEvent)?;
+    find(hStream, default)?.wait_event(&event)?;
+    Ok(())
+}
+
+#[entry_point(ptsz)]
+fn cuStreamGetPriority(default: DefaultStream, hStream: CUstream, priority: Out<i32>) -> CuResult {
+    priority.check()?.set(find(hStream, default)?.priority())?;
+    Ok(())
+}
+
+#[entry_point(ptsz)]
+fn cuStreamGetFlags(default: DefaultStream, hStream: CUstream, flags: Out<u32>) -> CuResult {
+    flags.check()?.set(streams::flags(&*find(hStream, default)?))?;
+    Ok(())
+}
+
+#[entry_point(ptsz)]
+fn cuStreamGetId(default: DefaultStream, hStream: CUstream, streamId: Out<u64>) -> CuResult {
+    streamId.check()?.set(find(hStream, default)?.id())?;
+    Ok(())
+}
+
+#[entry_point(ptsz)]
+fn cuStreamGetCtx(default: DefaultStream, hStream: CUstream, pctx: Out<CUcontext>) -> CuResult {
+    pctx.check()?.set(contexts::handle_of(find(hStream, default)?.context()?.id()))?;
+    Ok(())
+}
+
+/// No stream belongs to a green context.
+#[entry_point(ptsz)]
+fn cuStreamGetCtx_v2(
+    default: DefaultStream,
+    hStream: CUstream,
+    pCtx: Out<CUcontext>,
+    pGreenCtx: Out<CUgreenCtx>,
+) -> CuResult {
+    pCtx.check()?.set(contexts::handle_of(find(hStream, default)?.context()?.id()))?;
+    pGreenCtx.set_if_wanted(CUgreenCtx::NULL);
+    Ok(())
+}
+
+#[entry_point(ptsz)]
+fn cuStreamGetDevice(default: DefaultStream, hStream: CUstream, device: Out<CUdevice>) -> CuResult {
+    device.check()?.set(find(hStream, default)?.context()?.device() as CUdevice)?;
+    Ok(())
+}
+
+/// Nothing is ever captured, since streams cannot be captured yet.
+#[entry_point(ptsz)]
+fn cuStreamIsCapturing(
+    default: DefaultStream,
+    hStream: CUstream,
+    captureStatus: Out<CUstreamCaptureStatus>,
+) -> CuResult {
+    captureStatus.check()?;
+    find(hStream, default)?;
+    captureStatus.set(CU_STREAM_CAPTURE_STATUS_NONE)?;
+    Ok(())
+}
+
+/// Nothing is captured: there is no sequence to name and no graph.
+#[entry_point(ptsz)]
+fn cuStreamGetCaptureInfo(
+    default: DefaultStream,
+    hStream: CUstream,
+    captureStatus_out: Out<CUstreamCaptureStatus>,
+    id_out: Out<u64>,
+) -> CuResult {
+    captureStatus_out.check()?;
+    find(hStream, default)?;
+    captureStatus_out.set(CU_STREAM_CAPTURE_STATUS_NONE)?;
+    id_out.set_if_wanted(0);
+    Ok(())
+}
+
+/// Nothing is captured: there is no sequence to name and no graph.
+#[entry_point(ptsz)]
+fn cuStreamGetCaptureInfo_v2(
+    default: DefaultStream,
+    hStream: CUstream,
+    captureStatus_out: Out<CUstreamCaptureStatus>,
+    id_out: Out<u64>,
+    graph_out: Out<CUgraph>,
+    dependencies_out: Out<*const CUgraphNode>,
+    numDependencies_out: Out<usize>,
+) -> CuResult {
+    captureStatus_out.check()?;
+    find(hStream, default)?;
+    captureStatus_out.set(CU_STREAM_CAPTURE_STATUS_NONE)?;
+    id_out.set_if_wanted(0);
+    graph_out.set_if_wanted(CUgraph::NULL);
+    dependencies_out.set_if_wanted(std::ptr::null());
+    numDependencies_out.set_if_wanted(0);
+    Ok(())
+}
+
+/// Since nothing is captured, no call is unsafe in any mode; the mode is kept.
+#[entry_point]
+fn cuThreadExchangeStreamCaptureMode(mode: Out<CUstreamCaptureMode>) -> CuResult {
+    thread_local! {
+        static MODE: Cell<CUstreamCaptureMode> = const { Cell::new(CU_STREAM_CAPTURE_MODE_GLOBAL) };
+    }
+    let pointer = mode.check()?.as_ptr();
+    // SAFETY: the manual wants a place that holds the new mode and gets the old one.
+    let new = unsafe { pointer.read() };
+    new.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    mode.set(MODE.replace(new))?;
+    Ok(())
+}
+
+/// The memory is accessible to every stream and to the host at all times, whatever it is attached to.
+#[entry_point(ptsz)]
+fn cuStreamAttachMemAsync(
+    default: DefaultStream,
+    hStream: CUstream,
+    dptr: CUdeviceptr,
+    length: usize,
+    flags: u32,
+) -> CuResult {
+    find(hStream, default)?;
+    let allocation = super::memory::find(dptr.0)?.ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    let whole = dptr.0 == allocation.base && (length == 0 || length as u64 == allocation.size);
+    match flags {
+        CU_MEM_ATTACH_GLOBAL | CU_MEM_ATTACH_HOST | CU_MEM_ATTACH_SINGLE if whole => Ok(()),
+        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+    }
+}
+
+/// The function runs when the work before it is done, and work after it waits; it must not call the driver.
+#[entry_point(ptsz)]
+unsafe fn cuLaunchHostFunc(
+    default: DefaultStream,
+    hStream: CUstream,
+    r#fn: CUhostFn,
+    userData: *mut c_void,
+) -> CuResult {
+    let function = r#fn.ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    let user_data = userData as usize;
+    find(hStream, default)?.host_function(move || {
+        // SAFETY: the program gave the function with its argument to be called so.
+        unsafe { function(user_data as *mut c_void) }
+    })?;
+    Ok(())
+}
+
+/// As `cuLaunchHostFunc`, but called whatever happened before, and told of it.
+#[entry_point(ptsz)]
+unsafe fn cuStreamAddCallback(
+    default: DefaultStream,
+    hStream: CUstream,
+    callback: CUstreamCallback,
+    userData: *mut c_void,
+    flags: u32,
+) -> CuResult {
+    let callback = callback.ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    if flags != 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let user_data = userData as usize;
+    find(hStream, default)?.callback(move |outcome| {
+        let code = outcome.map_or_else(|error| crate::error::code(&error), |()| CUDA_SUCCESS);
+        // SAFETY: the program gave the function with its argument to be called so.
+        unsafe { callback(hStream, code, user_data as *mut c_void) }
+    })?;
+    Ok(())
+}

@@ -1,0 +1,237 @@
+//! Contexts behind their handles.
+
+use crate::error::CuResult;
+use crate::handle::{BadHandle, Kind, Table};
+use crate::platform::{device, platform};
+use crate::{modules, stack, streams};
+use cuda_abi::driver::*;
+use device::memory::ContextId;
+use device::{ContextFlags, Scheduling};
+use std::collections::HashSet;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+static CONTEXTS: Table<Context> = Table::new(Kind::Context);
+
+/// A context as programs know it.
+pub struct Context {
+    /// Its handle.
+    pub handle: CUcontext,
+    /// The device's context.
+    pub context: Arc<device::Context>,
+    /// Uses by `cuCtxCreate` and `cuCtxAttach`.
+    uses: AtomicU32,
+    /// Contexts to whose memory it has asked for access. All memory is accessible, but programs count on the answers.
+    peers: Mutex<HashSet<CUcontext>>,
+}
+
+impl Deref for Context {
+    type Target = Arc<device::Context>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.context
+    }
+}
+
+/// The current context. It may have failed, or be a primary context that is not active: its functions tell.
+pub fn current() -> CuResult<Arc<Context>> {
+    find(stack::top().ok_or(CUDA_ERROR_INVALID_CONTEXT)?)
+}
+
+/// The current context, if it can be used.
+pub fn usable() -> CuResult<Arc<Context>> {
+    let context = current()?;
+    context.check()?;
+    Ok(context)
+}
+
+/// The context of a handle.
+pub fn find(handle: CUcontext) -> CuResult<Arc<Context>> {
+    CONTEXTS.get(handle.0).map_err(|bad| match bad {
+        BadHandle::Stale => CUDA_ERROR_CONTEXT_IS_DESTROYED.into(),
+        BadHandle::Foreign => CUDA_ERROR_INVALID_CONTEXT.into(),
+    })
+}
+
+/// Whether this is or was a context's handle: a destroyed context may be made current.
+pub fn check_handle(handle: CUcontext) -> CuResult {
+    match CONTEXTS.get(handle.0) {
+        Err(BadHandle::Foreign) => Err(CUDA_ERROR_INVALID_CONTEXT.into()),
+        _ => Ok(()),
+    }
+}
+
+/// The handle of the context that owns something; null if it is gone.
+pub fn handle_of(id: ContextId) -> CUcontext {
+    let found = CONTEXTS.find_all(|context| context.id() == id);
+    found.first().map_or(CUcontext::NULL, |(handle, _)| CUcontext(*handle))
+}
+
+/// Makes a context.
+pub fn create(ordinal: CUdevice, flags: u32) -> CuResult<CUcontext> {
+    let device = device(ordinal)?;
+    let context = device.create_context(read_flags(flags)?)?;
+    insert(context)
+}
+
+fn insert(context: Arc<device::Context>) -> CuResult<CUcontext> {
+    let make = |handle| {
+        let (uses, peers) = (AtomicU32::new(1), Mutex::new(HashSet::new()));
+        Arc::new(Context { handle: CUcontext(handle), context, uses, peers })
+    };
+    CONTEXTS.insert_with(make).map(CUcontext).ok_or(CUDA_ERROR_OUT_OF_MEMORY.into())
+}
+
+/// Destroys a context with all it owns, and takes it off the calling thread's stack if it is at the top.
+pub fn destroy(handle: CUcontext) -> CuResult {
+    if handle.is_null() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    // A context destroyed before is no context any more.
+    let context = CONTEXTS.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_CONTEXT)?;
+    context.destroy()?;
+    forget_objects(context.id());
+    // Another thread may have been quicker.
+    let _ = CONTEXTS.remove(handle.0);
+    if stack::top() == Some(handle) {
+        stack::pop();
+    }
+    Ok(())
+}
+
+/// Makes the handles of a context's objects stale.
+fn forget_objects(owner: ContextId) {
+    streams::forget(owner);
+    modules::forget(owner);
+}
+
+impl Context {
+    /// Adds a use.
+    pub fn attach(&self) {
+        self.uses.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes back a use; whether it was the last.
+    pub fn detach(&self) -> bool {
+        self.uses.fetch_sub(1, Ordering::Relaxed) == 1
+    }
+
+    /// Allows access to a peer's memory.
+    pub fn enable_peer(&self, peer: &Context) -> CuResult {
+        self.check()?;
+        peer.check()?;
+        if self.device() == peer.device() {
+            return Err(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED.into());
+        }
+        let added = self.peers.lock().unwrap_or_else(PoisonError::into_inner).insert(peer.handle);
+        if added { Ok(()) } else { Err(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED.into()) }
+    }
+
+    /// Takes the access back.
+    pub fn disable_peer(&self, peer: &Context) -> CuResult {
+        self.check()?;
+        let removed = self.peers.lock().unwrap_or_else(PoisonError::into_inner).remove(&peer.handle);
+        if removed { Ok(()) } else { Err(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED.into()) }
+    }
+}
+
+/// A device's primary context, whose handle never changes.
+pub struct Primary {
+    device: &'static Arc<device::Device>,
+    handle: CUcontext,
+}
+
+/// The primary context of a device.
+pub fn primary(ordinal: CUdevice) -> CuResult<&'static Primary> {
+    static PRIMARIES: OnceLock<CuResult<Vec<Primary>>> = OnceLock::new();
+    device(ordinal)?;
+    let make = || {
+        let devices = platform()?.devices().iter();
+        devices
+            .map(|device| Ok(Primary { device, handle: insert(device.primary().context().clone())? }))
+            .collect()
+    };
+    match PRIMARIES.get_or_init(make) {
+        Ok(primaries) => Ok(&primaries[ordinal as usize]),
+        Err(failure) => Err(*failure),
+    }
+}
+
+impl Primary {
+    /// Activates it if it is not active.
+    pub fn retain(&self) -> CuResult<CUcontext> {
+        self.device.primary().retain()?;
+        Ok(self.handle)
+    }
+
+    /// The last release destroys all it owns.
+    pub fn release(&self) -> CuResult {
+        let primary = self.device.primary();
+        primary.release()?;
+        if !primary.is_active() {
+            forget_objects(primary.context().id());
+        }
+        Ok(())
+    }
+
+    /// Destroys all it owns.
+    pub fn reset(&self) -> CuResult {
+        self.device.primary().reset()?;
+        forget_objects(self.device.primary().context().id());
+        Ok(())
+    }
+
+    /// Whether it is retained.
+    pub fn is_active(&self) -> bool {
+        self.device.primary().is_active()
+    }
+
+    /// Its flags.
+    pub fn flags(&self) -> u32 {
+        write_flags(self.device.primary().flags())
+    }
+
+    /// Sets its flags.
+    pub fn set_flags(&self, flags: u32) -> CuResult {
+        self.device.primary().set_flags(read_flags(flags)?)?;
+        Ok(())
+    }
+}
+
+/// A context's flags from the manual's bits.
+pub fn read_flags(flags: u32) -> CuResult<ContextFlags> {
+    if flags & !CU_CTX_FLAGS_MASK != 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    if flags & (CU_CTX_COREDUMP_ENABLE | CU_CTX_USER_COREDUMP_ENABLE) != 0 {
+        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+    }
+    Ok(ContextFlags {
+        scheduling: match flags & CU_CTX_SCHED_MASK {
+            CU_CTX_SCHED_AUTO => Scheduling::Auto,
+            CU_CTX_SCHED_SPIN => Scheduling::Spin,
+            CU_CTX_SCHED_YIELD => Scheduling::Yield,
+            CU_CTX_SCHED_BLOCKING_SYNC => Scheduling::BlockingSync,
+            _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+        },
+        map_host: flags & CU_CTX_MAP_HOST != 0,
+        local_memory_resize_to_max: flags & CU_CTX_LMEM_RESIZE_TO_MAX != 0,
+        sync_memory_operations: flags & CU_CTX_SYNC_MEMOPS != 0,
+    })
+}
+
+/// The manual's bits for a context's flags. Host memory is always mapped.
+pub fn write_flags(flags: ContextFlags) -> u32 {
+    let scheduling = match flags.scheduling {
+        Scheduling::Auto => CU_CTX_SCHED_AUTO,
+        Scheduling::Spin => CU_CTX_SCHED_SPIN,
+        Scheduling::Yield => CU_CTX_SCHED_YIELD,
+        Scheduling::BlockingSync => CU_CTX_SCHED_BLOCKING_SYNC,
+    };
+    let bit = |on: bool, bit: u32| if on { bit } else { 0 };
+    scheduling
+        | CU_CTX_MAP_HOST
+        | bit(flags.local_memory_resize_to_max, CU_CTX_LMEM_RESIZE_TO_MAX)
+        | bit(flags.sync_memory_operations, CU_CTX_SYNC_MEMOPS)
+}

@@ -1,0 +1,219 @@
+//! Kernels behind handles: attributes and launches.
+
+use crate::error::CuResult;
+use crate::handle::{self, Kind, Table};
+use crate::parameters::{Parameter, pack};
+use crate::{libraries, streams};
+use cuda_abi::driver::*;
+use cuda_abi::shim::DefaultStream;
+use device::Launch;
+use device::module::{Entry, FunctionAttribute};
+use device::occupancy::{BlockShape, blocks_per_multiprocessor};
+use std::ffi::{CString, c_void};
+use std::sync::{Arc, Mutex, PoisonError};
+
+static FUNCTIONS: Table<Function> = Table::new(Kind::Function);
+
+/// A kernel of a module.
+pub struct Function {
+    /// Its handle.
+    pub handle: CUfunction,
+    /// Its module.
+    pub module: CUmodule,
+    /// Its name, which programs get a pointer to.
+    pub name: CString,
+    /// The device's function.
+    pub function: Arc<device::Function>,
+    /// What the deprecated functions have set for the next launch.
+    prepared: Mutex<Prepared>,
+}
+
+/// A launch in the making, by the deprecated functions.
+struct Prepared {
+    block: [u32; 3],
+    dynamic_shared: u32,
+    parameters: Vec<u8>,
+}
+
+/// The function of a handle; a library's kernel stands for its function in the current context.
+pub fn find(handle: CUfunction) -> CuResult<Arc<Function>> {
+    if handle::is_kind(handle.0, Kind::Kernel) {
+        return libraries::find_kernel(CUkernel(handle.0))?.function();
+    }
+    FUNCTIONS.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE.into())
+}
+
+/// Gives a function a handle.
+pub fn insert(module: CUmodule, function: Arc<device::Function>) -> CuResult<Arc<Function>> {
+    let name = CString::new(function.name()).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    let handle = FUNCTIONS.insert_with(|handle| {
+        let prepared = Mutex::new(Prepared { block: [1, 1, 1], dynamic_shared: 0, parameters: Vec::new() });
+        Arc::new(Function { handle: CUfunction(handle), module, name, function, prepared })
+    });
+    find(CUfunction(handle.ok_or(CUDA_ERROR_OUT_OF_MEMORY)?))
+}
+
+/// Makes the handles of a module's functions stale.
+pub fn forget(module: CUmodule) {
+    FUNCTIONS.remove_all(|function| function.module == module);
+}
+
+/// Place and size of a parameter.
+pub fn parameter(entry: &Entry, index: usize) -> CuResult<Parameter> {
+    let parameter = entry.params.get(index).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    Ok(Parameter { offset: parameter.offset as usize, size: parameter.size as usize })
+}
+
+impl Function {
+    /// How it is launched.
+    pub fn entry(&self) -> &Entry {
+        self.function.kernel().entry()
+    }
+
+    /// A number about it.
+    pub fn attribute(&self, attribute: CUfunction_attribute) -> CuResult<i32> {
+        let cluster = |axis: usize| self.entry().required_cluster.map_or(0, |cluster| cluster[axis] as i32);
+        let known = match attribute {
+            CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => FunctionAttribute::MaxThreadsPerBlock,
+            CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => FunctionAttribute::SharedSize,
+            CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => FunctionAttribute::ConstSize,
+            CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => FunctionAttribute::LocalSize,
+            CU_FUNC_ATTRIBUTE_NUM_REGS => FunctionAttribute::Registers,
+            CU_FUNC_ATTRIBUTE_PTX_VERSION => FunctionAttribute::PtxVersion,
+            CU_FUNC_ATTRIBUTE_BINARY_VERSION => FunctionAttribute::BinaryVersion,
+            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => FunctionAttribute::MaxDynamicSharedSize,
+            // No preference.
+            CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => return Ok(-1),
+            CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH => return Ok(cluster(0)),
+            CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT => return Ok(cluster(1)),
+            CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => return Ok(cluster(2)),
+            CU_FUNC_ATTRIBUTE_CACHE_MODE_CA
+            | CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET
+            | CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+            | CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => return Ok(0),
+            _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+        };
+        Ok(self.function.attribute(known)? as i32)
+    }
+
+    /// Sets what can be set: the most dynamic shared memory; preferences have no effect.
+    pub fn set_attribute(&self, attribute: CUfunction_attribute, value: i32) -> CuResult {
+        match attribute {
+            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
+                let bytes = u32::try_from(value).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+                self.function.set_max_dynamic_shared(bytes)?;
+                Ok(())
+            }
+            CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => Ok(()),
+            CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+            | CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => Ok(()),
+            CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH
+            | CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT
+            | CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+            _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+        }
+    }
+
+    /// Blocks of so many threads that run on a multiprocessor together; 0 where a launch would be refused.
+    pub fn resident_blocks(&self, threads: u32, dynamic_shared: u64) -> CuResult<u32> {
+        let fixed = self.function.attribute(FunctionAttribute::SharedSize)?;
+        let most = self.function.max_dynamic_shared()?;
+        if threads > self.function.kernel().max_threads() || dynamic_shared > most.into() {
+            return Ok(0);
+        }
+        let shared = fixed.saturating_add(dynamic_shared as u32);
+        Ok(blocks_per_multiprocessor(BlockShape { threads, shared }))
+    }
+
+    /// Sets the block shape of the next prepared launch.
+    pub fn prepare_block(&self, block: [u32; 3]) {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).block = block;
+    }
+
+    /// Sets the dynamic shared memory of the next prepared launch.
+    pub fn prepare_shared(&self, bytes: u32) {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).dynamic_shared = bytes;
+    }
+
+    /// Sets parameter bytes of the next prepared launch.
+    pub fn prepare_parameters(&self, offset: usize, bytes: &[u8]) -> CuResult {
+        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = offset.checked_add(bytes.len()).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+        let most = self.entry().param_bytes as usize;
+        if end > most {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
+        prepared.parameters.resize(most, 0);
+        prepared.parameters[offset..end].copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// Launches a kernel.
+///
+/// # Safety
+/// Parameters are as `cuLaunchKernel` asks.
+pub unsafe fn launch(
+    function: CUfunction,
+    launch: Launch,
+    stream: CUstream,
+    default: DefaultStream,
+    kernel_params: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> CuResult {
+    let function = find(function)?;
+    let stream = streams::find(stream, default)?;
+    let entry = function.entry();
+    let layout = entry
+        .params
+        .iter()
+        .map(|parameter| Parameter { offset: parameter.offset as usize, size: parameter.size as usize });
+    // SAFETY: the caller's duty.
+    let parameters = unsafe { pack(layout, entry.param_bytes as usize, kernel_params, extra) }?;
+    // SAFETY: the program keeps the kernel and the host in order, as with every device.
+    unsafe { function.function.launch(&stream, &launch, &parameters) }?;
+    Ok(())
+}
+
+/// Launches a kernel with what the deprecated functions have set.
+pub fn launch_prepared(function: CUfunction, grid: [u32; 3], stream: CUstream) -> CuResult {
+    let function = find(function)?;
+    let stream = streams::find(stream, DefaultStream::Legacy)?;
+    let prepared = function.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+    let launch =
+        Launch { grid, block: prepared.block, dynamic_shared: prepared.dynamic_shared, cooperative: false };
+    // SAFETY: the program keeps the kernel and the host in order, as with every device.
+    unsafe { function.function.launch(&stream, &launch, &prepared.parameters) }?;
+    Ok(())
+}
+
+/// What a launch's attributes ask for that is more than a hint: whether it is cooperative.
+///
+/// # Safety
+/// `attributes` is null or leads to `count` attributes.
+pub unsafe fn is_cooperative(attributes: *const CUlaunchAttribute, count: u32) -> CuResult<bool> {
+    if attributes.is_null() && count > 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let mut cooperative = false;
+    for index in 0..count as usize {
+        // SAFETY: the caller's duty.
+        let attribute = unsafe { attributes.add(index).read_unaligned() };
+        let value = attribute.value;
+        match attribute.id {
+            CU_LAUNCH_ATTRIBUTE_COOPERATIVE => cooperative = value.word(0) != 0,
+            // Clusters of one block are blocks.
+            CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION if (0..3).all(|axis| value.word(axis) <= 1) => {}
+            CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            | CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
+            | CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT
+            | CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => {
+                return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+            }
+            // The rest permits or prefers something; nothing is an answer to that.
+            hint if hint.name().is_some() => {}
+            _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+        }
+    }
+    Ok(cooperative)
+}

@@ -1,0 +1,90 @@
+//! Module images: from what the loading functions are given to PTX texts and code.
+
+use crate::error::{CuResult, Failure};
+use crate::jit::JitOptions;
+use crate::platform::platform;
+use cuda_abi::driver::*;
+use device::module::{Code, Input, texts_of};
+use fatbin::raw;
+use std::ffi::{CStr, OsStr, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+/// The PTX texts of an image: several are to be linked.
+pub type Texts = device::Result<Vec<String>>;
+
+/// The texts of what stands at a pointer.
+///
+/// # Safety
+/// The pointer is null or leads to an image, as `cuModuleLoadData` asks.
+pub unsafe fn at(pointer: *const c_void) -> CuResult<Texts> {
+    if pointer.is_null() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let sm = sm()?;
+    // SAFETY: the caller's duty; the texts are copied before this returns.
+    let image = unsafe { raw::image_at(pointer.cast()) };
+    Ok(image
+        .map_err(|error| device::Error::InvalidImage(error.to_string()))
+        .and_then(|image| texts_of(&image, sm)))
+}
+
+/// The texts of an image in memory.
+pub fn of_bytes(bytes: &[u8]) -> CuResult<Texts> {
+    let sm = sm()?;
+    Ok(device::module::from_bytes(bytes).and_then(|image| texts_of(&image, sm)))
+}
+
+/// A file's content.
+pub fn read_file(path: &CStr) -> CuResult<Vec<u8>> {
+    let path = OsStr::from_bytes(path.to_bytes());
+    std::fs::read(path).map_err(|_| CUDA_ERROR_FILE_NOT_FOUND.into())
+}
+
+/// `len` bytes at a pointer.
+///
+/// # Safety
+/// The pointer is null or leads to as many bytes, which stay for `'a`.
+pub unsafe fn bytes<'a>(pointer: *const c_void, len: usize) -> CuResult<&'a [u8]> {
+    if pointer.is_null() || len == 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    // SAFETY: the caller's duty.
+    Ok(unsafe { std::slice::from_raw_parts(pointer.cast(), len) })
+}
+
+/// Reads and checks texts; what is wrong with them goes to the log.
+pub fn code(texts: Texts, options: &mut JitOptions) -> CuResult<Arc<Code>> {
+    let sm = sm()?;
+    let code = texts.and_then(|texts| {
+        let names: Vec<String> = (1..=texts.len()).map(|number| format!("image {number}")).collect();
+        let inputs: Vec<Input<'_>> =
+            names.iter().zip(&texts).map(|(name, text)| Input { name, text }).collect();
+        Code::from_inputs(&inputs, sm)
+    });
+    let code = code.map_err(|error| logged(error, options))?;
+    options.inform(&format!(
+        "{} kernels for sm_{sm}; each is compiled at its first launch\n",
+        code.kernels().len()
+    ));
+    Ok(code)
+}
+
+/// Tells the log about an error, and makes it a code.
+pub fn logged(error: device::Error, options: &mut JitOptions) -> Failure {
+    use device::Error;
+    match &error {
+        Error::InvalidImage(log)
+        | Error::InvalidPtx(log)
+        | Error::UnsupportedPtxVersion(log)
+        | Error::InvalidSource(log)
+        | Error::NotSupported(log) => options.complain(log),
+        _ => {}
+    }
+    error.into()
+}
+
+/// 10 · major + minor of the compute capability that code is for.
+pub fn sm() -> CuResult<u32> {
+    Ok(platform()?.options().sm)
+}

@@ -1,0 +1,134 @@
+//! Libraries and their kernels behind handles.
+
+use crate::contexts;
+use crate::error::CuResult;
+use crate::functions::Function;
+use crate::handle::{Kind, Table};
+use crate::images::{Texts, code};
+use crate::jit::JitOptions;
+use crate::modules::{self, Module};
+use cuda_abi::driver::*;
+use device::memory::ContextId;
+use device::module::Kernel as DeviceKernel;
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+static LIBRARIES: Table<Library> = Table::new(Kind::Library);
+static KERNELS: Table<Kernel> = Table::new(Kind::Kernel);
+
+/// Code that is loaded into each context on demand.
+pub struct Library {
+    handle: CUlibrary,
+    library: device::module::Library,
+    modules: Mutex<HashMap<ContextId, Arc<Module>>>,
+    kernels: Mutex<HashMap<String, CUkernel>>,
+}
+
+/// A kernel of a library.
+pub struct Kernel {
+    /// Its library.
+    pub library: CUlibrary,
+    /// Its name, which programs get a pointer to.
+    pub name: CString,
+    /// Its code.
+    pub kernel: Arc<DeviceKernel>,
+    owner: Weak<Library>,
+    /// Its function in the context where it was last asked for.
+    last: Mutex<Option<(ContextId, Arc<Function>)>>,
+}
+
+/// The library of a handle.
+pub fn find(handle: CUlibrary) -> CuResult<Arc<Library>> {
+    LIBRARIES.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE.into())
+}
+
+/// The kernel of a handle.
+pub fn find_kernel(handle: CUkernel) -> CuResult<Arc<Kernel>> {
+    KERNELS.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE.into())
+}
+
+/// Makes a library of an image.
+pub fn load(texts: Texts, options: &mut JitOptions) -> CuResult<CUlibrary> {
+    let library = device::module::Library::new(code(texts, options)?);
+    let handle = LIBRARIES.insert_with(|handle| {
+        let (modules, kernels) = (Mutex::new(HashMap::new()), Mutex::new(HashMap::new()));
+        Arc::new(Library { handle: CUlibrary(handle), library, modules, kernels })
+    });
+    Ok(CUlibrary(handle.ok_or(CUDA_ERROR_OUT_OF_MEMORY)?))
+}
+
+/// Unloads a library from all contexts.
+pub fn unload(handle: CUlibrary) -> CuResult {
+    let library = LIBRARIES.remove(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE)?;
+    KERNELS.remove_all(|kernel| kernel.library == handle);
+    for module in library.modules.lock().unwrap_or_else(PoisonError::into_inner).values() {
+        modules::forget_module(module);
+    }
+    library.library.unload();
+    Ok(())
+}
+
+impl Library {
+    /// The kernel of this name.
+    pub fn kernel(self: &Arc<Self>, name: &CStr) -> CuResult<CUkernel> {
+        let text = name.to_str().map_err(|_| CUDA_ERROR_NOT_FOUND)?;
+        let kernel = self.library.code().kernel(text).ok_or(CUDA_ERROR_NOT_FOUND)?;
+        self.handle_of(kernel)
+    }
+
+    /// All kernels, in the order of the text.
+    pub fn kernels(self: &Arc<Self>) -> CuResult<Vec<CUkernel>> {
+        self.library.code().kernels().iter().map(|kernel| self.handle_of(kernel.clone())).collect()
+    }
+
+    /// How many kernels there are.
+    pub fn kernel_count(&self) -> usize {
+        self.library.code().kernels().len()
+    }
+
+    /// The module in the current context.
+    pub fn module(&self) -> CuResult<Arc<Module>> {
+        let context = contexts::usable()?;
+        let module = self.library.module(&context)?;
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = modules.get(&context.id()).filter(|known| Arc::ptr_eq(&known.module, &module)) {
+            return Ok(known.clone());
+        }
+        let module = modules::insert(module, context.id(), true)?;
+        modules.insert(context.id(), module.clone());
+        Ok(module)
+    }
+
+    fn handle_of(self: &Arc<Self>, kernel: Arc<DeviceKernel>) -> CuResult<CUkernel> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(handle) = kernels.get(&**kernel.name()) {
+            return Ok(*handle);
+        }
+        let text = kernel.name().to_string();
+        let name = CString::new(text.as_str()).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+        let (library, owner, last) = (self.handle, Arc::downgrade(self), Mutex::new(None));
+        let handle = KERNELS.insert(Arc::new(Kernel { library, name, kernel, owner, last }));
+        let handle = CUkernel(handle.ok_or(CUDA_ERROR_OUT_OF_MEMORY)?);
+        kernels.insert(text, handle);
+        Ok(handle)
+    }
+}
+
+impl Kernel {
+    /// The kernel as a function of the current context.
+    pub fn function(&self) -> CuResult<Arc<Function>> {
+        let context = contexts::usable()?;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((owner, function)) = &*last
+            && *owner == context.id()
+            && function.function.module().is_ok()
+        {
+            return Ok(function.clone());
+        }
+        let library = self.owner.upgrade().ok_or(CUDA_ERROR_INVALID_HANDLE)?;
+        let function = library.module()?.function(&self.name)?;
+        *last = Some((context.id(), function.clone()));
+        Ok(function)
+    }
+}

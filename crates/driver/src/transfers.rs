@@ -1,0 +1,184 @@
+//! Two- and three-dimensional copies as the manual's structures describe them.
+
+use crate::error::CuResult;
+use cuda_abi::driver::*;
+use device::memory::{Extent, Region, Side, Transfer};
+
+/// One end of a copy.
+struct End {
+    kind: CUmemorytype,
+    host: u64,
+    device: CUdeviceptr,
+    pitch: usize,
+    /// Rows from one slice to the next.
+    height: usize,
+    x: usize,
+    y: usize,
+    z: usize,
+}
+
+/// A two-dimensional copy.
+///
+/// # Safety
+/// Host memory that the copy names may be read and written until the copy is done.
+pub unsafe fn from_2d(copy: &CUDA_MEMCPY2D) -> CuResult<Transfer> {
+    let from = End {
+        kind: copy.srcMemoryType,
+        host: copy.srcHost as u64,
+        device: copy.srcDevice,
+        pitch: copy.srcPitch,
+        height: 0,
+        x: copy.srcXInBytes,
+        y: copy.srcY,
+        z: 0,
+    };
+    let to = End {
+        kind: copy.dstMemoryType,
+        host: copy.dstHost as u64,
+        device: copy.dstDevice,
+        pitch: copy.dstPitch,
+        height: 0,
+        x: copy.dstXInBytes,
+        y: copy.dstY,
+        z: 0,
+    };
+    let extent = Extent { width: copy.WidthInBytes as u64, height: copy.Height as u64, depth: 1 };
+    // SAFETY: the caller's duty.
+    unsafe { transfer(&to, &from, extent) }
+}
+
+/// A three-dimensional copy.
+///
+/// # Safety
+/// As for [`from_2d`].
+pub unsafe fn from_3d(copy: &CUDA_MEMCPY3D) -> CuResult<Transfer> {
+    let from = End {
+        kind: copy.srcMemoryType,
+        host: copy.srcHost as u64,
+        device: copy.srcDevice,
+        pitch: copy.srcPitch,
+        height: copy.srcHeight,
+        x: copy.srcXInBytes,
+        y: copy.srcY,
+        z: copy.srcZ,
+    };
+    let to = End {
+        kind: copy.dstMemoryType,
+        host: copy.dstHost as u64,
+        device: copy.dstDevice,
+        pitch: copy.dstPitch,
+        height: copy.dstHeight,
+        x: copy.dstXInBytes,
+        y: copy.dstY,
+        z: copy.dstZ,
+    };
+    let extent =
+        Extent { width: copy.WidthInBytes as u64, height: copy.Height as u64, depth: copy.Depth as u64 };
+    // SAFETY: the caller's duty.
+    unsafe { transfer(&to, &from, extent) }
+}
+
+unsafe fn transfer(to: &End, from: &End, extent: Extent) -> CuResult<Transfer> {
+    // SAFETY: the caller's duty, for both.
+    unsafe { Ok(Transfer { to: to.region(extent)?, from: from.region(extent)?, extent }) }
+}
+
+impl End {
+    unsafe fn region(&self, extent: Extent) -> CuResult<Region> {
+        let base = match self.kind {
+            CU_MEMORYTYPE_HOST => self.host,
+            CU_MEMORYTYPE_DEVICE | CU_MEMORYTYPE_UNIFIED => self.device.0,
+            CU_MEMORYTYPE_ARRAY => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+            _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+        };
+        let (address, slice_pitch) = self.locate(base, extent).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+        let start = match self.kind {
+            CU_MEMORYTYPE_DEVICE => Side::device(address),
+            // SAFETY: the caller's duty.
+            _ => unsafe { Side::any(address) },
+        };
+        Ok(Region { start, pitch: self.pitch as u64, slice_pitch })
+    }
+
+    /// The first byte's address and the distance of slices; `None` where rows or slices overlap or numbers overflow.
+    fn locate(&self, base: u64, extent: Extent) -> Option<(u64, u64)> {
+        let (pitch, height) = (self.pitch as u64, self.height as u64);
+        let (x, y, z) = (self.x as u64, self.y as u64, self.z as u64);
+        let row_end = x.checked_add(extent.width)?;
+        let slice_end = y.checked_add(extent.height)?;
+        let several_slices = z.checked_add(extent.depth)? > 1;
+        // A single row needs no pitch, a single slice no height.
+        let several_rows = slice_end > 1 || several_slices;
+        if (several_rows && pitch < row_end) || (several_slices && height < slice_end) {
+            return None;
+        }
+        let slice_pitch = if several_slices { pitch.checked_mul(height)? } else { 0 };
+        let slices = slice_pitch.checked_mul(z)?;
+        let rows = pitch.checked_mul(y)?;
+        let address = base.checked_add(slices)?.checked_add(rows)?.checked_add(x)?;
+        Some((address, slice_pitch))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr;
+
+    fn copy_2d() -> CUDA_MEMCPY2D {
+        CUDA_MEMCPY2D {
+            srcXInBytes: 4,
+            srcY: 2,
+            srcMemoryType: CU_MEMORYTYPE_HOST,
+            srcHost: ptr::without_provenance(0x1000),
+            srcDevice: CUdeviceptr(0),
+            srcArray: CUarray::NULL,
+            srcPitch: 32,
+            dstXInBytes: 0,
+            dstY: 0,
+            dstMemoryType: CU_MEMORYTYPE_DEVICE,
+            dstHost: ptr::null_mut(),
+            dstDevice: CUdeviceptr(0x8000),
+            dstArray: CUarray::NULL,
+            dstPitch: 64,
+            WidthInBytes: 28,
+            Height: 3,
+        }
+    }
+
+    fn convert(copy: &CUDA_MEMCPY2D) -> CuResult<Transfer> {
+        // SAFETY: the copy is never made.
+        unsafe { from_2d(copy) }
+    }
+
+    #[test]
+    fn offsets_lead_to_the_first_byte() {
+        let transfer = convert(&copy_2d()).unwrap();
+        assert_eq!((transfer.from.start.address(), transfer.from.pitch), (0x1044, 32));
+        assert_eq!(transfer.to, Region { start: Side::device(0x8000), pitch: 64, slice_pitch: 0 });
+        assert_eq!(transfer.extent, Extent { width: 28, height: 3, depth: 1 });
+    }
+
+    #[test]
+    fn rows_must_fit_their_pitch() {
+        let mut copy = copy_2d();
+        copy.WidthInBytes = 29;
+        assert_eq!(convert(&copy), Err(CUDA_ERROR_INVALID_VALUE.into()));
+        (copy.srcY, copy.Height, copy.srcPitch, copy.dstPitch) = (0, 1, 0, 0);
+        assert!(convert(&copy).is_ok(), "one row needs no pitch");
+    }
+
+    #[test]
+    fn nothing_overflows() {
+        for field in 0..4 {
+            let mut copy = copy_2d();
+            match field {
+                0 => copy.srcXInBytes = usize::MAX,
+                1 => copy.srcY = usize::MAX,
+                2 => copy.srcHost = ptr::without_provenance(usize::MAX - 8),
+                _ => copy.Height = usize::MAX,
+            }
+            assert_eq!(convert(&copy), Err(CUDA_ERROR_INVALID_VALUE.into()), "{field}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Images that do not load, logs, linking.
+
+mod common;
+use common::*;
+
+const HEADER: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
+
+/// The code of a load and its error log.
+fn try_load(image: &str) -> (CUresult, String) {
+    let image = CString::new(image).unwrap();
+    let mut log = [0u8; 2048];
+    let mut names = [CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    let mut values = [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut::<c_void>(log.len())];
+    let mut module = CUmodule::NULL;
+    // SAFETY: an image that ends in NUL, and options with their values.
+    let code = unsafe {
+        cuModuleLoadDataEx(out(&mut module), image.as_ptr().cast(), 2, array(&mut names), array(&mut values))
+    };
+    let used = values[1] as usize;
+    let text = std::ffi::CStr::from_bytes_until_nul(&log).unwrap().to_str().unwrap().to_owned();
+    assert!(text.len() <= used && used <= log.len(), "{used} bytes used for {text:?}");
+    if code == CUDA_SUCCESS {
+        cu!(cuModuleUnload(module));
+    }
+    (code, text)
+}
+
+#[test]
+fn what_is_no_ptx_is_told_from_wrong_ptx() {
+    let context = new_context();
+    for nothing in ["", "hello", "// a comment\n", "\x7fELF no"] {
+        assert_eq!(try_load(nothing).0, CUDA_ERROR_INVALID_IMAGE, "{nothing:?}");
+    }
+    let with = |body: &str| format!("{HEADER}.visible .entry k()\n{{\n{body}\n    ret;\n}}\n");
+    assert_eq!(try_load(&with("")).0, CUDA_SUCCESS);
+    for (body, line) in [
+        ("    .reg .b32 %r<2>;\n    frobnicate.u32 %r1, %r1;", "7"),
+        ("    .reg .b32 %r<2>;\n    add.u32 %r1, %r1, %nowhere;", "7"),
+        ("    bra nowhere;", "6"),
+        ("    .reg .b32 %r<2>;\n    mov.u32 %r1, 1", "8"),
+    ] {
+        let (code, log) = try_load(&with(body));
+        assert_eq!(code, CUDA_ERROR_INVALID_PTX, "{body}");
+        assert!(log.contains(line), "{body}: {log}");
+    }
+    let (code, log) = try_load(".version 99.0\n.target sm_90\n.address_size 64\n");
+    assert_eq!(code, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "{log}");
+    assert_eq!(try_load(".version 8.0\n.target sm_999\n.address_size 64\n").0, CUDA_ERROR_INVALID_PTX);
+    cu!(cuCtxDestroy_v2(context));
+}
+
+#[test]
+fn files_and_null_images() {
+    let context = new_context();
+    let mut module = CUmodule::NULL;
+    fails!(CUDA_ERROR_FILE_NOT_FOUND, cuModuleLoad(out(&mut module), text(c"/nowhere/at/all.ptx")));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuModuleLoadData(out(&mut module), null()));
+    let path = std::env::temp_dir().join(format!("anywarp-driver-{}.ptx", std::process::id()));
+    std::fs::write(&path, KERNELS).unwrap();
+    cu!(cuModuleLoad(out(&mut module), any_text(path.to_str().unwrap())));
+    std::fs::remove_file(&path).unwrap();
+    function(module, "vecadd");
+    cu!(cuCtxDestroy_v2(context));
+}
+
+#[test]
+fn pieces_are_linked() {
+    let context = new_context();
+    let caller = format!(
+        "{HEADER}.extern .func (.param .b32 r) triple(.param .b32 x);\n\
+         .visible .entry k(.param .u64 out)\n{{\n    .reg .b32 %r<2>;\n    .reg .b64 %rd<2>;\n    ld.param.u64 %rd1, [out];\n\
+         {{\n    .param .b32 p;\n    .param .b32 q;\n    st.param.b32 [p], 14;\n    call.uni (q), triple, (p);\n\
+         ld.param.b32 %r1, [q];\n}}\n    st.global.u32 [%rd1], %r1;\n    ret;\n}}\n"
+    );
+    let callee = format!(
+        "{HEADER}.visible .func (.param .b32 r) triple(.param .b32 x)\n{{\n    .reg .b32 %r<3>;\n    ld.param.b32 %r1, [x];\n    \
+         mul.lo.s32 %r2, %r1, 3;\n    st.param.b32 [r], %r2;\n    ret;\n}}\n"
+    );
+    let mut link = CUlinkState::NULL;
+    cu!(cuLinkCreate_v2(0, no_array(), no_array(), out(&mut link)));
+    for piece in [&caller, &callee] {
+        let image = CString::new(piece.as_str()).unwrap();
+        let bytes = image.as_bytes_with_nul().len();
+        let (data, name) = (image.as_ptr().cast_mut().cast(), text(c"piece"));
+        cu!(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, data, bytes, name, 0, no_array(), no_array()));
+    }
+    let (mut image, mut size, mut module) = (null_mut(), 0, CUmodule::NULL);
+    cu!(
+        cuLinkComplete(link, out(&mut image), out(&mut size));
+        cuModuleLoadData(out(&mut module), image);
+        cuLinkDestroy(link);
+    );
+    assert!(size > 0);
+    fails!(CUDA_ERROR_INVALID_HANDLE, cuLinkDestroy(link));
+    let place = alloc(4);
+    assert_eq!(launch(function(module, "k"), 1, 1, CUstream::NULL, &mut [arg(&place)]), CUDA_SUCCESS);
+    assert_eq!(read::<u32>(place, 1), [42]);
+    cu!(cuCtxDestroy_v2(context));
+}
