@@ -282,7 +282,8 @@ fn apply(operator: Operator, left: Immediate, right: Immediate) -> Result<Immedi
             Divide if b == 0 => return Err(BY_ZERO),
             Divide => Immediate::Signed(a.wrapping_div(b)),
             _ if b == 0 => return Err(BY_ZERO),
-            _ => Immediate::Signed(a.wrapping_rem(b)),
+            // Remainders are taken of unsigned numbers, whatever the operands.
+            _ => Immediate::Unsigned(a as u64 % b as u64),
         });
     }
     Ok(Immediate::Unsigned(match operator {
@@ -364,7 +365,7 @@ mod tests {
             ("1+2*3", Signed(7)),
             ("(1+2)*3", Signed(9)),
             ("-7/2", Signed(-3)),
-            ("-7 % 3", Signed(-1)),
+            ("-7 % 3", Unsigned(0)),
             ("-1 < 1", Signed(1)),
             ("-1 < 1U", Signed(0)),
             ("1<<4|1", Signed(17)),
