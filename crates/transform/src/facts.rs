@@ -91,6 +91,28 @@ impl<'a> Facts<'a> {
         fits(low, high)
     }
 
+    /// Whether a kernel's entry can compute the value: from parameters, constants and indices.
+    pub fn is_known_at_entry(&self, value: Value) -> bool {
+        self.known_at_entry(value, 16)
+    }
+
+    fn known_at_entry(&self, value: Value, depth: u32) -> bool {
+        let Some(data) = self.func.def_inst(value).filter(|_| depth > 0) else { return false };
+        match data.op {
+            Op::Const(_) => true,
+            Op::SpecialReg(reg) => !reg.is_counter(),
+            Op::Load(access) => {
+                access.space == simt_ir::Space::Param
+                    && data.results.len() == 1
+                    && self.func.constant(data.args[0]).is_some()
+            }
+            Op::Int(_) | Op::Shift(_) | Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc) => {
+                data.args.iter().all(|arg| self.known_at_entry(*arg, depth - 1))
+            }
+            _ => false,
+        }
+    }
+
     /// The range of a value as a signed number of its type, in every lane.
     pub fn range(&self, value: Value) -> Range {
         self.range_at(value, DEPTH)

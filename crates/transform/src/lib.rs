@@ -19,4 +19,4 @@ pub mod sync;
 pub use linearize::Linear;
 pub use loops::{Irreducible, Loop, LoopId, Loops};
 pub use prepare::{Prepared, prepare};
-pub use shapes::{LaneShape, Offsets, Shapes};
+pub use shapes::{Assumption, LaneShape, Offsets, Shapes};

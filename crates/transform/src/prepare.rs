@@ -40,7 +40,7 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
     nan::make_canonical(&mut func);
     lcssa::close_loops(&mut func, &cfg, &dom, &loops);
     debug_assert!(lcssa::is_closed(&func, &cfg, &loops));
-    let shapes = Shapes::new(&func, &cfg, &dom, &loops, shape);
+    let shapes = Shapes::new(&func, &cfg, &dom, &loops, shape, is_kernel);
     let returns = |block: &Block| matches!(func.block(*block).term, Terminator::Return(_));
     let end = cfg.order().iter().copied().find(returns);
     let linear = Linear::new(&cfg, &dom, &loops, shapes.divergent(), end);

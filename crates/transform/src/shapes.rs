@@ -3,13 +3,18 @@
 //! A value is *uniform* when all lanes that are active where it is defined have the same one, *affine* when the lanes' values differ by
 //! constants known now, and *varying* otherwise. Uniform values are computed once for the warp, affine ones once
 //! and a constant vector added where a vector is needed; an affine address is one memory access instead of 32.
+//! Where a warp covers several rows of a block, a value can be affine in each *row* while the rows differ by anything.
+//!
+//! Addresses of 64 bits come from indices of 32 bits, which may wrap between one lane and the next. Where that cannot be excluded,
+//! it is tested: at the kernel's entry if the index is known there ([`Shapes::assumed`]), else at the access ([`Shapes::checks`]).
 
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use kernel_abi::{Shape, XLayout};
 use simt_ir::{
-    Block, Cfg, Convert, Def, DomTree, Function, IntBinary, Op, Shift, Space, SpecialReg, Terminator, Type,
-    Value,
+    Block, Cfg, Convert, DomTree, Function, Inst, InstData, IntBinary, Op, Shift, Space, SpecialReg,
+    Terminator, Type, Value,
 };
 
 use crate::facts::Facts;
@@ -29,6 +34,9 @@ pub enum LaneShape {
     Uniform,
     /// A base, the same for all lanes, plus an offset for each lane, modulo 2 to the width.
     Affine(Offsets),
+    /// In each row of the block that the warp covers (see [`XLayout::Period`]), the first lane's value plus these offsets. The rows
+    /// differ by anything.
+    Rows(Offsets),
     /// Anything.
     Varying,
 }
@@ -39,11 +47,28 @@ impl LaneShape {
         *self == LaneShape::Uniform
     }
 
+    /// Whether there is no base that stands for all lanes: the value is kept as a vector.
+    pub fn is_vector(&self) -> bool {
+        matches!(self, LaneShape::Rows(_) | LaneShape::Varying)
+    }
+
     /// The offsets of a uniform or affine value.
     pub fn offsets(&self) -> Option<Offsets> {
         match self {
             LaneShape::Uniform => Some(Rc::new([0; LANES])),
             LaneShape::Affine(offsets) => Some(offsets.clone()),
+            LaneShape::Rows(_) | LaneShape::Varying => None,
+        }
+    }
+
+    /// The offsets from the first lane of each row of `period` lanes.
+    fn row_offsets(&self, period: usize) -> Option<Offsets> {
+        match self {
+            LaneShape::Uniform => Some(Rc::new([0; LANES])),
+            LaneShape::Affine(offsets) => Some(Rc::new(std::array::from_fn(|lane| {
+                offsets[lane].wrapping_sub(offsets[lane - lane % period])
+            }))),
+            LaneShape::Rows(offsets) => Some(offsets.clone()),
             LaneShape::Varying => None,
         }
     }
@@ -59,37 +84,86 @@ impl LaneShape {
     }
 }
 
+/// A 32-bit index that must not wrap between the lanes of a warp when it is extended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assumption {
+    /// The index.
+    pub index: Value,
+    /// It is extended with zeros, so that it must not be negative either.
+    pub unsigned: bool,
+}
+
 /// The shapes of a function's values.
 #[derive(Clone, Debug)]
 pub struct Shapes {
     values: Vec<LaneShape>,
     divergent: Vec<bool>,
     divergent_loops: Vec<bool>,
+    tests: Tests,
+}
+
+/// What offsets depend on.
+#[derive(Clone, Debug, Default)]
+struct Tests {
+    assumed: Vec<Assumption>,
+    checks: HashMap<Value, Vec<Assumption>>,
 }
 
 impl Shapes {
-    /// Analyses a function in normal form with closed loops. Parameters of the function are varying.
-    pub fn new(func: &Function, cfg: &Cfg, dom: &DomTree, loops: &Loops, shape: &Shape) -> Shapes {
-        let mut analysis = Analysis {
-            func,
-            cfg,
-            loops,
-            shape,
-            facts: Facts::new(func, cfg, dom, shape),
-            values: vec![None; func.value_count()],
-            divergent: vec![false; func.blocks().len()],
-            divergent_loops: vec![false; loops.count()],
-            joins: vec![false; func.blocks().len()],
-        };
-        for param in &func.block(Function::ENTRY).params {
-            analysis.values[param.index()] = Some(LaneShape::Varying);
+    /// Analyses a function in normal form with closed loops. Parameters of the function are varying. In a kernel, indices that its entry
+    /// can compute are assumed not to wrap if the launch shape allows it.
+    pub fn new(
+        func: &Function,
+        cfg: &Cfg,
+        dom: &DomTree,
+        loops: &Loops,
+        shape: &Shape,
+        is_kernel: bool,
+    ) -> Shapes {
+        let mut given_up = HashSet::new();
+        loop {
+            let mut analysis = Analysis {
+                func,
+                cfg,
+                loops,
+                shape,
+                assumes: is_kernel && shape.assume_no_wrap,
+                given_up: &given_up,
+                facts: Facts::new(func, cfg, dom, shape),
+                values: vec![None; func.value_count()],
+                divergent: vec![false; func.blocks().len()],
+                divergent_loops: vec![false; loops.count()],
+                joins: vec![false; func.blocks().len()],
+            };
+            for param in &func.block(Function::ENTRY).params {
+                analysis.values[param.index()] = Some(LaneShape::Varying);
+            }
+            while analysis.round() {}
+            match analysis.assumptions() {
+                Ok(tests) => {
+                    let shape = |shape: Option<LaneShape>| shape.unwrap_or(LaneShape::Uniform);
+                    return Shapes {
+                        values: analysis.values.into_iter().map(shape).collect(),
+                        divergent: analysis.divergent,
+                        divergent_loops: analysis.divergent_loops,
+                        tests,
+                    };
+                }
+                // Indices that are used otherwise than for an access beside them are varying after all.
+                Err(misused) => given_up.extend(misused),
+            }
         }
-        while analysis.round() {}
-        Shapes {
-            values: analysis.values.into_iter().map(|shape| shape.unwrap_or(LaneShape::Uniform)).collect(),
-            divergent: analysis.divergent,
-            divergent_loops: analysis.divergent_loops,
-        }
+    }
+
+    /// What must be tested before the kernel does anything. If an index does wrap, code that does not assume it must run.
+    pub fn assumed(&self) -> &[Assumption] {
+        &self.tests.assumed
+    }
+
+    /// What must be tested before an access whose address this value is, beside it: its offsets hold only if none of these wraps. Such a value
+    /// is used by operations that [`keeps_checks`] lists, in its own block, and as an address.
+    pub fn checks(&self, value: Value) -> &[Assumption] {
+        self.tests.checks.get(&value).map_or(&[], Vec::as_slice)
     }
 
     /// The value's shape.
@@ -113,6 +187,10 @@ struct Analysis<'a> {
     cfg: &'a Cfg,
     loops: &'a Loops,
     shape: &'a Shape,
+    /// Whether the entry tests assumptions.
+    assumes: bool,
+    /// Extensions whose operands may wrap and that cannot be tested for it.
+    given_up: &'a HashSet<Value>,
     facts: Facts<'a>,
     /// `None` until something is known: then nothing speaks against uniform.
     values: Vec<Option<LaneShape>>,
@@ -214,21 +292,168 @@ impl Analysis<'_> {
             | Op::CallIndirect(_)
             | Op::Syscall(_) => LaneShape::Varying,
             _ if all_uniform => LaneShape::Uniform,
-            Op::Int(op) => self.binary(op, bits, &data.args, &args),
-            Op::Shift(op) => self.shift(op, bits, &data.args, &args),
             Op::Select if args[0].is_uniform() && args[1] == args[2] => args[1].clone(),
             Op::ToGeneric(_) | Op::FromGeneric(_) => args[0].clone(),
-            Op::Convert(Convert::Trunc) if bits > 1 => self.affine_map(bits, &args[0], |offset| offset),
-            Op::Convert(Convert::ZExt | Convert::SExt) => self.extend(block, bits, data, &args[0]),
+            Op::Convert(Convert::ZExt | Convert::SExt) => {
+                let extended = |offsets: &Offsets| {
+                    (self.func.ty(data.args[0]) != Type::Pred
+                        && self.extension(block, inst, offsets) != Extension::Unknown)
+                        .then(|| offsets.clone())
+                };
+                match &args[0] {
+                    LaneShape::Affine(offsets) => {
+                        extended(offsets).map_or(LaneShape::Varying, LaneShape::Affine)
+                    }
+                    LaneShape::Rows(offsets) => extended(offsets).map_or(LaneShape::Varying, LaneShape::Rows),
+                    _ => LaneShape::Varying,
+                }
+            }
+            _ => match self.affine_result(data, bits, &args) {
+                LaneShape::Varying => self.rows_result(data, bits, &args),
+                shape => shape,
+            },
+        }
+    }
+
+    fn affine_result(&self, data: &InstData, bits: u32, args: &[LaneShape]) -> LaneShape {
+        match data.op {
+            Op::Int(op) => self.binary(op, bits, &data.args, args),
+            Op::Shift(op) => self.shift(op, bits, &data.args, args),
+            Op::Convert(Convert::Trunc) if bits > 1 => match args[0].offsets() {
+                Some(offsets) => LaneShape::affine(bits, |lane| offsets[lane]),
+                None => LaneShape::Varying,
+            },
             _ => LaneShape::Varying,
         }
     }
 
-    fn affine_map(&self, bits: u32, arg: &LaneShape, map: impl Fn(i64) -> i64) -> LaneShape {
-        match arg.offsets() {
-            Some(offsets) => LaneShape::affine(bits, |lane| map(offsets[lane])),
-            None => LaneShape::Varying,
+    /// The result's offsets in each row, where a warp covers several.
+    fn rows_result(&self, data: &InstData, bits: u32, args: &[LaneShape]) -> LaneShape {
+        let XLayout::Period(period) = self.shape.x else { return LaneShape::Varying };
+        if self.shape.dims == 1 || period < 4 {
+            return LaneShape::Varying;
         }
+        let rows = |at: usize| args[at].row_offsets(period.into());
+        let constant = |at: usize| self.func.constant(data.args[at]);
+        let shaped = |offset: &dyn Fn(usize) -> i64| {
+            LaneShape::Rows(Rc::new(std::array::from_fn(|lane| sign_extended(offset(lane) as u64, bits))))
+        };
+        match data.op {
+            Op::Int(op @ (IntBinary::Add | IntBinary::Sub)) => match (rows(0), rows(1)) {
+                (Some(a), Some(b)) if op == IntBinary::Add => shaped(&|lane| a[lane].wrapping_add(b[lane])),
+                (Some(a), Some(b)) => shaped(&|lane| a[lane].wrapping_sub(b[lane])),
+                _ => LaneShape::Varying,
+            },
+            Op::Int(IntBinary::Mul) => match (rows(0), rows(1)) {
+                (Some(a), Some(_)) if constant(1).is_some() => {
+                    let factor = constant(1).unwrap_or(0) as i64;
+                    shaped(&|lane| a[lane].wrapping_mul(factor))
+                }
+                (Some(_), Some(b)) if constant(0).is_some() => {
+                    let factor = constant(0).unwrap_or(0) as i64;
+                    shaped(&|lane| b[lane].wrapping_mul(factor))
+                }
+                (Some(a), Some(b)) if *a == [0; LANES] && *b == [0; LANES] => shaped(&|_| 0),
+                _ => LaneShape::Varying,
+            },
+            Op::Shift(Shift::Left) => match (rows(0), constant(1)) {
+                (Some(a), Some(amount)) if amount < u64::from(bits) => {
+                    shaped(&|lane| a[lane].wrapping_shl(amount as u32))
+                }
+                _ => LaneShape::Varying,
+            },
+            Op::Convert(Convert::Trunc) if bits > 1 => match rows(0) {
+                Some(a) => shaped(&|lane| a[lane]),
+                None => LaneShape::Varying,
+            },
+            _ => LaneShape::Varying,
+        }
+    }
+
+    /// Why an extension keeps its operand's offsets.
+    fn extension(&self, block: Block, inst: Inst, offsets: &Offsets) -> Extension {
+        let data = self.func.inst(inst);
+        let operand = data.args[0];
+        let unsigned = data.op == Op::Convert(Convert::ZExt);
+        let in_rows = matches!(self.of(operand), LaneShape::Rows(_));
+        if in_rows && **offsets == [0; LANES] || self.facts.extends(operand, block, offsets, unsigned) {
+            Extension::Proven
+        } else if self.func.ty(operand) != Type::I32 {
+            Extension::Unknown
+        } else if self.assumes && self.facts.is_known_at_entry(operand) {
+            Extension::Assumed
+        } else if !in_rows && !self.given_up.contains(&data.results[0]) {
+            Extension::Checked
+        } else {
+            Extension::Unknown
+        }
+    }
+
+    /// What the offsets found depend on: tests at the entry, and tests beside accesses. If an extension that would need the latter has other
+    /// uses, the error names it.
+    fn assumptions(&self) -> Result<Tests, HashSet<Value>> {
+        let mut tests = Tests::default();
+        // For each value that needs checks: its block, and the checks with the extensions that they are for.
+        let mut checked: HashMap<Value, (Block, Vec<(Assumption, Value)>)> = HashMap::new();
+        let mut misused: HashSet<Value> = HashSet::new();
+        for &block in self.cfg.order() {
+            for &inst in &self.func.block(block).insts {
+                let data = self.func.inst(inst);
+                if let Op::Convert(op @ (Convert::ZExt | Convert::SExt)) = data.op
+                    && let LaneShape::Affine(offsets) | LaneShape::Rows(offsets) = self.of(data.results[0])
+                {
+                    let assumption = Assumption { index: data.args[0], unsigned: op == Convert::ZExt };
+                    match self.extension(block, inst, &offsets) {
+                        Extension::Assumed if !tests.assumed.contains(&assumption) => {
+                            tests.assumed.push(assumption);
+                        }
+                        Extension::Checked => {
+                            checked.insert(data.results[0], (block, vec![(assumption, data.results[0])]));
+                        }
+                        _ => {}
+                    }
+                    continue;
+                }
+                let mut inherited: Vec<(Assumption, Value)> = Vec::new();
+                for (position, arg) in data.args.iter().enumerate() {
+                    let Some((at, checks)) = checked.get(arg) else { continue };
+                    let fine = match data.op {
+                        Op::Load(_) => true,
+                        Op::Store(_) => position == 0,
+                        op => keeps_checks(&op) && !self.of(data.results[0]).is_vector(),
+                    };
+                    if *at != block || !fine {
+                        misused.extend(checks.iter().map(|(_, extension)| *extension));
+                    } else if data.op.access().is_none() {
+                        inherited.extend(
+                            checks
+                                .iter()
+                                .filter(|check| !inherited.contains(check))
+                                .cloned()
+                                .collect::<Vec<_>>(),
+                        );
+                    }
+                }
+                if !inherited.is_empty() {
+                    checked.insert(data.results[0], (block, inherited));
+                }
+            }
+            for value in self.func.block(block).term.uses() {
+                if let Some((_, checks)) = checked.get(&value) {
+                    misused.extend(checks.iter().map(|(_, extension)| *extension));
+                }
+            }
+        }
+        if !misused.is_empty() {
+            return Err(misused);
+        }
+        tests.checks = checked
+            .into_iter()
+            .map(|(value, (_, checks))| {
+                (value, checks.into_iter().map(|(assumption, _)| assumption).collect())
+            })
+            .collect();
+        Ok(tests)
     }
 
     fn binary(&self, op: IntBinary, bits: u32, args: &[Value], shapes: &[LaneShape]) -> LaneShape {
@@ -300,20 +525,6 @@ impl Analysis<'_> {
         }
     }
 
-    /// An extension keeps the offsets when no active lane's value wraps on the way from the base.
-    fn extend(&self, block: Block, bits: u32, data: &simt_ir::InstData, arg: &LaneShape) -> LaneShape {
-        let Some(offsets) = arg.offsets() else { return LaneShape::Varying };
-        let from = self.func.ty(data.args[0]);
-        if from == Type::Pred {
-            return LaneShape::Varying;
-        }
-        if self.facts.extends(data.args[0], block, &offsets, data.op == Op::Convert(Convert::ZExt)) {
-            LaneShape::affine(bits, |lane| offsets[lane])
-        } else {
-            LaneShape::Varying
-        }
-    }
-
     fn special(&self, reg: SpecialReg) -> LaneShape {
         let flat = self.shape.dims == 1;
         match reg {
@@ -327,6 +538,7 @@ impl Analysis<'_> {
                 (XLayout::Period(period), 1) if self.shape.dims == 2 => {
                     LaneShape::affine(32, |lane| lane as i64 / i64::from(period))
                 }
+                (XLayout::Period(_), _) => LaneShape::Rows(Rc::new([0; LANES])),
                 _ => LaneShape::Varying,
             },
             SpecialReg::LanemaskEq
@@ -339,12 +551,26 @@ impl Analysis<'_> {
     }
 }
 
-/// Whether a value is defined by an instruction that can be repeated anywhere at little cost.
-pub fn is_rematerialisable(func: &Function, value: Value) -> bool {
-    match func.def(value) {
-        Def::Result(inst, _) => {
-            matches!(func.inst(inst).op, Op::Const(_) | Op::GlobalAddr(_) | Op::FuncToken(_) | Op::LocalBase)
-        }
-        Def::Param(..) | Def::Removed => false,
-    }
+/// Why the offsets of an extension's operand are those of its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extension {
+    /// No lane's value wraps.
+    Proven,
+    /// The entry tests it.
+    Assumed,
+    /// Accesses that depend on it test it.
+    Checked,
+    /// They may not be.
+    Unknown,
+}
+
+/// Operations on addresses that may stand between an extension and the access that tests it.
+pub fn keeps_checks(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Int(IntBinary::Add | IntBinary::Sub | IntBinary::Mul)
+            | Op::Shift(Shift::Left)
+            | Op::ToGeneric(_)
+            | Op::FromGeneric(_)
+    )
 }

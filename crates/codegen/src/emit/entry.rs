@@ -2,7 +2,8 @@
 
 use std::mem::offset_of;
 
-use kernel_abi::{BlockFrame, CompileError, LaunchFrame, Status};
+use kernel_abi::{BlockFrame, CompileError, LaunchFrame, Status, XLayout};
+use simt_ir::{Op, Space};
 use transform::Prepared;
 
 use super::function::{Emitter, Place};
@@ -14,8 +15,12 @@ use crate::llvm::{self, Block, IntPredicate, Linkage, LoopHint, Value};
 const SMALL: usize = 60;
 
 /// Emits a kernel without suspension points.
+///
+/// Blocks are run in segments that lie in one row of the grid. Where a block has several rows of threads, all blocks of a segment
+/// run their first row of warps, then the second, so that accesses run along x.
 pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), CompileError> {
     let warp = warp_function(unit, kernel)?;
+    let wraps = if kernel.shapes.assumed().is_empty() { None } else { Some(wraps_function(unit, kernel)?) };
     let b = unit.b;
     let (i32, i64, ptr) = (unit.types.i32, unit.types.i64, unit.types.ptr);
     let entry = b.module().add_function(ENTRY_SYMBOL, i32, &[ptr, i64, i64], Linkage::External);
@@ -26,41 +31,84 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
     let field = |offset: usize| b.mark_invariant(b.load(i32, b.ptr_offset(launch, offset as i64), 4));
     let grid = [field(offset_of!(LaunchFrame, grid)), field(offset_of!(LaunchFrame, grid) + 4)];
     let warps = field(offset_of!(LaunchFrame, warps));
-    let (width, height) = (b.zext(grid[0], i64), b.zext(grid[1], i64));
-    let row = b.udiv(first, width);
-    let ids = [b.urem(first, width), b.urem(row, height), b.udiv(row, height)];
-    let ids = ids.map(|id| b.trunc(id, i32));
-    let blocks = Counter::begin(unit, i64.zero(), count, "block", "blocks.done");
-    let [x, y, z] = [0, 1, 2].map(|axis| {
-        let phi = b.phi(i32);
-        phi.add_incoming(ids[axis], blocks.before);
-        phi
-    });
-    for (axis, id) in [x, y, z].into_iter().enumerate() {
-        let place = b.ptr_offset(frame, (offset_of!(BlockFrame, ctaid) + 4 * axis) as i64);
-        b.store(id.value(), place, 4);
-    }
-    let loop_warps = Counter::begin(unit, i32.zero(), warps, "warp", "warps.done");
-    let number = loop_warps.value();
-    b.store(number, b.ptr_offset(frame, offset_of!(BlockFrame, warp) as i64), 4);
-    b.call(warp, &[frame, x.value(), y.value(), z.value(), number]);
-    loop_warps.end(unit);
-
-    // The next block: x runs fastest.
+    // Warps side by side in x, and how many times in y and z.
     let one = i32.int_const(1);
-    let next_x = b.add(x.value(), one);
-    let end_of_row = b.icmp(IntPredicate::Eq, next_x, grid[0]);
-    let next_y = b.select(end_of_row, b.add(y.value(), one), y.value());
-    let end_of_plane = b.icmp(IntPredicate::Eq, next_y, grid[1]);
-    let next_z = b.select(end_of_plane, b.add(z.value(), one), z.value());
-    let next_x = b.select(end_of_row, i32.zero(), next_x);
-    let next_y = b.select(end_of_plane, i32.zero(), next_y);
-    for (phi, next) in [(x, next_x), (y, next_y), (z, next_z)] {
-        phi.add_incoming(next, b.block());
+    let (across, along) = if runs_along_rows(unit, kernel) {
+        let width = field(offset_of!(LaunchFrame, block));
+        let across = b.intrinsic("llvm.umax", &[i32], &[b.lshr(width, i32.int_const(5)), one]);
+        (across, b.udiv(warps, across))
+    } else {
+        (warps, one)
+    };
+    let (width, height) = (b.zext(grid[0], i64), b.zext(grid[1], i64));
+
+    let end = b.add(first, count);
+    let (before, segment, done) = (b.block(), b.append_block("segment"), b.append_block("done"));
+    let any = b.icmp(IntPredicate::Ne, count, i64.zero());
+    b.cond_br(any, segment, done);
+    b.position_at_end(segment);
+    let at = b.phi(i64);
+    at.add_incoming(first, before);
+    let row = b.udiv(at.value(), width);
+    let x = b.sub(at.value(), b.mul(row, width));
+    let left_in_row = b.sub(width, x);
+    let left = b.sub(end, at.value());
+    let length = b.intrinsic("llvm.umin", &[i64], &[left_in_row, left]);
+    let next = b.add(at.value(), length);
+    let (x, length) = (b.trunc(x, i32), b.trunc(length, i32));
+    let (y, z) = (b.trunc(b.urem(row, height), i32), b.trunc(b.udiv(row, height), i32));
+    let store_field = |offset: usize, value: Value<'_>| {
+        b.store(value, b.ptr_offset(frame, offset as i64), 4);
+    };
+    let ctaid = offset_of!(BlockFrame, ctaid);
+    store_field(ctaid + 4, y);
+    store_field(ctaid + 8, z);
+
+    if let Some(wraps) = wraps {
+        // All blocks of the segment before any: they run interleaved.
+        let columns = Counter::begin(unit, length, "test.block");
+        let column = b.add(x, columns.value());
+        let numbers = Counter::begin(unit, warps, "test.warp");
+        let bad = b.call(wraps, &[frame, column, y, z, numbers.value()]);
+        let (give_up, go_on) = (b.append_block("deopt"), b.append_block("holds"));
+        b.cond_br(bad, give_up, go_on);
+        b.position_at_end(give_up);
+        store_field(ctaid, x);
+        b.ret(i32.int_const(Status::Deopt as u64));
+        b.position_at_end(go_on);
+        numbers.end(unit);
+        columns.end(unit);
     }
-    blocks.end(unit);
+
+    let rows = Counter::begin(unit, along, "row");
+    let columns = Counter::begin(unit, length, "block");
+    let column = b.add(x, columns.value());
+    store_field(ctaid, column);
+    let numbers = Counter::begin(unit, across, "warp");
+    let number = b.add(b.mul(rows.value(), across), numbers.value());
+    store_field(offset_of!(BlockFrame, warp), number);
+    b.call(warp, &[frame, column, y, z, number]);
+    numbers.end(unit);
+    columns.end(unit);
+    rows.end(unit);
+
+    at.add_incoming(next, b.block());
+    let more = b.icmp(IntPredicate::Ne, next, end);
+    b.cond_br(more, segment, done);
+    b.position_at_end(done);
     b.ret(i32.int_const(Status::Done as u64));
     Ok(())
+}
+
+/// Whether blocks may run row by row of their threads, interleaved: several rows, each of whole warps or less, and no memory of the block's own.
+fn runs_along_rows(unit: Unit<'_, '_>, kernel: &Prepared) -> bool {
+    let regular = unit.shape.dims > 1 && unit.shape.x != XLayout::Irregular && unit.shape.whole_warps;
+    let shared = |op: &Op| {
+        op.access().is_some_and(|access| access.space == Space::Shared)
+            || matches!(op, Op::ToGeneric(Space::Shared) | Op::FromGeneric(Space::Shared) | Op::IsSpace(_))
+    };
+    let mut ops = kernel.cfg.order().iter().flat_map(|block| kernel.func.block(*block).insts.iter());
+    regular && !ops.any(|inst| shared(&kernel.func.inst(*inst).op))
 }
 
 /// A loop over `0 .. limit` whose body is being emitted.
@@ -68,21 +116,21 @@ struct Counter<'c> {
     phi: llvm::Phi<'c>,
     limit: Value<'c>,
     head: Block<'c>,
-    before: Block<'c>,
     after: Block<'c>,
 }
 
 impl<'c> Counter<'c> {
-    fn begin(unit: Unit<'_, 'c>, start: Value<'c>, limit: Value<'c>, name: &str, done: &str) -> Counter<'c> {
+    fn begin(unit: Unit<'_, 'c>, limit: Value<'c>, name: &str) -> Counter<'c> {
         let b = unit.b;
         let before = b.block();
-        let (head, after) = (b.append_block(name), b.append_block(done));
-        let any = b.icmp(IntPredicate::Ult, start, limit);
+        let (head, after) = (b.append_block(name), b.append_block("after"));
+        let zero = limit.ty().zero();
+        let any = b.icmp(IntPredicate::Ne, limit, zero);
         b.cond_br(any, head, after);
         b.position_at_end(head);
-        let phi = b.phi(start.ty());
-        phi.add_incoming(start, before);
-        Counter { phi, limit, head, before, after }
+        let phi = b.phi(limit.ty());
+        phi.add_incoming(zero, before);
+        Counter { phi, limit, head, after }
     }
 
     fn value(&self) -> Value<'c> {
@@ -93,7 +141,7 @@ impl<'c> Counter<'c> {
         let b = unit.b;
         let next = b.add(self.value(), self.value().ty().int_const(1));
         self.phi.add_incoming(next, b.block());
-        let more = b.icmp(IntPredicate::Ult, next, self.limit);
+        let more = b.icmp(IntPredicate::Ne, next, self.limit);
         let latch = b.cond_br(more, self.head, self.after);
         b.mark_loop(latch, &[LoopHint::DoNotUnroll, LoopHint::DoNotVectorize]);
         b.position_at_end(self.after);
@@ -133,6 +181,27 @@ fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<llvm::Func
     Ok(function)
 }
 
+/// The function that tells whether a warp must not run this code: `(frame, ctaid x, y, z, warp)`.
+fn wraps_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<llvm::Function<'c>, CompileError> {
+    let b = unit.b;
+    let (i32, ptr) = (unit.types.i32, unit.types.ptr);
+    let params = [ptr, i32, i32, i32, i32];
+    let function = b.module().add_function("wraps", unit.types.bit, &params, Linkage::Internal);
+    unit.machine.set_attributes(function);
+    function.add_attribute("alwaysinline");
+    b.position_at_end(function.append_block("entry"));
+    let frame = function.param(0);
+    let place = Place {
+        frame,
+        launch: launch_of(unit, frame),
+        ctaid: [function.param(1), function.param(2), function.param(3)],
+        warp: function.param(4),
+    };
+    let wraps = kernel_emitter(unit, kernel, place).wraps()?;
+    b.ret(wraps);
+    Ok(function)
+}
+
 /// Emits a kernel with suspension points. Answers the bytes of state of a warp.
 pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileError> {
     let b = unit.b;
@@ -151,6 +220,10 @@ pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileE
     let end = b.append_block("end");
     let start = emitter.body(end)?;
 
+    // What the tests need of the prologue must be there before it ends.
+    let tests = b.append_block("tests");
+    b.position_at_end(tests);
+    let wraps = emitter.wraps()?;
     b.position_at_end(emitter.prologue);
     let states = b.ptr_offset(frame, offset_of!(BlockFrame, state) as i64);
     let states = b.mark_invariant(b.load(ptr, states, 8));
@@ -161,7 +234,12 @@ pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileE
     b.br(dispatch);
     let cases = emitter.finish_suspensions(&layout, state);
     b.position_at_end(dispatch);
-    b.switch(resume, start, &cases);
+    b.switch(resume, tests, &cases);
+    let give_up = b.append_block("deopt");
+    b.position_at_end(tests);
+    b.cond_br(wraps, give_up, start);
+    b.position_at_end(give_up);
+    b.ret(i32.all_ones());
     b.position_at_end(end);
     b.ret(i32.zero());
     Ok(layout.bytes)

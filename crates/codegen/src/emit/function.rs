@@ -154,7 +154,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let data = self.p.func.block(block);
         let scalar_params = |target: &&Target| {
             let mut params = self.p.func.block(target.block).params.iter();
-            params.any(|param| *self.p.shapes.of(*param) != LaneShape::Varying)
+            params.any(|param| !self.p.shapes.of(*param).is_vector())
         };
         let enters_loop = |target: &&Target| self.p.loops.headed_by(target.block).is_some();
         let targets = data.term.targets();
@@ -172,7 +172,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             if !data.op.is_pure() {
                 return true;
             }
-            let varying = data.results.iter().any(|value| *self.p.shapes.of(*value) == LaneShape::Varying);
+            let varying = data.results.iter().any(|value| self.p.shapes.of(*value).is_vector());
             cost += match data.op {
                 Op::Approx { .. } => 2 * CHEAP,
                 Op::Int(
@@ -262,14 +262,14 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let args: Vec<Value<'c>> = params
             .iter()
             .zip(&target.args)
-            .map(|(param, arg)| match p.shapes.of(*param) {
-                LaneShape::Varying => self.vector(*arg),
-                _ => self.natural(*arg),
+            .map(|(param, arg)| match p.shapes.of(*param).is_vector() {
+                true => self.vector(*arg),
+                false => self.natural(*arg),
             })
             .collect();
         for (param, new) in params.iter().zip(args) {
             let slot = self.slot(*param);
-            let new = if delayed && *p.shapes.of(*param) == LaneShape::Varying {
+            let new = if delayed && p.shapes.of(*param).is_vector() {
                 let old = self.read_slot(slot);
                 b.select(lanes, new, old)
             } else {
@@ -366,7 +366,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
     pub(super) fn widen(&self, natural: Value<'c>, shape: &LaneShape) -> Value<'c> {
         let b = self.unit.b;
         match shape {
-            LaneShape::Varying => natural,
+            LaneShape::Rows(_) | LaneShape::Varying => natural,
             LaneShape::Uniform => b.splat(natural, LANES),
             LaneShape::Affine(offsets) => {
                 let splat = b.splat(natural, LANES);
@@ -386,9 +386,10 @@ impl<'a, 'c> Emitter<'a, 'c> {
 
     /// Defines a value that was computed as a vector or, if it is uniform, as a scalar.
     pub(super) fn define_scalar_or_vector(&mut self, value: IrValue, computed: Value<'c>) {
-        let natural = match self.p.shapes.of(value) {
-            LaneShape::Varying if !computed.ty().is_vector() => self.unit.b.splat(computed, LANES),
-            _ => computed,
+        let natural = if self.p.shapes.of(value).is_vector() && !computed.ty().is_vector() {
+            self.unit.b.splat(computed, LANES)
+        } else {
+            computed
         };
         self.define(value, natural);
     }
@@ -416,7 +417,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
                 }
                 op => {
                     op.is_pure()
-                        && *p.shapes.of(value) != LaneShape::Varying
+                        && !p.shapes.of(value).is_vector()
                         && !matches!(op, Op::IsSpace(_) | Op::Approx { .. })
                         && data.args.clone().into_iter().all(|arg| self.is_prologue(arg))
                 }
@@ -446,6 +447,68 @@ impl<'a, 'c> Emitter<'a, 'c> {
         result
     }
 
+    /// A value that a kernel's entry can compute, in natural form, at the builder's position.
+    pub(super) fn entry_value(&mut self, value: IrValue) -> Result<Value<'c>, CompileError> {
+        if self.is_prologue(value) {
+            return Ok(self.prologue_value(value));
+        }
+        let p = self.p;
+        let data = p.func.def_inst(value).expect("what an entry can compute is a result");
+        let in_lanes = p.shapes.of(value).is_vector();
+        let mut args = Vec::new();
+        for arg in &data.args {
+            let natural = self.entry_value(*arg)?;
+            args.push(if in_lanes { self.widen(natural, p.shapes.of(*arg)) } else { natural });
+        }
+        if in_lanes {
+            self.vector_result(data, value, &args)
+        } else {
+            Ok(self.scalar_result(data, value, &args))
+        }
+    }
+
+    /// Whether some index wraps that the kernel's code assumes not to, at the builder's position.
+    pub fn wraps(&mut self) -> Result<Value<'c>, CompileError> {
+        let b = self.unit.b;
+        let p = self.p;
+        let i64 = self.unit.types.i64;
+        let mut wraps = self.unit.types.bit.zero();
+        for assumption in p.shapes.assumed() {
+            let index = self.entry_value(assumption.index)?;
+            let bad = match p.shapes.of(assumption.index) {
+                LaneShape::Rows(offsets) => {
+                    let rows = self.unit.row_lanes() as i32;
+                    let first: Vec<i32> = (0..LANES as i32).map(|lane| lane - lane % rows).collect();
+                    let first = b.sext(b.shuffle(index, index, &first), i64);
+                    let expected = b.add(first, i64.int_vector(&offsets.map(|offset| offset as u64)));
+                    let mut bad = b.icmp(IntPredicate::Ne, b.sext(index, i64), expected);
+                    if assumption.unsigned {
+                        bad = b.or(bad, b.icmp(IntPredicate::Slt, index, index.ty().zero()));
+                    }
+                    b.any(bad)
+                }
+                _ => b.not(self.stays_in_range(assumption, index)),
+            };
+            wraps = b.or(wraps, bad);
+        }
+        Ok(wraps)
+    }
+
+    /// Whether the lanes of an affine index with this base do not wrap.
+    pub(super) fn stays_in_range(&self, assumption: &transform::Assumption, base: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let offsets = self.p.shapes.of(assumption.index).offsets().expect("the index is affine");
+        let (least, most) = offsets.iter().fold((0, 0), |(l, m), o| (*o.min(&l), *o.max(&m)));
+        let limit = if assumption.unsigned { 0 } else { i64::from(i32::MIN) };
+        let (low, high) = (limit - least, i64::from(i32::MAX) - most);
+        let ty = base.ty();
+        b.icmp(
+            IntPredicate::Ule,
+            b.sub(base, ty.int_const(low as u64)),
+            ty.int_const((high - low).max(0) as u64),
+        )
+    }
+
     // Slots
 
     fn slot(&mut self, value: IrValue) -> SlotId {
@@ -453,10 +516,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             return *slot;
         }
         let lane = self.lane_type(value);
-        let ty = match self.p.shapes.of(value) {
-            LaneShape::Varying => lane.vector(LANES),
-            _ => lane,
-        };
+        let ty = if self.p.shapes.of(value).is_vector() { lane.vector(LANES) } else { lane };
         let slot = self.new_slot(ty);
         self.slots.insert(value, slot);
         slot
@@ -515,6 +575,39 @@ impl<'a, 'c> Emitter<'a, 'c> {
             b.br(after);
         }
         b.position_at_end(after);
+    }
+
+    /// Runs one of two pieces, each of which answers values of the same types; the first is the usual one.
+    pub(super) fn either(
+        &mut self,
+        condition: Value<'c>,
+        usual: impl FnOnce(&mut Self) -> Result<Vec<Value<'c>>, CompileError>,
+        rare: impl FnOnce(&mut Self) -> Result<Vec<Value<'c>>, CompileError>,
+    ) -> Result<Vec<Value<'c>>, CompileError> {
+        let b = self.unit.b;
+        let (then, otherwise, after) =
+            (b.append_block("usual"), b.append_block("rare"), b.append_block("both"));
+        let branch = b.cond_br(condition, then, otherwise);
+        b.mark_odds(branch, 2000, 1);
+        let known = (self.local.clone(), self.vectors.clone());
+        b.position_at_end(then);
+        let usual = usual(self)?;
+        let usual_end = b.block();
+        b.br(after);
+        (self.local, self.vectors) = known.clone();
+        b.position_at_end(otherwise);
+        let rare = rare(self)?;
+        let rare_end = b.block();
+        b.br(after);
+        (self.local, self.vectors) = known;
+        b.position_at_end(after);
+        let merge = |(usual, rare): (Value<'c>, Value<'c>)| {
+            let phi = b.phi(usual.ty());
+            phi.add_incoming(usual, usual_end);
+            phi.add_incoming(rare, rare_end);
+            phi.value()
+        };
+        Ok(usual.into_iter().zip(rare).map(merge).collect())
     }
 
     /// Runs `body` for each lane set in `lanes` (an i32), with the lane's index as i32, lowest first.

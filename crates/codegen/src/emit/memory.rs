@@ -22,19 +22,30 @@ pub enum Address<'c> {
     Uniform(Value<'c>),
     /// A base and constants.
     Affine(Value<'c>, Offsets),
+    /// One for each lane, of which those in one row differ by constants.
+    Rows(Value<'c>, Offsets),
     /// One for each lane.
     Varying(Value<'c>),
 }
 
-/// How the lanes of an affine access lie in memory. A lane's element is all it accesses.
-enum Pattern {
-    /// One after another from this offset.
-    Consecutive(i64),
-    /// Pieces of so many lanes, consecutive in themselves, from these offsets.
-    Pieces(u32, Vec<i64>),
-    /// Every n-th element from this offset.
-    Strided(u32, i64),
-    Scattered,
+/// How the lanes of an access lie in memory. A lane's element is all it accesses.
+enum Pattern<'c> {
+    /// One after another from this address.
+    Consecutive(Value<'c>),
+    /// Pieces of so many lanes, from these addresses; the lanes of a piece are consecutive, or all the same.
+    Pieces { lanes: u32, same: bool, starts: Vec<Value<'c>> },
+    /// Every n-th element from this address.
+    Strided(u32, Value<'c>),
+    /// Anywhere.
+    Scattered(Value<'c>),
+}
+
+/// How the accesses of one instruction are marked.
+#[derive(Clone, Copy)]
+enum Mark {
+    None,
+    Volatile,
+    Invariant,
 }
 
 impl<'c> Emitter<'_, 'c> {
@@ -51,79 +62,32 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         let invariant = access.invariant || matches!(access.space, Space::Const | Space::Param);
-        let mark = |load: Value<'c>| {
-            if access.order != Order::Weak {
-                b.mark_volatile(load)
-            } else if invariant {
-                b.mark_invariant(load)
-            } else {
-                load
-            }
+        let mark = match access.order {
+            Order::Weak if invariant => Mark::Invariant,
+            Order::Weak => Mark::None,
+            _ => Mark::Volatile,
         };
-        match address {
-            Address::Uniform(address) => {
-                for (index, result) in data.results.iter().enumerate() {
-                    let ptr = b.inttoptr(self.offset(address, index as i64 * i64::from(size)));
-                    let value = mark(b.load(lane, ptr, size));
-                    self.define_scalar_or_vector(*result, value);
-                }
+        if let Address::Uniform(address) = address {
+            for (index, result) in data.results.iter().enumerate() {
+                let ptr = b.inttoptr(self.offset(address, index as i64 * i64::from(size)));
+                let value = self.marked(b.load(lane, ptr, size), mark);
+                self.define_scalar_or_vector(*result, value);
             }
-            Address::Affine(base, offsets) => {
-                let values = match self.pattern(&offsets, size * count, count * size) {
-                    Pattern::Consecutive(start) => {
-                        let mask = self.active();
-                        let wide = self.load_run(
-                            lane,
-                            base,
-                            start,
-                            LANES * count,
-                            self.repeated(mask, count),
-                            &mark,
-                        );
-                        self.split(wide, count)
-                    }
-                    Pattern::Pieces(lanes, starts) => {
-                        let mask = self.active();
-                        let mut pieces: Vec<Value<'c>> = Vec::new();
-                        for (at, start) in starts.iter().enumerate() {
-                            let known = starts[..at].iter().position(|other| other == start);
-                            if let Some(known) = known.filter(|_| self.is_full()) {
-                                pieces.push(pieces[known]);
-                                continue;
-                            }
-                            let part = b.subvector(mask, at as u32 * lanes, lanes);
-                            let part = self.repeated(part, count);
-                            pieces.push(self.load_run(lane, base, *start, lanes * count, part, &mark));
-                        }
-                        while pieces.len() > 1 {
-                            pieces = pieces.chunks(2).map(|pair| b.concat(pair[0], pair[1])).collect();
-                        }
-                        self.split(pieces[0], count)
-                    }
-                    Pattern::Strided(stride, start) => {
-                        let mask = self.active();
-                        let spread = self.spread(mask, stride);
-                        let ptr = b.inttoptr(self.offset(base, start));
-                        let wide = lane.vector(LANES * stride);
-                        let wide = b.masked_load(wide, ptr, size, spread, wide.zero());
-                        let lanes: Vec<i32> = (0..LANES as i32).map(|lane| lane * stride as i32).collect();
-                        vec![b.shuffle(wide, wide, &lanes)]
-                    }
-                    Pattern::Scattered => {
-                        let addresses = self.widen(base, &LaneShape::Affine(offsets));
-                        self.gather(lane, addresses, count)
-                    }
-                };
-                for (result, value) in data.results.iter().zip(values) {
-                    self.define(*result, value);
-                }
-            }
-            Address::Varying(addresses) => {
-                let values = self.gather(lane, addresses, count);
-                for (result, value) in data.results.iter().zip(values) {
-                    self.define(*result, value);
-                }
-            }
+            return Ok(());
+        }
+        let values = match self.in_range(data.args[0]) {
+            None => self.load_lanes(&address, lane, count, mark),
+            Some(in_range) => self.either(
+                in_range,
+                |this| Ok(this.load_lanes(&address, lane, count, mark)),
+                |this| {
+                    let addresses = this.exact_address(data.args[0], access)?;
+                    Ok(this.load_lanes(&Address::Varying(addresses), lane, count, mark))
+                },
+            )?,
+        };
+        for (result, value) in data.results.iter().zip(values) {
+            self.define(*result, value);
         }
         Ok(())
     }
@@ -141,52 +105,161 @@ impl<'c> Emitter<'_, 'c> {
             self.ordered_store(values, lane, &address, access);
             return Ok(());
         }
-        let mark = |store: Value<'c>| {
-            if access.order != Order::Weak { b.mark_volatile(store) } else { store }
-        };
-        match address {
-            Address::Uniform(address) => {
-                for (index, value) in values.iter().enumerate() {
-                    let value = self.last_active(*value);
-                    let ptr = b.inttoptr(self.offset(address, index as i64 * i64::from(size)));
-                    mark(b.store(value, ptr, size));
-                }
+        let mark = if access.order == Order::Weak { Mark::None } else { Mark::Volatile };
+        if let Address::Uniform(address) = address {
+            for (index, value) in values.iter().enumerate() {
+                let value = self.last_active(*value);
+                let ptr = b.inttoptr(self.offset(address, index as i64 * i64::from(size)));
+                self.marked(b.store(value, ptr, size), mark);
             }
-            Address::Affine(base, offsets) => {
-                let mask = self.active();
-                let vectors: Vec<Value<'c>> = values.iter().map(|value| self.vector(*value)).collect();
-                match self.pattern(&offsets, size * count, count * size) {
-                    Pattern::Consecutive(start) => {
-                        let wide = self.join(&vectors);
-                        self.store_run(wide, base, start, self.repeated(mask, count), &mark);
-                    }
-                    Pattern::Pieces(lanes, starts) => {
-                        let wide = self.join(&vectors);
-                        for (at, start) in starts.iter().enumerate() {
-                            let at = at as u32 * lanes;
-                            let part = self.repeated(b.subvector(mask, at, lanes), count);
-                            let piece = b.subvector(wide, at * count, lanes * count);
-                            self.store_run(piece, base, *start, part, &mark);
-                        }
-                    }
-                    Pattern::Strided(stride, start) => {
-                        let spread = self.spread(mask, stride);
-                        let wide = self.spread(vectors[0], stride);
-                        let ptr = b.inttoptr(self.offset(base, start));
-                        b.masked_store(wide, ptr, size, spread);
-                    }
-                    Pattern::Scattered => {
-                        let addresses = self.widen(base, &LaneShape::Affine(offsets));
-                        self.scatter(&vectors, addresses, size);
-                    }
-                }
-            }
-            Address::Varying(addresses) => {
-                let vectors: Vec<Value<'c>> = values.iter().map(|value| self.vector(*value)).collect();
-                self.scatter(&vectors, addresses, size);
+            return Ok(());
+        }
+        let vectors: Vec<Value<'c>> = values.iter().map(|value| self.vector(*value)).collect();
+        match self.in_range(data.args[0]) {
+            None => self.store_lanes(&address, &vectors, mark),
+            Some(in_range) => {
+                self.either(
+                    in_range,
+                    |this| {
+                        this.store_lanes(&address, &vectors, mark);
+                        Ok(Vec::new())
+                    },
+                    |this| {
+                        let addresses = this.exact_address(data.args[0], access)?;
+                        this.store_lanes(&Address::Varying(addresses), &vectors, mark);
+                        Ok(Vec::new())
+                    },
+                )?;
             }
         }
         Ok(())
+    }
+
+    fn load_lanes(
+        &mut self,
+        address: &Address<'c>,
+        lane: Type<'c>,
+        count: u32,
+        mark: Mark,
+    ) -> Vec<Value<'c>> {
+        let b = self.unit.b;
+        let size = lane.scalar_bits() / 8;
+        match self.pattern(address, size, count, true) {
+            Pattern::Consecutive(start) => {
+                let mask = self.active();
+                let wide = self.load_run(lane, start, LANES * count, self.repeated(mask, count), mark);
+                self.split(wide, count)
+            }
+            Pattern::Pieces { lanes, same: false, starts } => {
+                let mask = self.active();
+                let pieces = starts.iter().enumerate().map(|(at, start)| {
+                    let part = self.repeated(b.subvector(mask, at as u32 * lanes, lanes), count);
+                    self.load_run(lane, *start, lanes * count, part, mark)
+                });
+                let wide = self.concatenated(pieces.collect());
+                self.split(wide, count)
+            }
+            Pattern::Pieces { lanes, starts, .. } => {
+                let starts = self.touched(starts, lanes);
+                let element = |index: u32| {
+                    let pieces = starts.iter().map(|start| {
+                        let ptr = b.inttoptr(self.offset(*start, i64::from(index * size)));
+                        b.splat(self.marked(b.load(lane, ptr, size), mark), lanes)
+                    });
+                    self.concatenated(pieces.collect())
+                };
+                (0..count).map(element).collect()
+            }
+            Pattern::Strided(stride, start) => {
+                let mask = self.active();
+                let spread = self.spread(mask, stride);
+                let wide = lane.vector(LANES * stride);
+                let wide = b.masked_load(wide, b.inttoptr(start), size, spread, wide.zero());
+                let lanes: Vec<i32> = (0..LANES as i32).map(|lane| lane * stride as i32).collect();
+                vec![b.shuffle(wide, wide, &lanes)]
+            }
+            Pattern::Scattered(addresses) => {
+                let mask = self.active();
+                let ty = lane.vector(LANES);
+                let element = |index: u32| {
+                    let ptrs = b.inttoptr(self.offset(addresses, i64::from(index * size)));
+                    b.gather(ty, ptrs, size, mask, ty.zero())
+                };
+                (0..count).map(element).collect()
+            }
+        }
+    }
+
+    fn store_lanes(&mut self, address: &Address<'c>, values: &[Value<'c>], mark: Mark) {
+        let b = self.unit.b;
+        let count = values.len() as u32;
+        let size = values[0].ty().scalar_bits() / 8;
+        let mask = self.active();
+        match self.pattern(address, size, count, false) {
+            Pattern::Consecutive(start) => {
+                let wide = self.join(values);
+                self.store_run(wide, start, self.repeated(mask, count), mark);
+            }
+            Pattern::Pieces { lanes, starts, .. } => {
+                let wide = self.join(values);
+                for (at, start) in starts.into_iter().enumerate() {
+                    let at = at as u32 * lanes;
+                    let part = self.repeated(b.subvector(mask, at, lanes), count);
+                    self.store_run(b.subvector(wide, at * count, lanes * count), start, part, mark);
+                }
+            }
+            Pattern::Strided(stride, start) => {
+                let spread = self.spread(mask, stride);
+                let wide = self.spread(values[0], stride);
+                b.masked_store(wide, b.inttoptr(start), size, spread);
+            }
+            Pattern::Scattered(addresses) => {
+                for (index, value) in values.iter().enumerate() {
+                    let ptrs = b.inttoptr(self.offset(addresses, index as i64 * i64::from(size)));
+                    b.scatter(*value, ptrs, size, mask);
+                }
+            }
+        }
+    }
+
+    fn marked(&self, access: Value<'c>, mark: Mark) -> Value<'c> {
+        match mark {
+            Mark::None => access,
+            Mark::Volatile => self.unit.b.mark_volatile(access),
+            Mark::Invariant => self.unit.b.mark_invariant(access),
+        }
+    }
+
+    /// Whether the offsets of an address hold, where that must be tested beside the access.
+    fn in_range(&mut self, address: IrValue) -> Option<Value<'c>> {
+        let b = self.unit.b;
+        let p = self.p;
+        let mut all = None;
+        for assumption in p.shapes.checks(address) {
+            let base = self.natural(assumption.index);
+            let holds = self.stays_in_range(assumption, base);
+            all = Some(all.map_or(holds, |all| b.and(all, holds)));
+        }
+        all
+    }
+
+    /// Each lane's host address, computed lane by lane from where no lane's value depends on another's.
+    fn exact_address(&mut self, value: IrValue, access: Access) -> Result<Value<'c>, CompileError> {
+        let b = self.unit.b;
+        let address = self.exact(value)?;
+        let narrow = self.p.func.ty(value) == IrType::I32;
+        let address = self.in_window(address, narrow, access.offset);
+        let window = self.window_scalar(access.space);
+        Ok(b.add(address, b.splat(window, LANES)))
+    }
+
+    fn exact(&mut self, value: IrValue) -> Result<Value<'c>, CompileError> {
+        if self.p.shapes.checks(value).is_empty() {
+            return Ok(self.vector(value));
+        }
+        let data = self.p.func.def_inst(value).expect("a checked value is a result");
+        let args = data.args.iter().map(|arg| self.exact(*arg)).collect::<Result<Vec<_>, _>>()?;
+        self.vector_result(data, value, &args)
     }
 
     /// The host addresses of an access.
@@ -204,8 +277,9 @@ impl<'c> Emitter<'_, 'c> {
         match shape {
             LaneShape::Uniform => {
                 let address = self.natural(value);
-                let address = self.in_window(address, narrow, access.offset);
-                Address::Uniform(b.add(address, window))
+                // As below.
+                let address = if narrow { b.sext(address, i64) } else { address };
+                Address::Uniform(self.offset(b.add(address, window), access.offset))
             }
             LaneShape::Affine(offsets) => {
                 // In the shared window a lane's address is far below 2^31, so the base may be taken as signed: it stands for
@@ -215,10 +289,15 @@ impl<'c> Emitter<'_, 'c> {
                 let base = b.add(base, window);
                 Address::Affine(self.offset(base, access.offset), offsets)
             }
-            LaneShape::Varying => {
+            LaneShape::Rows(_) | LaneShape::Varying => {
                 let address = self.vector(value);
                 let address = self.in_window(address, narrow, access.offset);
-                Address::Varying(b.add(address, b.splat(window, LANES)))
+                let address = b.add(address, b.splat(window, LANES));
+                match shape {
+                    // A narrow address may wrap at 2^32 in lanes that are not active.
+                    LaneShape::Rows(offsets) if !narrow => Address::Rows(address, offsets),
+                    _ => Address::Varying(address),
+                }
             }
         }
     }
@@ -233,7 +312,7 @@ impl<'c> Emitter<'_, 'c> {
         match address {
             Address::Uniform(address) => self.unit.b.splat(*address, LANES),
             Address::Affine(base, offsets) => self.widen(*base, &LaneShape::Affine(offsets.clone())),
-            Address::Varying(addresses) => *addresses,
+            Address::Rows(addresses, _) | Address::Varying(addresses) => *addresses,
         }
     }
 
@@ -244,89 +323,105 @@ impl<'c> Emitter<'_, 'c> {
         self.unit.b.add(address, address.ty().int_const(offset as u64))
     }
 
-    fn pattern(&self, offsets: &Offsets, element: u32, bytes: u32) -> Pattern {
-        let element = i64::from(element);
-        let consecutive = |piece: &[i64]| piece.windows(2).all(|pair| pair[1] - pair[0] == element);
-        if consecutive(&offsets[..]) {
-            return Pattern::Consecutive(offsets[0]);
+    /// How lanes of `count` elements of `size` bytes lie.
+    fn pattern(&self, address: &Address<'c>, size: u32, count: u32, load: bool) -> Pattern<'c> {
+        let b = self.unit.b;
+        let scattered = || Pattern::Scattered(self.all_addresses(address));
+        let (offsets, rows) = match address {
+            Address::Affine(_, offsets) => (offsets, LANES as usize),
+            Address::Rows(_, offsets) => (offsets, self.unit.row_lanes() as usize),
+            Address::Uniform(_) | Address::Varying(_) => return scattered(),
+        };
+        // The address of a lane that may serve others.
+        let start = |lane: usize| match address {
+            Address::Affine(base, offsets) => self.offset(*base, offsets[lane]),
+            Address::Rows(addresses, _) => {
+                let first = b.extract(*addresses, (lane - lane % rows) as u32);
+                self.offset(first, offsets[lane])
+            }
+            Address::Uniform(address) | Address::Varying(address) => *address,
+        };
+        let element = i64::from(size * count);
+        let steps =
+            |piece: &[i64], step: i64| piece.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == step);
+        if rows == LANES as usize && steps(&offsets[..], element) {
+            return Pattern::Consecutive(start(0));
         }
-        for lanes in [16usize, 8, 4] {
-            if offsets.chunks(lanes).all(consecutive) {
-                return Pattern::Pieces(lanes as u32, offsets.iter().copied().step_by(lanes).collect());
+        for lanes in [16usize, 8, 4].into_iter().filter(|lanes| *lanes <= rows) {
+            for same in [false, true] {
+                let step = if same { 0 } else { element };
+                if (load || !same) && offsets.chunks(lanes).all(|piece| steps(piece, step)) {
+                    let starts = (0..LANES as usize).step_by(lanes).map(start).collect();
+                    return Pattern::Pieces { lanes: lanes as u32, same, starts };
+                }
             }
         }
-        let step = offsets[1] - offsets[0];
-        let even = offsets.windows(2).all(|pair| pair[1] - pair[0] == step);
+        let step = offsets[1].wrapping_sub(offsets[0]);
         // Only where masked accesses of this element are instructions.
-        let masked = self.unit.machine.cpu().level() >= Level::Avx2 && matches!(bytes, 4 | 8);
-        if even
-            && masked
-            && element == i64::from(bytes)
+        let masked = self.unit.machine.cpu().level() >= Level::Avx2 && matches!(size, 4 | 8) && count == 1;
+        if masked
+            && rows == LANES as usize
+            && steps(&offsets[..], step)
             && [2 * element, 3 * element, 4 * element].contains(&step)
         {
-            return Pattern::Strided((step / element) as u32, offsets[0]);
+            return Pattern::Strided((step / element) as u32, start(0));
         }
-        Pattern::Scattered
+        scattered()
+    }
+
+    /// Addresses of pieces, one for all lanes of a piece, such that none is touched unless an active lane does.
+    fn touched(&mut self, starts: Vec<Value<'c>>, lanes: u32) -> Vec<Value<'c>> {
+        let b = self.unit.b;
+        if self.is_full() {
+            return starts;
+        }
+        let mask = self.active();
+        // Some piece has an active lane; where this one has none, that piece is loaded instead.
+        let active: Vec<Value<'c>> =
+            (0..starts.len() as u32).map(|at| b.any(b.subvector(mask, at * lanes, lanes))).collect();
+        let mut some = starts[starts.len() - 1];
+        for at in (0..starts.len()).rev() {
+            some = b.select(active[at], starts[at], some);
+        }
+        starts.iter().zip(active).map(|(start, active)| b.select(active, *start, some)).collect()
     }
 
     /// Loads consecutive elements; only those of the mask are touched.
     fn load_run(
         &self,
         lane: Type<'c>,
-        base: Value<'c>,
-        start: i64,
+        start: Value<'c>,
         count: u32,
         mask: Value<'c>,
-        mark: &dyn Fn(Value<'c>) -> Value<'c>,
+        mark: Mark,
     ) -> Value<'c> {
         let b = self.unit.b;
-        let ptr = b.inttoptr(self.offset(base, start));
+        let ptr = b.inttoptr(start);
         let (ty, align) = (lane.vector(count), lane.scalar_bits() / 8);
         if self.is_full() {
-            mark(b.load(ty, ptr, align))
+            self.marked(b.load(ty, ptr, align), mark)
         } else {
             b.masked_load(ty, ptr, align, mask, ty.zero())
         }
     }
 
-    fn store_run(
-        &self,
-        value: Value<'c>,
-        base: Value<'c>,
-        start: i64,
-        mask: Value<'c>,
-        mark: &dyn Fn(Value<'c>) -> Value<'c>,
-    ) {
+    fn store_run(&self, value: Value<'c>, start: Value<'c>, mask: Value<'c>, mark: Mark) {
         let b = self.unit.b;
-        let ptr = b.inttoptr(self.offset(base, start));
+        let ptr = b.inttoptr(start);
         let align = value.ty().scalar_bits() / 8;
         if self.is_full() {
-            mark(b.store(value, ptr, align));
+            self.marked(b.store(value, ptr, align), mark);
         } else {
             b.masked_store(value, ptr, align, mask);
         }
     }
 
-    fn gather(&mut self, lane: Type<'c>, addresses: Value<'c>, count: u32) -> Vec<Value<'c>> {
-        let b = self.unit.b;
-        let mask = self.active();
-        let size = lane.scalar_bits() / 8;
-        let ty = lane.vector(LANES);
-        (0..count)
-            .map(|index| {
-                let ptrs = b.inttoptr(self.offset(addresses, i64::from(index * size)));
-                b.gather(ty, ptrs, size, mask, ty.zero())
-            })
-            .collect()
-    }
-
-    fn scatter(&mut self, values: &[Value<'c>], addresses: Value<'c>, size: u32) {
-        let b = self.unit.b;
-        let mask = self.active();
-        for (index, value) in values.iter().enumerate() {
-            let ptrs = b.inttoptr(self.offset(addresses, index as i64 * i64::from(size)));
-            b.scatter(*value, ptrs, size, mask);
+    /// Vectors of one length, a power of two of them, one after another.
+    fn concatenated(&self, mut pieces: Vec<Value<'c>>) -> Value<'c> {
+        while pieces.len() > 1 {
+            pieces = pieces.chunks(2).map(|pair| self.unit.b.concat(pair[0], pair[1])).collect();
         }
+        pieces[0]
     }
 
     /// Each lane of a mask `count` times.
@@ -363,14 +458,11 @@ impl<'c> Emitter<'_, 'c> {
     /// Vectors interleaved: the elements of lane 0, of lane 1, and so on.
     fn join(&self, vectors: &[Value<'c>]) -> Value<'c> {
         let b = self.unit.b;
-        let mut wide = vectors.to_vec();
-        while wide.len() > 1 {
-            wide = wide.chunks(2).map(|pair| b.concat(pair[0], pair[1])).collect();
-        }
+        let wide = self.concatenated(vectors.to_vec());
         let count = vectors.len() as i32;
         let lanes = LANES as i32;
         let order: Vec<i32> = (0..lanes * count).map(|at| at % count * lanes + at / count).collect();
-        if count == 1 { wide[0] } else { b.shuffle(wide[0], wide[0], &order) }
+        if count == 1 { wide } else { b.shuffle(wide, wide, &order) }
     }
 
     /// What a value is in the highest active lane: of several stores to one place, that of the last lane stays.
@@ -388,13 +480,10 @@ impl<'c> Emitter<'_, 'c> {
 
     /// Whether one volatile vector access does: in shared memory warps rely on running in step, not on single lanes' order.
     fn keeps_order(&self, address: &Address<'c>, access: Access, element: u32) -> bool {
-        let consecutive = match address {
-            Address::Affine(_, offsets) => {
-                matches!(self.pattern(offsets, element, element), Pattern::Consecutive(_))
-            }
-            _ => false,
-        };
-        access.order == Order::Volatile && access.space == Space::Shared && self.is_full() && consecutive
+        access.order == Order::Volatile
+            && access.space == Space::Shared
+            && self.is_full()
+            && matches!(self.pattern(address, element, 1, true), Pattern::Consecutive(_))
     }
 
     fn ordered_load(&mut self, results: &[IrValue], lane: Type<'c>, address: &Address<'c>, access: Access) {
@@ -496,7 +585,7 @@ impl<'c> Emitter<'_, 'c> {
         let is_scalar = match self.p.shapes.of(tested) {
             LaneShape::Uniform => true,
             LaneShape::Affine(offsets) => offsets.iter().all(|offset| offset & low as i64 == 0),
-            LaneShape::Varying => false,
+            LaneShape::Rows(_) | LaneShape::Varying => false,
         };
         let checked = if is_scalar { natural } else { self.vector(tested) };
         let checked = self.offset(checked, offset);

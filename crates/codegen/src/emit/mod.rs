@@ -56,6 +56,14 @@ impl<'a, 'c> Unit<'a, 'c> {
         self.b.context()
     }
 
+    /// Lanes of a warp that lie in one row of the block.
+    fn row_lanes(&self) -> u32 {
+        match self.shape.x {
+            kernel_abi::XLayout::Period(period) if self.shape.dims > 1 => period.into(),
+            _ => LANES,
+        }
+    }
+
     fn math(&self) -> Lowering<'a, 'c> {
         Lowering::new(self.b, self.machine.cpu())
     }

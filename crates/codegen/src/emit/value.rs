@@ -61,7 +61,7 @@ impl<'c> Emitter<'_, 'c> {
 
     fn pure(&mut self, data: &InstData) -> Result<(), CompileError> {
         let [result] = data.results[..] else { return Ok(()) };
-        let value = if *self.p.shapes.of(result) == LaneShape::Varying {
+        let value = if self.p.shapes.of(result).is_vector() {
             let args: Vec<Value<'c>> = data.args.iter().map(|arg| self.vector(*arg)).collect();
             self.vector_result(data, result, &args)?
         } else {
@@ -73,7 +73,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// The result of a pure operation in each lane.
-    fn vector_result(
+    pub(super) fn vector_result(
         &mut self,
         data: &InstData,
         result: IrValue,

@@ -139,7 +139,7 @@ impl Launch {
                     // SAFETY: the frame is as the program needs it.
                     unsafe { entry(frame, 0, blocks) }
                 })
-                .map(|_| ())
+                .map(|status| assert_eq!(status, 0, "no index wraps"))
             }
             EntryKind::Warps => {
                 // SAFETY: the symbol is an entry of this kind.
@@ -173,6 +173,7 @@ fn run_block(frame: &mut BlockFrame, warps: u32, entry: WarpEntry) -> Result<(),
                 // SAFETY: the frame is as the program needs it.
                 unsafe { entry(frame, warp, at) }
             })?;
+            assert_ne!(next, u32::MAX, "no index wraps");
             resume[warp as usize] = (next != 0).then_some(next);
             if next != 0 {
                 assert_eq!(frame.wait.kind, WaitKind::Barrier as u32);

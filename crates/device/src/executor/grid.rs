@@ -183,18 +183,19 @@ impl Grid {
         if self.parts.cooperative { self.total } else { 0 }
     }
 
-    /// The grid begins. Answers how many more threads are worth waking for it.
-    pub(crate) fn start(&self) -> u64 {
+    /// The grid begins. Answers how many more threads are worth waking for it; `None` if no other thread may take part.
+    pub(crate) fn start(&self) -> Option<u64> {
         self.started_at.store(clock::now(), Ordering::Relaxed);
         let chunks = self.total.div_ceil(self.chunk);
         let estimate =
             u64::from(self.parts.profile.block_time.load(Ordering::Relaxed)).saturating_mul(self.total) / 16;
         let is_short = estimate != 0 && estimate < WORTH_SHARING && !self.parts.cooperative;
-        if chunks == 1 || (is_short && self.parts.kernel.info().entry == kernel_abi::EntryKind::Blocks) {
-            return 0;
+        let may_wait = self.parts.kernel.info().entry == kernel_abi::EntryKind::Warps;
+        if chunks == 1 || (is_short && !may_wait) {
+            return None;
         }
         self.shared_out.store(true, Ordering::Release);
-        chunks - 1
+        Some(if is_short { 0 } else { chunks - 1 })
     }
 
     /// Takes and runs blocks until none is left or `stop` says so. Answers whether this thread must go on with the

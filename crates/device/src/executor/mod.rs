@@ -120,10 +120,7 @@ impl Executor {
 
     /// Has workers join a grid that begins, if it is worth it.
     pub(crate) fn start(self: &Arc<Executor>, grid: &Arc<Grid>) {
-        let helpers = grid.start();
-        if helpers == 0 {
-            return;
-        }
+        let Some(helpers) = grid.start() else { return };
         let mut state = self.state.lock();
         state.grids.push(grid.clone());
         // The calling thread is one of those that the grid needs.
@@ -134,6 +131,10 @@ impl Executor {
             }
         }
         self.summon(&mut state, helpers.min(self.threads.max(needed) as u64) as usize);
+        if helpers == 0 {
+            // Its blocks may wait for each other all the same.
+            self.watch();
+        }
     }
 
     /// Takes blocks of a grid that another thread started, and goes on with its queue if that falls to this thread.

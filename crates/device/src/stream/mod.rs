@@ -168,7 +168,7 @@ impl Stream {
             *slot.lock() = result;
             Ok(())
         };
-        self.submit(Vec::new(), Work::Task(Box::new(task)))?.wait();
+        self.submit_and_wait(Work::Task(Box::new(task)))?;
         context.check()?;
         outcome.lock().clone()
     }
@@ -273,12 +273,36 @@ impl Stream {
         self.submit_with(waits, |_| work)
     }
 
+    /// Queues a command and waits for it. The thread runs what is ready itself: no worker is woken for it.
+    fn submit_and_wait(&self, work: Work) -> Result<()> {
+        let (completion, must_schedule) = self.enqueue(Vec::new(), |_| work)?;
+        let helped = Queue::help(&completion);
+        if must_schedule && !(helped && completion.is_finished()) {
+            self.queue.schedule();
+        }
+        completion.wait();
+        Ok(())
+    }
+
     /// Queues a command that knows its own end.
     pub(crate) fn submit_with(
         &self,
         waits: Vec<Arc<Completion>>,
         make: impl FnOnce(Arc<Completion>) -> Work,
     ) -> Result<Arc<Completion>> {
+        let (completion, must_schedule) = self.enqueue(waits, make)?;
+        if must_schedule {
+            self.queue.schedule();
+        }
+        Ok(completion)
+    }
+
+    /// Appends a command to the queue; says whether that must be scheduled.
+    fn enqueue(
+        &self,
+        waits: Vec<Arc<Completion>>,
+        make: impl FnOnce(Arc<Completion>) -> Work,
+    ) -> Result<(Arc<Completion>, bool)> {
         let context = self.context()?;
         context.check()?;
         let completion = Completion::new(Arc::downgrade(&self.queue));
@@ -287,10 +311,7 @@ impl Stream {
             all.extend(waits);
             self.queue.push(all, work, completion.clone())
         });
-        if must_schedule {
-            self.queue.schedule();
-        }
-        Ok(completion)
+        Ok((completion, must_schedule))
     }
 
     fn check_word(&self, address: u64, width: Width) -> Result<()> {

@@ -80,7 +80,13 @@ fn reachable<'a>(
     } else {
         read_reachable(source, module.to_mut(), name)?
     };
-    items.retain(|item| matches!(&module.items[*item], Item::Function(f) if f.is_defined()));
+    // Other kernels are named only to be launched.
+    items.retain(|item| match &module.items[*item] {
+        Item::Function(function) => {
+            function.is_defined() && (!function.is_entry || function.name.text == name)
+        }
+        _ => false,
+    });
     Ok(items)
 }
 
