@@ -161,16 +161,344 @@ fn thread_indices_in_every_layout() {
     }
 }
 
-/// Runs a kernel whose one parameter is an array of 32-bit words, both ways.
+/// Runs a kernel whose one parameter is an array of 32-bit words, both ways, for every CPU.
 fn agree(program: &Program, launch: Launch, words: usize) {
+    for cpu in launch::cpus() {
+        agree_on(&cpu, program, launch, words);
+    }
+}
+
+fn agree_on(cpu: &Cpu, program: &Program, launch: Launch, words: usize) {
     let start: Vec<u32> = (0..words as u32).map(|i| i.wrapping_mul(0x9e37_79b9) >> 7).collect();
     let mut expected = start.clone();
     launch.interpret(program, &[expected.as_mut_ptr() as u64]).unwrap();
-    for cpu in launch::cpus() {
-        let compiled = launch.compile(program, &cpu).unwrap();
-        let mut got = start.clone();
-        launch.run(&compiled, &[got.as_mut_ptr() as u64]).unwrap();
-        let wrong = got.iter().zip(&expected).position(|(a, b)| a != b);
-        assert_eq!(wrong, None, "{launch:?} on {}: {:?}", cpu.name(), wrong.map(|i| (got[i], expected[i])));
+    let compiled = launch.compile(program, cpu).unwrap();
+    let mut got = start;
+    launch.run(&compiled, &[got.as_mut_ptr() as u64]).unwrap();
+    let wrong = got.iter().zip(&expected).position(|(a, b)| a != b);
+    let words = wrong.map(|i| (got[i], expected[i]));
+    assert_eq!(wrong, None, "{launch:?} on {}: {words:?} in {program}", cpu.name());
+}
+
+/// A kernel of one block that passes a hash of the thread's index through `body` and stores what comes out.
+fn hashed(body: impl FnOnce(&mut Kernel, Value) -> Value) -> Program {
+    let mut k = Kernel::new();
+    let out = k.param(0, Type::I64);
+    let tid = k.reg(SpecialReg::Tid(0));
+    let factor = k.i32(0x9e37_79b1u32 as i32);
+    let hash = k.int(IntBinary::Mul, tid, factor);
+    let result = body(&mut k, hash);
+    let place = k.element(out, tid);
+    k.b.effect(Op::Store(weak(Space::Global)), &[place, result]);
+    k.b.terminate(Terminator::Return(vec![]));
+    k.finish(8)
+}
+
+const ONE_BLOCK: Launch = Launch { grid: [1, 1, 1], block: [64, 1, 1] };
+
+#[test]
+fn shuffles_in_every_mode() {
+    use ShuffleMode::*;
+    for mode in [Idx, Up, Down, Bfly] {
+        for clamp in [0x1f, 0, 0x0c1f, 0x181f, 0x1807, 0x100f] {
+            for lane in [0, 1, 5, 16, 31, 40] {
+                for known in [true, false] {
+                    let program = hashed(|k, hash| {
+                        let all = k.i32(-1);
+                        let clamp = k.i32(clamp);
+                        let mut lane = k.i32(lane);
+                        if !known {
+                            // A different one in each lane.
+                            lane = k.int(IntBinary::Xor, lane, hash);
+                        }
+                        let results =
+                            k.b.insts(Op::Shuffle(mode), &[hash, lane, clamp, all], &[Type::I32, Type::Pred]);
+                        let valid = k.b.inst(Op::Convert(Convert::ZExt), &[results[1]], Type::I32);
+                        k.int(IntBinary::Xor, results[0], valid)
+                    });
+                    agree_on(&Cpu::native().unwrap(), &program, ONE_BLOCK, 64);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lanes_vote_match_and_reduce() {
+    let small = |k: &mut Kernel, hash: Value, mask: i32| {
+        let (shift, mask) = (k.i32(20), k.i32(mask));
+        let high = k.b.inst(Op::Shift(Shift::RightU), &[hash, shift], Type::I32);
+        k.int(IntBinary::And, high, mask)
+    };
+    for mode in [VoteMode::All, VoteMode::Any, VoteMode::Uni, VoteMode::Ballot] {
+        for limit in [-1, 0, 2, 100] {
+            let program = hashed(|k, hash| {
+                let value = small(k, hash, 7);
+                let (limit, all) = (k.i32(limit), k.i32(-1));
+                let pred = k.cmp(IntCmp::LtS, value, limit);
+                match mode {
+                    VoteMode::Ballot => k.b.inst(Op::Vote(mode), &[pred, all], Type::I32),
+                    _ => {
+                        let vote = k.b.inst(Op::Vote(mode), &[pred, all], Type::Pred);
+                        k.b.inst(Op::Convert(Convert::ZExt), &[vote], Type::I32)
+                    }
+                }
+            });
+            agree(&program, ONE_BLOCK, 64);
+        }
+    }
+    use IntBinary::*;
+    for op in [Add, And, Or, Xor, MinS, MinU, MaxS, MaxU] {
+        agree(
+            &hashed(|k, hash| {
+                let all = k.i32(-1);
+                k.b.inst(Op::Redux(op), &[hash, all], Type::I32)
+            }),
+            ONE_BLOCK,
+            64,
+        );
+    }
+    for mask in [0, 1, 3] {
+        agree(
+            &hashed(|k, hash| {
+                let (value, all) = (small(k, hash, mask), k.i32(-1));
+                let any = k.b.inst(Op::MatchAny, &[value, all], Type::I32);
+                let same = k.b.insts(Op::MatchAll, &[value, all], &[Type::I32, Type::Pred]);
+                let elected = k.b.insts(Op::Elect, &[all], &[Type::I32, Type::Pred]);
+                let flag = k.b.inst(Op::Select, &[elected[1], elected[0], same[0]], Type::I32);
+                k.int(Add, any, flag)
+            }),
+            ONE_BLOCK,
+            64,
+        );
+    }
+}
+
+/// Every lane of a branch takes part in what the branch does, and no other.
+#[test]
+fn warp_operations_under_a_condition() {
+    let mut k = Kernel::new();
+    let out = k.param(0, Type::I64);
+    let tid = k.reg(SpecialReg::Tid(0));
+    let var = k.b.var(Type::I32);
+    k.b.write(var, tid);
+    let three = k.i32(3);
+    let rest = k.int(IntBinary::RemU, tid, three);
+    let zero = k.i32(0);
+    let (body, end) = (k.b.block(), k.b.block());
+    let inside = k.cmp(IntCmp::Eq, rest, zero);
+    k.branch(inside, body, end);
+    k.b.switch_to(body);
+    let active = k.b.inst(Op::ActiveMask, &[], Type::I32);
+    let sum = k.b.inst(Op::Redux(IntBinary::Add), &[tid, active], Type::I32);
+    let elected = k.b.insts(Op::Elect, &[active], &[Type::I32, Type::Pred]);
+    let sum = k.int(IntBinary::Add, sum, elected[0]);
+    let sum = k.int(IntBinary::Xor, sum, active);
+    k.b.write(var, sum);
+    k.b.terminate(Terminator::Jump(Target::new(end)));
+    k.b.switch_to(end);
+    let value = k.b.read(var);
+    let place = k.element(out, tid);
+    k.b.effect(Op::Store(weak(Space::Global)), &[place, value]);
+    k.b.terminate(Terminator::Exit);
+    let program = k.finish(8);
+    let mut got = vec![0u32; 64];
+    let compiled = ONE_BLOCK.compile(&program, &Cpu::native().unwrap()).unwrap();
+    ONE_BLOCK.run(&compiled, &[got.as_mut_ptr() as u64]).unwrap();
+    let expected = |tid: u32| {
+        let lanes: Vec<u32> = (0..32).filter(|lane| (tid / 32 * 32 + lane).is_multiple_of(3)).collect();
+        let sum: u32 = lanes.iter().map(|lane| tid / 32 * 32 + lane).sum();
+        let mask: u32 = lanes.iter().map(|lane| 1 << lane).sum();
+        if tid.is_multiple_of(3) { (sum + lanes[0]) ^ mask } else { tid }
+    };
+    assert_eq!(got, (0..64).map(expected).collect::<Vec<_>>());
+}
+
+#[test]
+fn atomics_of_every_kind() {
+    use AtomicOp::*;
+    let ops = [
+        (Add, Type::I32),
+        (And, Type::I32),
+        (Or, Type::I32),
+        (Xor, Type::I32),
+        (Exch, Type::I32),
+        (MinS, Type::I32),
+        (MinU, Type::I32),
+        (MaxS, Type::I32),
+        (MaxU, Type::I32),
+        (Inc, Type::I32),
+        (Dec, Type::I32),
+        (FAdd { ftz: false }, Type::F32),
+        (Exch, Type::F32),
+    ];
+    for (op, ty) in ops {
+        // Each lane at its own place, with the old value stored; all at one place, without.
+        for shared in [false, true] {
+            if shared && matches!(op, FAdd { .. } | Exch | Inc | Dec) {
+                continue;
+            }
+            let mut k = Kernel::new();
+            let out = k.param(0, Type::I64);
+            let tid = k.reg(SpecialReg::Tid(0));
+            let (four, factor) = (k.i32(128), k.i32(0x9e37_79b1u32 as i32));
+            let index = if shared { four } else { k.int(IntBinary::Add, tid, four) };
+            let place = k.element(out, index);
+            let mut value = k.int(IntBinary::Mul, tid, factor);
+            if ty == Type::F32 {
+                value = k.b.inst(Op::Convert(Convert::SToFloat(FloatMode::default())), &[value], Type::F32);
+            }
+            let access = Access { order: Order::Relaxed, ..weak(Space::Global) };
+            if shared {
+                k.b.effect(Op::Atomic(op, access), &[place, value]);
+            } else {
+                let old = k.b.inst(Op::Atomic(op, access), &[place, value], ty);
+                let own = k.element(out, tid);
+                k.b.effect(Op::Store(weak(Space::Global)), &[own, old]);
+            }
+            k.b.terminate(Terminator::Exit);
+            agree(&k.finish(8), ONE_BLOCK, 256);
+        }
+    }
+    let mut k = Kernel::new();
+    let out = k.param(0, Type::I64);
+    let tid = k.reg(SpecialReg::Tid(0));
+    let place = k.element(out, tid);
+    let (one, seven) = (k.i32(1), k.i32(7));
+    let seen = k.b.inst(Op::Load(weak(Space::Global)), &[place], Type::I32);
+    let guess = k.int(IntBinary::And, tid, one);
+    let guess = k.int(IntBinary::Add, seen, guess);
+    let access = Access { order: Order::AcqRel, ..weak(Space::Global) };
+    let old = k.b.inst(Op::AtomicCas(access), &[place, guess, seven], Type::I32);
+    k.b.effect(Op::Store(Access::weak(Space::Global, 512)), &[place, old]);
+    k.b.terminate(Terminator::Exit);
+    agree(&k.finish(8), ONE_BLOCK, 256);
+}
+
+/// Accesses of every width and order, at addresses of every shape.
+#[test]
+fn ordered_and_vector_accesses() {
+    for order in [Order::Weak, Order::Volatile, Order::Relaxed, Order::Acquire] {
+        for (stride, lanes) in [(0, 1), (4, 1), (8, 1), (12, 1), (20, 1), (8, 2), (16, 2), (16, 4), (32, 4)] {
+            let mut k = Kernel::new();
+            let out = k.param(0, Type::I64);
+            let tid = k.reg(SpecialReg::Tid(0));
+            let (step, five) = (k.i32(stride), k.i32(5));
+            let offset = k.int(IntBinary::Mul, tid, step);
+            let offset = k.b.inst(Op::Convert(Convert::ZExt), &[offset], Type::I64);
+            let place = k.int(IntBinary::Add, out, offset);
+            let access = Access { order, lanes, ..weak(Space::Global) };
+            let values = k.b.insts(Op::Load(access), &[place], &vec![Type::I32; lanes.into()]);
+            let (body, end) = (k.b.block(), k.b.block());
+            let inside = k.cmp(IntCmp::GeU, tid, five);
+            k.branch(inside, body, end);
+            k.b.switch_to(body);
+            let order = if order == Order::Acquire { Order::Release } else { order };
+            let access = Access { order, lanes, offset: 4096, ..weak(Space::Global) };
+            let mut args = vec![place];
+            args.extend(values.iter().rev());
+            k.b.effect(Op::Store(access), &args);
+            k.b.terminate(Terminator::Jump(Target::new(end)));
+            k.b.switch_to(end);
+            k.b.terminate(Terminator::Exit);
+            agree(&k.finish(8), Launch { grid: [1, 1, 1], block: [61, 1, 1] }, 2048);
+        }
+    }
+}
+
+#[test]
+fn faults_say_what_and_where() {
+    let mut k = Kernel::new();
+    let out = k.param(0, Type::I64);
+    let (tid, limit) = (k.reg(SpecialReg::Tid(0)), k.i32(37));
+    let odd = k.cmp(IntCmp::Eq, tid, limit);
+    let odd = k.b.inst(Op::Convert(Convert::ZExt), &[odd], Type::I64);
+    let place = k.element(out, tid);
+    let place = k.int(IntBinary::Add, place, odd);
+    k.b.effect(Op::Store(weak(Space::Global)), &[place, tid]);
+    k.b.terminate(Terminator::Exit);
+    let program = k.finish(8);
+    let compiled = ONE_BLOCK.compile(&program, &Cpu::native().unwrap()).unwrap();
+    let mut data = vec![0u32; 64];
+    let fault = ONE_BLOCK.run(&compiled, &[data.as_mut_ptr() as u64]).unwrap_err();
+    assert_eq!((fault.kind, fault.lane), (kernel_abi::FaultKind::Misaligned as u32, 5));
+    assert_eq!(fault.address, data.as_ptr() as u64 + 37 * 4 + 1);
+    let fault = ONE_BLOCK.run(&compiled, &[16]).unwrap_err();
+    assert_eq!(fault.kind, kernel_abi::FaultKind::IllegalAddress as u32);
+
+    let mut k = Kernel::new();
+    let (tid, limit) = (k.reg(SpecialReg::Tid(0)), k.i32(40));
+    let (trap, end) = (k.b.block(), k.b.block());
+    let inside = k.cmp(IntCmp::GeS, tid, limit);
+    k.branch(inside, trap, end);
+    k.b.switch_to(trap);
+    k.b.terminate(Terminator::Trap);
+    k.b.switch_to(end);
+    k.b.terminate(Terminator::Exit);
+    let compiled = ONE_BLOCK.compile(&k.finish(8), &Cpu::native().unwrap()).unwrap();
+    let fault = ONE_BLOCK.run(&compiled, &[0]).unwrap_err();
+    assert_eq!((fault.kind, fault.lane), (kernel_abi::FaultKind::Trap as u32, 8));
+}
+
+/// A loop whose index might wrap between lanes, and does at the end.
+#[test]
+fn indices_that_wrap_are_followed_exactly() {
+    for unsigned in [false, true] {
+        let mut k = Kernel::new();
+        let out = k.param(0, Type::I64);
+        let tid = k.reg(SpecialReg::Tid(0));
+        let (start, step) = (k.i32(-40), k.i32(24));
+        let (var, count) = (k.b.var(Type::I32), k.b.var(Type::I32));
+        let first = k.int(IntBinary::Add, tid, start);
+        k.b.write(var, first);
+        let zero = k.i32(0);
+        k.b.write(count, zero);
+        let (body, end) = (k.b.block(), k.b.block());
+        k.b.terminate(Terminator::Jump(Target::new(body)));
+        k.b.switch_to(body);
+        let index = k.b.read(var);
+        let wide =
+            k.b.inst(Op::Convert(if unsigned { Convert::ZExt } else { Convert::SExt }), &[index], Type::I64);
+        // From 2^32 - 40 on, or from -40 on: back into the array.
+        let back = k.b.constant(Type::I64, if unsigned { 40u64.wrapping_sub(1 << 32) } else { 40 });
+        let four = k.b.constant(Type::I64, 4);
+        let moved = k.int(IntBinary::Add, wide, back);
+        let bytes = k.int(IntBinary::Mul, moved, four);
+        let place = k.int(IntBinary::Add, out, bytes);
+        let negative = k.cmp(IntCmp::LtS, index, zero);
+        let (touch, next) = (k.b.block(), k.b.block());
+        // Unsigned, only what did not wrap is in the array.
+        if unsigned {
+            k.branch(negative, touch, next)
+        } else {
+            k.b.terminate(Terminator::Jump(Target::new(touch)))
+        }
+        k.b.switch_to(touch);
+        let place = if unsigned {
+            let wide = k.b.inst(Op::Convert(Convert::ZExt), &[index], Type::I64);
+            let moved = k.int(IntBinary::Add, wide, back);
+            let bytes = k.int(IntBinary::Mul, moved, four);
+            k.int(IntBinary::Add, out, bytes)
+        } else {
+            place
+        };
+        let value = k.b.inst(Op::Load(weak(Space::Global)), &[place], Type::I32);
+        let value = k.int(IntBinary::Add, value, index);
+        k.b.effect(Op::Store(weak(Space::Global)), &[place, value]);
+        k.b.terminate(Terminator::Jump(Target::new(next)));
+        k.b.switch_to(next);
+        let index = k.b.read(var);
+        let index = k.int(IntBinary::Add, index, step);
+        k.b.write(var, index);
+        let at = k.b.read(count);
+        let one = k.i32(1);
+        let at = k.int(IntBinary::Add, at, one);
+        k.b.write(count, at);
+        let times = k.i32(4);
+        let more = k.cmp(IntCmp::LtS, at, times);
+        k.branch(more, body, end);
+        k.b.switch_to(end);
+        k.b.terminate(Terminator::Exit);
+        agree(&k.finish(8), Launch { grid: [1, 1, 1], block: [32, 1, 1] }, 512);
     }
 }
