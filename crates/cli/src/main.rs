@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! anywarp run PROGRAM [ARGUMENT]...   run a CUDA program on Anywarp's libraries
+//! anywarp info                        devices, limits, where libraries and compiled kernels are
 //! anywarp version                     this command's version
 //! ```
 
+mod info;
 mod installation;
 mod program;
 mod run;
@@ -14,6 +16,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: anywarp run PROGRAM [ARGUMENT]...   run a CUDA program on Anywarp's libraries
+       anywarp info                        show devices, limits, and where things are
        anywarp version                     show the version
 ";
 
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
     let rest: Vec<OsString> = arguments.collect();
     match (command.to_str(), rest.as_slice()) {
         (Some("run"), [program, arguments @ ..]) => run::run(program, arguments),
+        (Some("info"), []) => info::run(),
         (Some("version" | "--version" | "-V"), []) => {
             println!("anywarp {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS

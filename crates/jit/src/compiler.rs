@@ -43,6 +43,13 @@ pub struct CompilerLibrary {
     opened: OnceLock<Result<Opened, CompileError>>,
 }
 
+impl CompilerLibrary {
+    /// Whether there is a file to open.
+    pub fn is_installed() -> bool {
+        find().is_some_and(|path| path.is_file())
+    }
+}
+
 impl Compiler for CompilerLibrary {
     /// The file's place, size and time: it is not opened for that.
     fn identity(&self) -> String {

@@ -22,7 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("driver", &["device", "jit", "interp", "fatbin", "kernel-abi", "cuda-abi", "entry-macros"]),
     ("runtime", &["cuda-abi", "entry-macros"]),
     ("anywarp", &["device", "jit", "interp"]),
-    ("cli", &["anywarp"]),
+    ("cli", &["anywarp", "cuda-abi"]),
 ];
 
 /// Bindings of LLVM, and the one crate that may know them.

@@ -1,4 +1,4 @@
-//! `anywarp run` as a user meets it: the command is copied into a folder laid out like `dist/`.
+//! The command as a user meets it: the command is copied into a folder laid out like `dist/`.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -108,4 +108,27 @@ fn a_wrong_command_line_shows_the_usage() {
     let output = folder.run(&[]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).starts_with("usage: anywarp run"));
+}
+
+#[test]
+fn info_names_the_devices_and_the_places() {
+    let folder = Folder::installed("info");
+    let cache = folder.0.join("cache");
+    fs::create_dir_all(cache.join("anywarp")).unwrap();
+    fs::write(cache.join("anywarp/one"), "x").unwrap();
+    let mut command = Command::new(folder.0.join("bin/anywarp"));
+    command
+        .arg("info")
+        .env("CUDA_CACHE_PATH", &cache)
+        .env("ANYWARP_DEVICES", "2")
+        .env("ANYWARP_BACKEND", "interp");
+    command.env_remove("CUDA_VISIBLE_DEVICES").env_remove("CUDA_CACHE_DISABLE");
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    let library = fs::canonicalize(folder.0.join("lib")).unwrap();
+    for wanted in ["device 0", "device 1", "compute capability", "(1 kernels", library.to_str().unwrap()] {
+        assert!(text.contains(wanted), "no {wanted} in:\n{text}");
+    }
+    assert!(text.contains("libcudart.so.13 is missing"), "{text}");
 }

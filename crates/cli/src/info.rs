@@ -1,0 +1,85 @@
+//! `anywarp info`: what there is, and where.
+
+use crate::installation;
+use anywarp::Device;
+use cuda_abi::driver::CUDA_VERSION;
+use std::fmt::Display;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Prints everything; fails if there is no device.
+pub fn run() -> ExitCode {
+    row("anywarp", env!("CARGO_PKG_VERSION"));
+    row("CUDA", format!("{}.{}", CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10));
+    match installation::library_folder() {
+        Ok(folder) => libraries(&folder),
+        Err(reason) => row("libraries", reason),
+    }
+    match anywarp::kernel_cache() {
+        Some(folder) => row("kernel cache", kernels_in(&folder)),
+        None => row("kernel cache", "none"),
+    }
+    match devices() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            row("devices", error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn devices() -> anywarp::Result<()> {
+    for ordinal in 0..Device::count()? {
+        let device = Device::get(ordinal)?;
+        let limits = device.limits();
+        let (major, minor) = device.compute_capability();
+        println!();
+        row(&format!("device {ordinal}"), device.name());
+        row("  compute capability", format!("{major}.{minor}"));
+        row("  multiprocessors", device.multiprocessors());
+        row("  memory", mebibytes(device.total_memory()));
+        row(
+            "  threads of a block",
+            format!("{}, at most {}", limits.threads_per_block, dimensions(limits.block)),
+        );
+        row("  blocks of a grid", dimensions(limits.grid));
+        row("  shared memory", format!("{} KiB a block", limits.shared_per_block >> 10));
+        row("  parameters", format!("{} bytes a kernel", limits.parameters));
+    }
+    Ok(())
+}
+
+/// The folder, and any of our libraries that is not there.
+fn libraries(folder: &Path) {
+    row("libraries", folder.display());
+    for name in ["libcuda.so.1", "libcudart.so.13", "libanywarp_compiler.so"] {
+        if !folder.join(name).is_file() {
+            row("", format!("{name} is missing"));
+        }
+    }
+}
+
+/// A folder, with how much is in it.
+fn kernels_in(folder: &Path) -> String {
+    let sizes = std::fs::read_dir(folder).into_iter().flatten().flatten().filter_map(|file| {
+        let metadata = file.metadata().ok()?;
+        metadata.is_file().then_some(metadata.len())
+    });
+    let (count, bytes) = sizes.fold((0_u64, 0_u64), |(count, bytes), size| (count + 1, bytes + size));
+    match count {
+        0 => format!("{} (empty)", folder.display()),
+        _ => format!("{} ({count} kernels, {})", folder.display(), mebibytes(bytes)),
+    }
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+fn dimensions([x, y, z]: [u32; 3]) -> String {
+    format!("{x} × {y} × {z}")
+}
+
+fn row(name: &str, value: impl Display) {
+    println!("{name:22}{value}");
+}
