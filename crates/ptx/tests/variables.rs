@@ -1,7 +1,7 @@
 //! What a module defines beside code.
 
 use ptx::ast::{Linkage, StateSpace};
-use ptx::lower::{self, EntryParam, ModuleVariable, Relocation};
+use ptx::lower::{self, EntryParam, ModuleVariable, ParamClass, Relocation};
 
 fn variables(declarations: &str) -> Vec<ModuleVariable> {
     let source = format!(".version 8.0 .target sm_80 .address_size 64\n{declarations}");
@@ -82,8 +82,11 @@ fn parameters_are_aligned() {
         .maxntid 128, 2 { ret; }";
     let module = ptx::parse(source).expect("the syntax is right");
     let entry = &lower::entries(source, &module).expect("the parameters are right")[0];
-    let param = |offset, size, align| EntryParam { offset, size, align };
-    assert_eq!(entry.params, [param(0, 1, 1), param(8, 8, 8), param(16, 20, 16), param(36, 4, 4)]);
+    let param = |offset, size, align, class| EntryParam { offset, size, align, class };
+    let (integer, bits, float) = (ParamClass::Integer, ParamClass::Bits, ParamClass::Float);
+    let expected =
+        [param(0, 1, 1, integer), param(8, 8, 8, integer), param(16, 20, 16, bits), param(36, 4, 4, float)];
+    assert_eq!(entry.params, expected);
     assert_eq!((entry.param_bytes, entry.max_block), (40, Some([128, 2, 1])));
     let program = lower::program(source, &module, "k").expect("the kernel is right");
     assert_eq!((program.param_bytes, program.max_threads), (40, 256));

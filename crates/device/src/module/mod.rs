@@ -17,7 +17,7 @@ pub use code::{Code, Input, Kernel};
 pub use function::{Function, FunctionAttribute};
 pub use image::{from_bytes, texts_of};
 pub use library::Library;
-pub use source::{Entry, EntryParam};
+pub use source::{Entry, EntryParam, ParamClass};
 use variables::Variables;
 
 use crate::memory::Kind;

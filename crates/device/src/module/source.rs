@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kernel_abi::CompileError;
-pub use ptx::lower::{Entry, EntryParam, ModuleVariable as Variable};
+pub use ptx::lower::{Entry, EntryParam, ModuleVariable as Variable, ParamClass};
 use ptx::target::Device;
 use ptx::{Bodies, Errors, LoadErrorKind, Options};
 use simt_ir::Program;

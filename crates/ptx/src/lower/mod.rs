@@ -10,7 +10,7 @@ mod variables;
 
 use simt_ir::Program;
 
-pub use variables::{Entry, EntryParam, ModuleVariable, Relocation, entries, variables};
+pub use variables::{Entry, EntryParam, ModuleVariable, ParamClass, Relocation, entries, variables};
 
 use crate::ast::{File, Item, Module};
 use crate::isa;

@@ -69,6 +69,34 @@ pub struct EntryParam {
     pub size: u32,
     /// Alignment in bytes.
     pub align: u32,
+    /// What its type says about it.
+    pub class: ParamClass,
+}
+
+/// What the type of a kernel's parameter says about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamClass {
+    /// A signed or unsigned number, or an address.
+    Integer,
+    /// A floating-point number.
+    Float,
+    /// Bits, or an array: whatever the program means by it.
+    Bits,
+}
+
+impl ParamClass {
+    fn of(param: &Variable<'_>) -> ParamClass {
+        if !param.dimensions.is_empty() {
+            return ParamClass::Bits;
+        }
+        match param.ty {
+            Type::U8 | Type::U16 | Type::U32 | Type::U64 | Type::S8 | Type::S16 | Type::S32 | Type::S64 => {
+                ParamClass::Integer
+            }
+            Type::F16 | Type::F32 | Type::F64 => ParamClass::Float,
+            _ => ParamClass::Bits,
+        }
+    }
 }
 
 /// All kernels of the module that have a body. `source` is the text it was read from.
@@ -83,6 +111,7 @@ pub fn entries(source: &str, module: &Module<'_>) -> Result<Vec<Entry>, Errors> 
                 offset,
                 size: param.size().unwrap_or(0) as u32,
                 align: param.alignment() as u32,
+                class: ParamClass::of(param),
             });
             Ok(Entry {
                 name: function.name.text.to_owned(),
