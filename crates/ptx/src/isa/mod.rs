@@ -17,6 +17,7 @@ mod carry;
 mod compare;
 mod control;
 mod convert;
+mod copy;
 mod float;
 mod hints;
 mod integer;
@@ -128,6 +129,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         compare::FORMS,
         control::FORMS,
         convert::FORMS,
+        copy::FORMS,
         float::FORMS,
         hints::FORMS,
         integer::FORMS,

@@ -5,7 +5,6 @@ const OPCODES: &[&str] = &[
     "alloca",
     "bmma",
     "clusterlaunchcontrol",
-    "cp",
     "getctarank",
     "istypep",
     "ldmatrix",
@@ -58,6 +57,7 @@ const MODIFIERS: &[(&str, &[&str])] = &[
     ("add", &["f32x2"]),
     ("atom", &["b128"]),
     ("barrier", &["cluster"]),
+    ("cp", &["bulk", "reduce", "mbarrier"]),
     (
         "cvt",
         &[
