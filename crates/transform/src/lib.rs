@@ -11,6 +11,7 @@ pub mod linearize;
 pub mod loops;
 pub mod nan;
 pub mod normalize;
+pub mod poll;
 pub mod prepare;
 pub mod shapes;
 pub mod simplify;

@@ -3,6 +3,7 @@
 use kernel_abi::Shape;
 use simt_ir::{Block, Cfg, DomTree, Function, Op, Target, Terminator, Value};
 
+use crate::poll::{self, Polling};
 use crate::{Irreducible, Linear, Loops, Shapes, lcssa, nan, normalize, simplify};
 
 /// A function in normal form, with all that is known of it.
@@ -21,6 +22,8 @@ pub struct Prepared {
     pub shapes: Shapes,
     /// Its linear control flow.
     pub linear: Linear,
+    /// Its loops that wait for other threads.
+    pub polling: Polling,
     /// The block that returns.
     pub end: Option<Block>,
     /// For each block, whether it surely runs with all 32 lanes.
@@ -45,8 +48,9 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
     let end = cfg.order().iter().copied().find(returns);
     let linear = Linear::new(&cfg, &dom, &loops, shapes.divergent(), end);
     let full = full_blocks(&cfg, &linear, shapes.divergent(), is_kernel && shape.whole_warps);
+    let polling = poll::find(&func, &cfg, &loops, &shapes);
     let def_block = lcssa::def_blocks(&func, &cfg);
-    Ok(Prepared { func, is_kernel, cfg, dom, loops, shapes, linear, end, full, def_block })
+    Ok(Prepared { func, is_kernel, cfg, dom, loops, shapes, linear, polling, end, full, def_block })
 }
 
 impl Prepared {

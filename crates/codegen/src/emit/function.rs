@@ -142,6 +142,9 @@ impl<'a, 'c> Emitter<'a, 'c> {
         for &inst in &self.p.func.block(block).insts {
             self.inst(inst)?;
         }
+        if self.p.polling.yields.contains(&block) {
+            self.give_way();
+        }
         self.terminator(block, end)
     }
 

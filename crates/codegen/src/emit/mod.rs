@@ -88,7 +88,11 @@ pub fn module(
     let raise = host::raise_function(b, machine);
     let unit = Unit { b, program, shape, machine, types, raise };
     let kernel = prepare(program.kernel(), true, shape)?;
-    if suspends(&kernel.func) {
+    if let Some(id) = kernel.polling.lanes_wait.first() {
+        let loc = kernel.func.block(kernel.loops.get(*id).header).term_loc;
+        return Err(unsupported("a loop in which threads of a warp may wait for each other", loc));
+    }
+    if suspends(&kernel) {
         entry::warp_entry(unit, &kernel).map(Some)
     } else {
         entry::blocks_entry(unit, &kernel).map(|()| None)
@@ -105,9 +109,10 @@ fn prepare(func: &Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, 
     })
 }
 
-fn suspends(func: &Function) -> bool {
-    let mut insts = func.blocks().flat_map(|block| func.block(block).insts.iter());
-    insts.any(|inst| matches!(func.inst(*inst).op, Op::Barrier { .. }))
+fn suspends(kernel: &Prepared) -> bool {
+    let mut insts = kernel.cfg.order().iter().flat_map(|block| kernel.func.block(*block).insts.iter());
+    !kernel.polling.yields.is_empty()
+        || insts.any(|inst| matches!(kernel.func.inst(*inst).op, Op::Barrier { .. }))
 }
 
 fn unsupported(what: &str, loc: SourceLoc) -> CompileError {

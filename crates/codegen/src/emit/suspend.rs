@@ -155,6 +155,34 @@ impl<'c> Emitter<'_, 'c> {
         self.store_wait(offset_of!(Wait, lanes), lanes);
         self.store_wait(offset_of!(Wait, votes), votes);
 
+        self.suspend();
+        if let Some(&result) = data.results.first() {
+            let votes = self.load_wait(offset_of!(Wait, result));
+            let value = match kind {
+                BarrierKind::RedAnd => {
+                    let all = self.load_wait(offset_of!(Wait, arrived));
+                    b.icmp(llvm::IntPredicate::Eq, votes, all)
+                }
+                BarrierKind::RedOr => b.icmp(llvm::IntPredicate::Ne, votes, votes.ty().zero()),
+                _ => votes,
+            };
+            self.define_scalar_or_vector(result, value);
+        }
+        Ok(())
+    }
+
+    /// Lets others run for a while.
+    pub(super) fn give_way(&mut self) {
+        let mask = self.active();
+        let lanes = self.unit.b.mask_to_int(mask);
+        self.store_wait(offset_of!(Wait, kind), self.unit.types.i32.int_const(WaitKind::Yield as u64));
+        self.store_wait(offset_of!(Wait, lanes), lanes);
+        self.suspend();
+    }
+
+    /// Saves the warp's state and returns; or comes back here.
+    fn suspend(&mut self) {
+        let b = self.unit.b;
         let suspension = Suspension {
             save: b.append_block("suspend"),
             resume: b.append_block("resume"),
@@ -171,19 +199,6 @@ impl<'c> Emitter<'_, 'c> {
         // Values at hand before are not at hand after.
         self.local.clear();
         self.vectors.clear();
-        if let Some(&result) = data.results.first() {
-            let votes = self.load_wait(offset_of!(Wait, result));
-            let value = match kind {
-                BarrierKind::RedAnd => {
-                    let all = self.load_wait(offset_of!(Wait, arrived));
-                    b.icmp(llvm::IntPredicate::Eq, votes, all)
-                }
-                BarrierKind::RedOr => b.icmp(llvm::IntPredicate::Ne, votes, votes.ty().zero()),
-                _ => votes,
-            };
-            self.define_scalar_or_vector(result, value);
-        }
-        Ok(())
     }
 
     fn wait_field(&self, offset: usize) -> Value<'c> {
