@@ -6,25 +6,25 @@
 //!
 //! The polynomials come from `scripts/fit-math.py`.
 
-use crate::eval::canonical_nan;
+use crate::eval::{canonical_nan, float_binary};
 use crate::soft::Format;
-use crate::{Approx, Rounding, Type};
+use crate::{Approx, FloatBinary, FloatMode, Rounding, Type};
 
 /// The function's value, within the bounds of the PTX ISA. `b` is the divisor of the divisions.
 pub fn eval(func: Approx, ftz: bool, ty: Type, a: u64, b: u64) -> u64 {
     let format = Format::of(ty);
     let flush = |bits| if ftz { format.flush(bits) } else { bits };
     let (a, b) = (flush(a), flush(b));
+    let single = |bits: u64| f32::from_bits(bits as u32);
     let result = match ty {
-        Type::F64 => f64_value(func, f64::from_bits(a), f64::from_bits(b)).to_bits(),
-        Type::F32 => {
-            let value = f32_steps(&Host, func, f32::from_bits(a as u32), f32::from_bits(b as u32));
-            value.to_bits().into()
+        Type::F64 => f64_value(func, ftz, a, b),
+        Type::F32 if ftz && matches!(func, Approx::Div | Approx::DivFull) => {
+            // Whether a quotient is flushed depends on how it rounds.
+            let divisor = divisor(&Host, func, single(b)).to_bits().into();
+            float_binary(FloatBinary::Div, FloatMode { ftz, ..FloatMode::default() }, ty, a, divisor)
         }
-        _ => {
-            let value = f32_steps(&Host, func, widen(format, a), widen(format, b));
-            narrow(format, value)
-        }
+        Type::F32 => f32_steps(&Host, func, single(a), single(b)).to_bits().into(),
+        _ => narrow(format, f32_steps(&Host, func, widen(format, a), widen(format, b))),
     };
     if format.is_nan(result) { canonical_nan(ty) } else { flush(result) }
 }
@@ -54,10 +54,14 @@ pub trait Steps {
     fn mul(&self, a: Self::F, b: Self::F) -> Self::F;
     /// `a / b`.
     fn div(&self, a: Self::F, b: Self::F) -> Self::F;
+    /// `a * b`, rounded towards zero.
+    fn mul_towards_zero(&self, a: Self::F, b: Self::F) -> Self::F;
     /// `a * b + c`, rounded once.
     fn fma(&self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
     /// Square root.
     fn sqrt(&self, a: Self::F) -> Self::F;
+    /// The nearest integer, ties to even.
+    fn round(&self, a: Self::F) -> Self::F;
     /// A signed integer of at most 24 bits as a float.
     fn to_float(&self, a: Self::I) -> Self::F;
     /// Wrapping sum.
@@ -119,16 +123,19 @@ pub fn f32_steps<S: Steps>(s: &S, func: Approx, a: S::F, b: S::F) -> S::F {
         Approx::Rcp => s.div(s.float(1.0), a),
         Approx::Rsqrt => s.div(s.float(1.0), s.sqrt(a)),
         Approx::Sqrt => s.sqrt(a),
-        Approx::Div => {
-            // Divisors whose reciprocal is subnormal count as infinite.
-            let huge = s.less(s.float(126f32.exp2()), s.abs(b));
-            let infinity = s.of_bits(s.xor(s.int(0x7f80_0000), s.and(s.bits(b), s.int(0x8000_0000))));
-            let divisor = s.select(huge, infinity, b);
-            // A NaN is not above 2^126 and stays.
-            s.div(a, divisor)
-        }
-        Approx::DivFull => s.div(a, b),
+        Approx::Div | Approx::DivFull => s.div(a, divisor(s, func, b)),
     }
+}
+
+/// What `div.approx` divides by: divisors whose reciprocal is subnormal count as infinite.
+pub fn divisor<S: Steps>(s: &S, func: Approx, b: S::F) -> S::F {
+    if func != Approx::Div {
+        return b;
+    }
+    // A NaN is not above 2^126 and stays.
+    let huge = s.less(s.float(126f32.exp2()), s.abs(b));
+    let sign = s.and(s.bits(b), s.int(0x8000_0000));
+    s.select(huge, s.of_bits(s.xor(s.int(0x7f80_0000), sign)), b)
 }
 
 /// 2^f for f in [-0.5, 0.5]. Relative error 2^-28.3 before rounding.
@@ -195,18 +202,18 @@ fn lg2<S: Steps>(s: &S, x: S::F) -> S::F {
     s.select(s.equal(x, zero), s.float(f32::NEG_INFINITY), value)
 }
 
-/// Sine of `x + quarters * pi/2`.
+/// Sine of `x + quarters * pi/2`. As on the hardware the argument is first expressed in turns, rounded towards zero: far from
+/// zero that is the whole error, and arguments beyond 2^25 are whole turns.
 fn sin_or_cos<S: Steps>(s: &S, x: S::F, quarters: u32) -> S::F {
-    /// pi/2 in three parts, each what the earlier ones leave.
-    const HALF_PI: [u32; 3] = [0x3fc9_0fdb, 0xb33b_bd2e, 0xa6f7_2ced];
-    const TWO_OVER_PI: u32 = 0x3f22_f983;
-    let (turns, n) = nearest(s, s.mul(x, s.float(f32::from_bits(TWO_OVER_PI))));
-    let r = HALF_PI.iter().fold(x, |r, part| s.fma(turns, s.float(-f32::from_bits(*part)), r));
-    // Not the reduced one if nothing was taken away: it would lose the sign of -0.
-    let r = s.select(s.equal(turns, s.float(0.0)), x, r);
-    // Arguments so large that the reduction fails still give a value in [-1, 1].
-    let limit = std::f32::consts::FRAC_PI_4 * 1.0001;
-    let r = clamp(s, r, -limit, limit);
+    const TURNS_PER_RADIAN: u32 = 0x3e22_f983;
+    let turns = s.mul_towards_zero(x, s.float(f32::from_bits(TURNS_PER_RADIAN)));
+    let part = s.sub(turns, s.round(turns));
+    // A difference of zero has lost the argument's sign.
+    let sign = s.and(s.bits(x), s.int(0x8000_0000));
+    let part = s.select(s.equal(part, s.float(0.0)), s.of_bits(sign), part);
+    let quarter_turns = s.mul(part, s.float(4.0));
+    let (whole, n) = nearest(s, quarter_turns);
+    let r = s.mul(s.sub(quarter_turns, whole), s.float(std::f32::consts::FRAC_PI_2));
     let square = s.mul(r, r);
     let sine = s.mul(r, s.polynomial(square, &SIN));
     let cosine = s.polynomial(square, &COS);
@@ -222,21 +229,34 @@ fn tanh<S: Steps>(s: &S, x: S::F) -> S::F {
     let magnitude = s.abs(x);
     let e = ex2(s, s.mul(magnitude, s.float(-f32::from_bits(TWO_OVER_LN2))));
     let large = s.div(s.sub(one, e), s.add(one, e));
+    // From 8 on the hardware says 1.
+    let large = s.select(s.less(s.float(f32::from_bits(8f32.to_bits() - 1)), magnitude), one, large);
     let sign = s.and(s.bits(x), s.int(0x8000_0000));
     let large = s.of_bits(s.xor(s.bits(large), sign));
     let small = s.mul(x, s.polynomial(s.mul(x, x), &TANH));
+    // As on the hardware, below its resolution.
+    let small = s.select(s.less(magnitude, s.float(1.0 / 256.0)), x, small);
     s.select(s.less(magnitude, s.float(0.6)), small, large)
 }
 
-fn f64_value(func: Approx, x: f64, y: f64) -> f64 {
-    match func {
+/// PTX has reciprocals of f64, with `.ftz` from and to the high halves of numbers: programs refine them.
+fn f64_value(func: Approx, ftz: bool, a: u64, b: u64) -> u64 {
+    let mask = f64_mask(ftz);
+    let (x, y) = (f64::from_bits(a & mask), f64::from_bits(b));
+    let value = match func {
         Approx::Rcp => 1.0 / x,
         Approx::Rsqrt => 1.0 / x.sqrt(),
         Approx::Sqrt => x.sqrt(),
         Approx::Div | Approx::DivFull => x / y,
-        // PTX has these for f32 and narrower only.
         Approx::Ex2 | Approx::Lg2 | Approx::Sin | Approx::Cos | Approx::Tanh => f64::NAN,
-    }
+    };
+    // A NaN keeps a bit that says so.
+    if value.is_nan() { canonical_nan(Type::F64) } else { value.to_bits() & mask }
+}
+
+/// The bits of an f64 that the approximations with and without `.ftz` look at and deliver.
+pub fn f64_mask(ftz: bool) -> u64 {
+    if ftz { 0xffff_ffff_0000_0000 } else { u64::MAX }
 }
 
 fn widen(format: Format, bits: u64) -> f32 {
@@ -252,14 +272,15 @@ fn widen(format: Format, bits: u64) -> f32 {
     f32::from_bits(wide as u32)
 }
 
+/// Halves are cut off, as on the hardware, but what is beyond the range of f16 is infinite.
 fn narrow(format: Format, value: f32) -> u64 {
     let sign = if value.is_sign_negative() { format.sign() } else { 0 };
     if value.is_nan() {
         format.infinity() | format.quiet()
-    } else if value.is_infinite() {
+    } else if value.is_infinite() || format == Format::of(Type::F16) && value.abs() >= 65536.0 {
         sign | format.infinity()
     } else {
-        Format::of(Type::F32).unpack(value.to_bits().into()).round(format, Rounding::Nearest, false)
+        Format::of(Type::F32).unpack(value.to_bits().into()).round(format, Rounding::Zero, false)
     }
 }
 
@@ -294,6 +315,16 @@ impl Steps for Host {
     }
     fn div(&self, a: f32, b: f32) -> f32 {
         a / b
+    }
+    fn mul_towards_zero(&self, a: f32, b: f32) -> f32 {
+        // f64 holds the product.
+        let exact = f64::from(a) * f64::from(b);
+        let nearest = exact as f32;
+        let outside = f64::from(nearest).abs() > exact.abs();
+        if outside { f32::from_bits(nearest.to_bits() - 1) } else { nearest }
+    }
+    fn round(&self, a: f32) -> f32 {
+        a.round_ties_even()
     }
     fn fma(&self, a: f32, b: f32, c: f32) -> f32 {
         a.mul_add(b, c)
@@ -488,9 +519,9 @@ mod tests {
     }
 
     #[test]
-    fn halves_are_rounded_once() {
+    fn halves_are_cut_off() {
         let tanh_one = eval(Approx::Tanh, false, Type::F16, 0x3c00, 0);
-        assert_eq!(tanh_one, 0x3a18); // 0.7616
+        assert_eq!(tanh_one, 0x3a17); // 0.76159
         assert_eq!(eval(Approx::Ex2, false, Type::BF16, 0x4000, 0), 0x4080); // 2^2
         assert_eq!(eval(Approx::Ex2, false, Type::F16, 0x7e01, 0), 0x7fff);
     }

@@ -184,7 +184,7 @@ fn propagate(ty: Type, args: &[u64]) -> u64 {
     }
 }
 
-fn float_binary(op: FloatBinary, mode: FloatMode, ty: Type, a: u64, b: u64) -> u64 {
+pub(crate) fn float_binary(op: FloatBinary, mode: FloatMode, ty: Type, a: u64, b: u64) -> u64 {
     let format = Format::of(ty);
     let (a, b) = if mode.ftz { (format.flush(a), format.flush(b)) } else { (a, b) };
     if let Some(result) = host_binary(op, mode, ty, a, b) {
@@ -419,8 +419,8 @@ fn float_to_int(from: Type, to: Type, signed: bool, round: Rounding, ftz: bool, 
 
 fn float_to_float(mode: FloatMode, from: Type, to: Type, a: u64) -> u64 {
     let (source, target) = (Format::of(from), Format::of(to));
-    // Subnormals of f32 are flushed, as source or as result; a half's are numbers like others.
-    let flush_source = mode.ftz && from == Type::F32;
+    // Subnormals of f32 are flushed, as source or as result, but not on the way to f16; a half's are numbers like others.
+    let flush_source = mode.ftz && from == Type::F32 && to != Type::F16;
     let a = if flush_source { source.flush(a) } else { a };
     let ftz = mode.ftz && to == Type::F32;
     if source.is_nan(a) {

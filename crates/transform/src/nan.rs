@@ -96,7 +96,8 @@ fn kinds(func: &Function, cfg: &Cfg) -> Vec<Kind> {
                         _ if !has_canonical_nan(func.ty(result)) => Kind::Exact,
                         Op::Const(bits) if !is_nan(func.ty(result), bits) => Kind::Never,
                         Op::Select => meet(kinds[data.args[1].index()], kinds[data.args[2].index()]),
-                        op if is_arithmetic(&op) => Kind::Arithmetic,
+                        _ if is_copy(func, *inst) => kinds[data.args[0].index()],
+                        _ if is_arithmetic(func, *inst) => Kind::Arithmetic,
                         Op::Convert(Convert::SToFloat(_) | Convert::UToFloat(_)) => Kind::Never,
                         _ => Kind::Exact,
                     };
@@ -135,20 +136,29 @@ fn is_nan(ty: Type, bits: u64) -> bool {
     magnitude > infinity
 }
 
-/// Operations whose NaN result is canonical by definition and may be another NaN on the processor.
-fn is_arithmetic(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Float(..)
-            | Op::Fma(_)
-            | Op::MinMax(_)
-            | Op::FloatUnary(..)
-            | Op::Approx { .. }
-            | Op::Convert(Convert::FloatToFloat(_) | Convert::RoundToIntegral(_))
-    )
+/// A conversion to the same type, which leaves NaNs as they are.
+fn is_copy(func: &Function, inst: Inst) -> bool {
+    let data = func.inst(inst);
+    matches!(data.op, Op::Convert(Convert::FloatToFloat(_)))
+        && func.ty(data.args[0]) == func.ty(data.results[0])
 }
 
-/// Whether an operation treats all NaN operands alike.
+/// Operations whose NaN result is canonical by definition and may be another NaN on the processor.
+fn is_arithmetic(func: &Function, inst: Inst) -> bool {
+    let data = func.inst(inst);
+    match data.op {
+        Op::Float(..) | Op::Fma(_) | Op::MinMax(_) | Op::FloatUnary(..) | Op::Approx { .. } => true,
+        Op::Convert(Convert::RoundToIntegral(_)) => true,
+        Op::Convert(Convert::FloatToFloat(_)) => {
+            // These keep the payload of a NaN.
+            let types = (func.ty(data.args[0]), func.ty(data.results[0]));
+            !is_copy(func, inst) && !matches!(types, (Type::BF16 | Type::F64, Type::F32))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an operation treats all NaN operands alike, or hands them on to a result that is watched itself.
 fn ignores_bits(func: &Function, inst: Inst) -> bool {
     let data = func.inst(inst);
     match data.op {
@@ -156,7 +166,8 @@ fn ignores_bits(func: &Function, inst: Inst) -> bool {
             true
         }
         Op::FloatUnary(FloatUnary::Neg | FloatUnary::Abs, _) => has_canonical_nan(func.ty(data.results[0])),
-        ref op => is_arithmetic(op) && has_canonical_nan(func.ty(data.results[0])),
+        _ if is_copy(func, inst) => true,
+        _ => is_arithmetic(func, inst) && has_canonical_nan(func.ty(data.results[0])),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Lowering, value_type};
 use crate::llvm::{FloatPredicate, IntPredicate, Type, Value};
-use simt_ir::approx::{Steps, f32_steps, scale_in_two_steps};
-use simt_ir::{Approx, FloatMode, Rounding};
+use simt_ir::approx::{Steps, divisor, f32_steps, f64_mask, scale_in_two_steps};
+use simt_ir::{Approx, FloatBinary, FloatMode, Rounding};
 
 type IrType = simt_ir::Type;
 
@@ -11,34 +11,59 @@ impl<'c> Lowering<'_, 'c> {
     pub(super) fn approx(&self, func: Approx, ftz: bool, ty: IrType, args: &[Value<'c>]) -> Value<'c> {
         let args: Vec<_> = args.iter().map(|&arg| if ftz { self.flush(ty, arg) } else { arg }).collect();
         let result = match ty {
-            IrType::F64 => self.approx_f64(func, &args),
+            IrType::F64 => self.approx_f64(func, ftz, &args),
+            IrType::F32 if ftz && matches!(func, Approx::Div | Approx::DivFull) => {
+                let divisor = divisor(&self.steps(args[0].ty()), func, args[1]);
+                let mode = FloatMode { ftz, ..FloatMode::default() };
+                return self.float_binary(FloatBinary::Div, mode, ty, args[0], divisor);
+            }
             IrType::F32 => self.approx_f32(func, &args),
             _ => {
                 let wide: Vec<_> = args.iter().map(|&arg| self.widen(ty, arg)).collect();
-                self.narrow(ty, Rounding::Nearest, self.approx_f32(func, &wide))
+                let value = self.approx_f32(func, &wide);
+                let value = if ty == IrType::F16 { self.overflow_of_f16(value) } else { value };
+                self.narrow(ty, Rounding::Zero, value)
             }
         };
         if ftz { self.flush(ty, result) } else { result }
     }
 
-    fn approx_f32(&self, func: Approx, args: &[Value<'c>]) -> Value<'c> {
-        let steps = Emit { lowering: self, shape: args[0].ty() };
-        f32_steps(&steps, func, args[0], args.get(1).copied().unwrap_or(args[0]))
+    /// What is beyond the range of f16 becomes infinite, which cutting off would not do.
+    fn overflow_of_f16(&self, value: Value<'c>) -> Value<'c> {
+        let b = self.b;
+        let float = value.ty();
+        let beyond = b.fcmp(FloatPredicate::Oge, b.fabs(value), float.float_const(65536.0));
+        b.select(beyond, b.copysign(float.float_const(f64::INFINITY), value), value)
     }
 
-    fn approx_f64(&self, func: Approx, args: &[Value<'c>]) -> Value<'c> {
+    fn steps(&self, shape: Type<'c>) -> Emit<'_, '_, 'c> {
+        Emit { lowering: self, shape }
+    }
+
+    fn approx_f32(&self, func: Approx, args: &[Value<'c>]) -> Value<'c> {
+        f32_steps(&self.steps(args[0].ty()), func, args[0], args.get(1).copied().unwrap_or(args[0]))
+    }
+
+    fn approx_f64(&self, func: Approx, ftz: bool, args: &[Value<'c>]) -> Value<'c> {
         let b = self.b;
-        let one = args[0].ty().float_const(1.0);
-        match func {
-            Approx::Rcp => b.fdiv(one, args[0]),
-            Approx::Rsqrt => b.fdiv(one, b.sqrt(args[0])),
-            Approx::Sqrt => b.sqrt(args[0]),
-            Approx::Div | Approx::DivFull => b.fdiv(args[0], args[1]),
+        let double = args[0].ty();
+        let mask = |value: Value<'c>| match ftz {
+            true => self.with_bits(b.and(self.bits(value), double.to_int().int_const(f64_mask(ftz))), double),
+            false => value,
+        };
+        let (x, one) = (mask(args[0]), double.float_const(1.0));
+        let value = match func {
+            Approx::Rcp => b.fdiv(one, x),
+            Approx::Rsqrt => b.fdiv(one, b.sqrt(x)),
+            Approx::Sqrt => b.sqrt(x),
+            Approx::Div | Approx::DivFull => b.fdiv(x, args[1]),
             // PTX has these for f32 and narrower only.
             Approx::Ex2 | Approx::Lg2 | Approx::Sin | Approx::Cos | Approx::Tanh => {
-                self.constant(IrType::F64, f64::NAN.to_bits(), args[0].ty())
+                self.constant(IrType::F64, f64::NAN.to_bits(), double)
             }
-        }
+        };
+        // A NaN's quiet bit is in the high half.
+        mask(value)
     }
 }
 
@@ -82,6 +107,13 @@ impl<'c> Steps for Emit<'_, '_, 'c> {
     }
     fn div(&self, a: Value<'c>, b: Value<'c>) -> Value<'c> {
         self.lowering.b.fdiv(a, b)
+    }
+    fn mul_towards_zero(&self, a: Value<'c>, b: Value<'c>) -> Value<'c> {
+        let mode = FloatMode { round: Rounding::Zero, ..FloatMode::default() };
+        self.lowering.float_binary(FloatBinary::Mul, mode, IrType::F32, a, b)
+    }
+    fn round(&self, a: Value<'c>) -> Value<'c> {
+        self.lowering.b.roundeven(a)
     }
     fn fma(&self, a: Value<'c>, b: Value<'c>, c: Value<'c>) -> Value<'c> {
         self.lowering.fma(FloatMode::default(), IrType::F32, a, b, c)

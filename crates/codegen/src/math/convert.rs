@@ -99,8 +99,9 @@ impl<'c> Lowering<'_, 'c> {
         x: Value<'c>,
     ) -> Value<'c> {
         let b = self.b;
-        // Subnormals of f32 are flushed, as source or as result; a half's are numbers like others.
-        let x = if mode.ftz && from == IrType::F32 { self.flush(from, x) } else { x };
+        // Subnormals of f32 are flushed, as source or as result, but not on the way to f16; a half's are numbers like others.
+        let flush_source = mode.ftz && from == IrType::F32 && to != IrType::F16;
+        let x = if flush_source { self.flush(from, x) } else { x };
         let flush_result = mode.ftz && to == IrType::F32;
         let result = match (from, to) {
             _ if from == to => x,
