@@ -66,7 +66,7 @@ fn functions_have_attributes() {
     let attribute = |which| first.attribute(which).unwrap();
     assert_eq!(attribute(FunctionAttribute::MaxThreadsPerBlock), 128);
     assert_eq!(attribute(FunctionAttribute::SharedSize), 1000);
-    assert_eq!(attribute(FunctionAttribute::PtxVersion), 80);
+    assert_eq!(attribute(FunctionAttribute::PtxVersion), 90);
     assert_eq!(attribute(FunctionAttribute::BinaryVersion), 90);
     assert_eq!(attribute(FunctionAttribute::ConstSize), 8);
     assert_eq!(attribute(FunctionAttribute::MaxDynamicSharedSize), (48 << 10) - 1000);

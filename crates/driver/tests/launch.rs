@@ -130,6 +130,15 @@ fn modules_have_functions_and_variables() {
     assert_eq!((bytes, read::<u32>(pointer, 1)), (4, vec![7]));
     assert_eq!(launch(function, 2, 50, CUstream::NULL, &mut [arg(&3u32)]), CUDA_SUCCESS);
     assert_eq!(read::<u32>(pointer, 1), [307]);
+    let attribute = |which| {
+        let mut value = -1;
+        cu!(cuFuncGetAttribute(out(&mut value), which, function));
+        value
+    };
+    assert_eq!(attribute(CU_FUNC_ATTRIBUTE_PTX_VERSION), 80);
+    assert_eq!(attribute(CU_FUNC_ATTRIBUTE_BINARY_VERSION), 90);
+    assert_eq!(attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES), 0);
+    assert_eq!(attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), 1024);
     let mut of = CUmodule::NULL;
     cu!(cuFuncGetModule(out(&mut of), function));
     assert_eq!(of, module);

@@ -31,8 +31,8 @@ pub struct Kernel {
     text: Arc<str>,
     entry: Entry,
     name: Arc<str>,
-    /// 10 · major + minor of `.version`.
-    ptx_version: u32,
+    /// Architecture of `.target`, as in `sm_90`.
+    target: u32,
     sm: u32,
     program: OnceLock<std::result::Result<Arc<Program>, CompileError>>,
     compiled: RankedMutex<HashMap<Shape, Arc<OnceCompiled>>>,
@@ -55,7 +55,7 @@ impl Code {
                 text: text.clone(),
                 name: entry.name.as_str().into(),
                 entry,
-                ptx_version: checked.version,
+                target: checked.target,
                 sm,
                 program: OnceLock::new(),
                 compiled: RankedMutex::new(Rank::Module, HashMap::new()),
@@ -120,9 +120,9 @@ impl Kernel {
         &self.entry
     }
 
-    /// 10 · major + minor of the PTX version it was written in.
+    /// 10 · major + minor of the virtual architecture it was written for.
     pub fn ptx_version(&self) -> u32 {
-        self.ptx_version
+        self.target
     }
 
     /// 10 · major + minor of the compute capability it is compiled for.

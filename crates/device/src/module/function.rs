@@ -28,7 +28,7 @@ pub enum FunctionAttribute {
     LocalSize,
     /// Registers of a thread: compiled kernels have none to count; a plausible number.
     Registers,
-    /// 10 · major + minor of its PTX.
+    /// 10 · major + minor of the virtual architecture of its PTX.
     PtxVersion,
     /// 10 · major + minor of what it is compiled for.
     BinaryVersion,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kernel_abi::CompileError;
 pub use ptx::lower::{Entry, EntryParam, ModuleVariable as Variable, ParamClass};
-use ptx::target::Device;
+use ptx::target::{Architecture, Device};
 use ptx::{Bodies, Errors, LoadErrorKind, Options};
 use simt_ir::Program;
 
@@ -13,8 +13,8 @@ use crate::{Error, Result};
 
 /// What a text holds.
 pub(crate) struct Checked {
-    /// 10 · major + minor.
-    pub(crate) version: u32,
+    /// Architecture of `.target`, as in `sm_90`.
+    pub(crate) target: u32,
     pub(crate) entries: Vec<Entry>,
     pub(crate) variables: Vec<Variable>,
 }
@@ -27,7 +27,7 @@ pub(crate) fn check(text: &str, sm: u32) -> Result<Checked> {
         ptx::link::check_unresolved(text, &module)?;
         ptx::lower::check(text, &module)?;
         Ok(Checked {
-            version: module.version.major * 10 + module.version.minor,
+            target: Architecture::parse(module.target.architecture.text).map_or(sm, |target| target.sm),
             entries: ptx::lower::entries(text, &module)?,
             variables: ptx::lower::variables(text, &module)?,
         })
