@@ -26,6 +26,7 @@ pub(super) const FORMS: &[Form] = &[
     form("fma.rnd{rn}.ftz?.sat?.T{f16,f16x2} d=T, a:T, b:T, c:T", fma).since(4, 2, 53),
     form("fma.rnd{rn}.ftz?.relu.T{f16,f16x2} d=T, a:T, b:T, c:T", fma).since(7, 0, 80),
     form("fma.rnd{rn}.relu?.T{bf16,bf16x2} d=T, a:T, b:T, c:T", fma).since(7, 0, 80),
+    form("fma.rnd{rn}.oob.relu?.T{f16,f16x2,bf16,bf16x2} d=T, a:T, b:T, c:T", fma).since(8, 1, 90),
     form("mad.rnd{$rnd}.ftz?.sat?.T{f32} d=T, a:T, b:T, c:T", fma),
     form("mad.rnd{$rnd}.T{f64} d=T, a:T, b:T, c:T", fma),
     form("div.rnd{$rnd}.ftz?.T{f32} d=T, a:T, b:T", |x| arithmetic(x, FloatBinary::Div)).since(1, 4, 20),
@@ -100,12 +101,27 @@ fn arithmetic(x: &mut Expander<'_, '_>, op: FloatBinary) {
 
 fn fma(x: &mut Expander<'_, '_>) {
     let mode = x.float_mode(false);
-    let relu = x.has("relu");
+    let (relu, out_of_bounds) = (x.has("relu"), x.has("oob"));
     let d = x.elementwise(x.ty("T"), &["a", "b", "c"], |x, ty, v| {
-        let d = x.op(Op::Fma(mode), v);
-        if relu { relu_of(x, ty, d) } else { d }
+        let mut d = x.op(Op::Fma(mode), v);
+        if relu {
+            d = relu_of(x, ty, d);
+        }
+        if out_of_bounds { zero_out_of_bounds(x, [v[0], v[1]], d) } else { d }
     });
     x.set("d", d);
+}
+
+/// `.oob`: a factor that is the NaN which marks what lies outside a tensor, of either sign, makes the result zero.
+fn zero_out_of_bounds(x: &mut Expander<'_, '_>, factors: [Value; 2], result: Value) -> Value {
+    let [a, b] = factors.map(|factor| {
+        let bits = x.fit(factor, Type::I16);
+        let magnitude = x.int_imm(IntBinary::And, bits, 0x7fff);
+        x.cmp_imm(IntCmp::Eq, magnitude, 0x7ff7)
+    });
+    let outside = x.int(IntBinary::Or, a, b);
+    let zero = x.imm_like(result, 0);
+    x.select(outside, zero, result)
 }
 
 /// Negative becomes +0; NaN becomes the canonical NaN.

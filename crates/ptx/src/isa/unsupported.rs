@@ -85,7 +85,7 @@ const MODIFIERS: &[(&str, &[&str])] = &[
             "sync_restrict::shared::cluster",
         ],
     ),
-    ("fma", &["f32x2", "oob"]),
+    ("fma", &["f32x2"]),
     ("ld", &["b128", "unified"]),
     ("mul", &["f32x2"]),
     ("red", &["async"]),

@@ -126,7 +126,8 @@ impl<'a> Parser<'a> {
                     (b'-', Unsigned(v)) => Ok(Unsigned(v.wrapping_neg())),
                     (b'-', F32(v)) => Ok(F32(v ^ 1 << 31)),
                     (b'-', F64(v)) => Ok(F64(v ^ 1 << 63)),
-                    (b'~', Signed(v)) => Ok(Signed(!v)),
+                    // A complement is unsigned, whatever it is of.
+                    (b'~', Signed(v)) => Ok(Unsigned(!v as u64)),
                     (b'~', Unsigned(v)) => Ok(Unsigned(!v)),
                     (b'!', Signed(_) | Unsigned(_)) => Ok(Signed(i64::from(!is_true(value)))),
                     _ => Err(self.error(token.span, "this operator takes integers")),
@@ -256,15 +257,20 @@ fn apply(operator: Operator, left: Immediate, right: Immediate) -> Result<Immedi
         return apply_floats(operator, as_f64(left), as_f64(right));
     };
     if matches!(operator, ShiftLeft | ShiftRight) {
-        let amount = u32::try_from(b).unwrap_or(u32::MAX);
+        // Modulo 64, as NVIDIA's assembler has it.
+        let amount = b as u32;
         return Ok(match (operator, left) {
-            (ShiftLeft, Immediate::Signed(v)) => Immediate::Signed(v.checked_shl(amount).unwrap_or(0)),
-            (ShiftLeft, _) => Immediate::Unsigned(a.checked_shl(amount).unwrap_or(0)),
-            (_, Immediate::Signed(v)) => Immediate::Signed(v >> amount.min(63)),
-            _ => Immediate::Unsigned(a.checked_shr(amount).unwrap_or(0)),
+            (ShiftLeft, Immediate::Signed(v)) => Immediate::Signed(v.wrapping_shl(amount)),
+            (ShiftLeft, _) => Immediate::Unsigned(a.wrapping_shl(amount)),
+            (_, Immediate::Signed(v)) => Immediate::Signed(v.wrapping_shr(amount)),
+            _ => Immediate::Unsigned(a.wrapping_shr(amount)),
         });
     }
     const BY_ZERO: &str = "division by zero";
+    if operator == Remainder {
+        // Unsigned, whatever it is of.
+        return a.checked_rem(b).map(Immediate::Unsigned).ok_or(BY_ZERO);
+    }
     if let (Immediate::Signed(a), Immediate::Signed(b)) = (left, right) {
         return Ok(match operator {
             Equal => return truth(a == b),
@@ -279,11 +285,8 @@ fn apply(operator: Operator, left: Immediate, right: Immediate) -> Result<Immedi
             Add => Immediate::Signed(a.wrapping_add(b)),
             Subtract => Immediate::Signed(a.wrapping_sub(b)),
             Multiply => Immediate::Signed(a.wrapping_mul(b)),
-            Divide if b == 0 => return Err(BY_ZERO),
-            Divide => Immediate::Signed(a.wrapping_div(b)),
             _ if b == 0 => return Err(BY_ZERO),
-            // Remainders are taken of unsigned numbers, whatever the operands.
-            _ => Immediate::Unsigned(a as u64 % b as u64),
+            _ => Immediate::Signed(a.wrapping_div(b)),
         });
     }
     Ok(Immediate::Unsigned(match operator {
@@ -299,8 +302,7 @@ fn apply(operator: Operator, left: Immediate, right: Immediate) -> Result<Immedi
         Add => a.wrapping_add(b),
         Subtract => a.wrapping_sub(b),
         Multiply => a.wrapping_mul(b),
-        Divide => a.checked_div(b).ok_or(BY_ZERO)?,
-        _ => a.checked_rem(b).ok_or(BY_ZERO)?,
+        _ => a.checked_div(b).ok_or(BY_ZERO)?,
     }))
 }
 
@@ -366,6 +368,10 @@ mod tests {
             ("(1+2)*3", Signed(9)),
             ("-7/2", Signed(-3)),
             ("-7 % 3", Unsigned(0)),
+            ("-1 % 10", Unsigned(5)),
+            ("~7 >> 63", Unsigned(1)),
+            ("1 << 65", Signed(2)),
+            ("-1 >> 64", Signed(-1)),
             ("-1 < 1", Signed(1)),
             ("-1 < 1U", Signed(0)),
             ("1<<4|1", Signed(17)),
