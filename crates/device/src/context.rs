@@ -9,6 +9,7 @@ use crate::callbacks::{DeviceHeap, Output};
 use crate::device::Hardware;
 use crate::domain::Domain;
 use crate::fault::{FaultReport, Health};
+use crate::graph::capture;
 use crate::limits::{self, Limit, Limits};
 use crate::lock::{Rank, RankedMutex};
 use crate::memory::{AddressSpace, ContextId, Kind};
@@ -187,6 +188,8 @@ impl Context {
     /// As for [`check`](Self::check).
     pub fn synchronize(&self) -> Result<()> {
         self.check()?;
+        capture::check_context(self.id)?;
+        capture::check_unsafe_call()?;
         self.wait_for_all();
         self.domain.health.check()
     }
@@ -320,6 +323,9 @@ impl Context {
 
     pub(crate) fn allocate_as(&self, size: u64, kind: Kind) -> Result<u64> {
         self.check()?;
+        if kind != Kind::Pooled && kind != Kind::Variable {
+            capture::check_unsafe_call()?;
+        }
         self.hardware.space.allocate(self.hardware.ordinal, self.id, size, kind)
     }
 

@@ -68,6 +68,24 @@ pub enum Error {
     CooperativeLaunchTooLarge,
     /// Not from within a host function.
     NotPermitted,
+    /// A capture in progress forbids it, and is spoiled by it.
+    StreamCaptureUnsupported,
+    /// The capture was spoiled before.
+    StreamCaptureInvalidated,
+    /// Two captures would become one.
+    StreamCaptureMerge,
+    /// The capture did not begin in this stream.
+    StreamCaptureUnmatched,
+    /// The capture spread to a stream that was not joined to where it began.
+    StreamCaptureUnjoined,
+    /// Captured work would depend on work that is not captured.
+    StreamCaptureIsolation,
+    /// The legacy default stream would depend on captured work.
+    StreamCaptureImplicit,
+    /// The event was recorded in a capture and cannot be waited for.
+    CapturedEvent,
+    /// The capture was begun by another thread.
+    StreamCaptureWrongThread,
     /// Not implemented; the text names what.
     NotSupported(String),
     /// A failure inside this implementation; the text says which.
@@ -106,6 +124,15 @@ impl fmt::Display for Error {
             Error::HostMemoryNotRegistered => "the host memory is not registered",
             Error::CooperativeLaunchTooLarge => "the grid does not fit on the device at once",
             Error::NotPermitted => "not permitted in a host function",
+            Error::StreamCaptureUnsupported => "not permitted while a stream captures",
+            Error::StreamCaptureInvalidated => "the capture was invalidated",
+            Error::StreamCaptureMerge => "two captures would be merged",
+            Error::StreamCaptureUnmatched => "the capture did not begin in this stream",
+            Error::StreamCaptureUnjoined => "the capture has streams that were not joined",
+            Error::StreamCaptureIsolation => "captured work would depend on other work",
+            Error::StreamCaptureImplicit => "the default stream would depend on captured work",
+            Error::CapturedEvent => "the event was recorded in a capture",
+            Error::StreamCaptureWrongThread => "the capture was begun by another thread",
             Error::NotSupported(what) => return write!(f, "not supported: {what}"),
             Error::Internal(what) => return write!(f, "internal failure: {what}"),
         };

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use crate::graph::capture::{self, CapturedPoint};
 use crate::lock::{Rank, RankedMutex};
 use crate::stream::{Completion, Work};
 use crate::{Context, Error, Result, Stream};
@@ -21,7 +22,15 @@ pub struct EventFlags {
 pub struct Event {
     flags: EventFlags,
     context: Weak<Context>,
-    recorded: RankedMutex<Option<Arc<Completion>>>,
+    recorded: RankedMutex<Recorded>,
+}
+
+/// What an event stands for.
+#[derive(Clone)]
+enum Recorded {
+    Nothing,
+    Command(Arc<Completion>),
+    Captured(CapturedPoint),
 }
 
 impl Event {
@@ -34,7 +43,7 @@ impl Event {
         if flags.interprocess && !flags.disable_timing {
             return Err(Error::InvalidValue);
         }
-        let recorded = RankedMutex::new(Rank::Event, None);
+        let recorded = RankedMutex::new(Rank::Event, Recorded::Nothing);
         Ok(Arc::new(Event { flags, context: Arc::downgrade(context), recorded }))
     }
 
@@ -56,8 +65,12 @@ impl Event {
         if !Weak::ptr_eq(&self.context, &Arc::downgrade(&stream.context()?)) {
             return Err(Error::InvalidHandle);
         }
-        let completion = stream.submit(Vec::new(), Work::Nothing)?;
-        *self.recorded.lock() = Some(completion);
+        let recorded = if stream.is_capturing() {
+            Recorded::Captured(stream.capture_slot().point()?)
+        } else {
+            Recorded::Command(stream.submit(Vec::new(), Work::Nothing)?)
+        };
+        *self.recorded.lock() = recorded;
         Ok(())
     }
 
@@ -65,6 +78,8 @@ impl Event {
     pub fn query(&self) -> Result<()> {
         let context = self.context()?;
         context.check()?;
+        self.check_not_captured()?;
+        capture::check_unsafe_call()?;
         if self.pending().is_some() { Err(Error::NotReady) } else { context.check() }
     }
 
@@ -72,6 +87,7 @@ impl Event {
     pub fn synchronize(&self) -> Result<()> {
         let context = self.context()?;
         context.check()?;
+        self.check_not_captured()?;
         if let Some(pending) = self.pending() {
             pending.wait();
         }
@@ -92,14 +108,37 @@ impl Event {
 
     /// What it stands for, if that is not done.
     pub(crate) fn pending(&self) -> Option<Arc<Completion>> {
-        self.recorded.lock().clone().filter(|recorded| !recorded.is_finished())
+        match &*self.recorded.lock() {
+            Recorded::Command(command) if !command.is_finished() => Some(command.clone()),
+            _ => None,
+        }
+    }
+
+    /// The point of a capture in progress that it stands for.
+    pub(crate) fn captured(&self) -> Option<CapturedPoint> {
+        let recorded = self.recorded.lock().clone();
+        match recorded {
+            Recorded::Captured(point) if point.is_current() => Some(point),
+            _ => None,
+        }
+    }
+
+    /// Whether it stands for a command, over or not.
+    pub(crate) fn was_recorded(&self) -> bool {
+        matches!(&*self.recorded.lock(), Recorded::Command(_))
+    }
+
+    fn check_not_captured(&self) -> Result<()> {
+        self.captured().map_or(Ok(()), |point| Err(point.refuse()))
     }
 
     fn time(&self) -> Result<Option<u64>> {
         if self.flags.disable_timing {
             return Err(Error::InvalidHandle);
         }
-        let recorded = self.recorded.lock().clone().ok_or(Error::InvalidHandle)?;
-        Ok(recorded.finished_at())
+        match &*self.recorded.lock() {
+            Recorded::Command(command) => Ok(command.finished_at()),
+            _ => Err(Error::InvalidHandle),
+        }
     }
 }

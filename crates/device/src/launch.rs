@@ -1,9 +1,12 @@
 //! Launches: what is checked before a kernel is queued.
 
+use std::sync::Arc;
+
 use kernel_abi::Shape;
 
 use crate::callbacks::Services;
 use crate::executor::{Grid, GridParts};
+use crate::graph::{KernelCall, Operation};
 use crate::limits::{self, Limit};
 use crate::occupancy::{BlockShape, blocks_per_multiprocessor};
 use crate::stream::Work;
@@ -33,7 +36,30 @@ impl Function {
     /// # Safety
     /// The kernel may do with memory what it does: where it and the host touch the same, the program keeps them in order.
     /// What the kernel does wrong itself is a fault.
-    pub unsafe fn launch(&self, stream: &Stream, launch: &Launch, params: &[u8]) -> Result<()> {
+    pub unsafe fn launch(
+        self: &Arc<Function>,
+        stream: &Stream,
+        launch: &Launch,
+        params: &[u8],
+    ) -> Result<()> {
+        if !stream.is_capturing() {
+            // SAFETY: the caller's contract.
+            return unsafe { self.launch_now(stream, launch, params) };
+        }
+        self.module()?;
+        check_shape(self, launch)?;
+        if params.len() > self.kernel().entry().param_bytes as usize {
+            return Err(Error::LaunchOutOfResources);
+        }
+        let call = KernelCall { function: self.clone(), launch: *launch, params: params.to_vec() };
+        stream.perform(Operation::Kernel(call))
+    }
+
+    /// Queues the kernel even if the stream captures.
+    ///
+    /// # Safety
+    /// As for [`launch`](Self::launch).
+    pub(crate) unsafe fn launch_now(&self, stream: &Stream, launch: &Launch, params: &[u8]) -> Result<()> {
         let context = stream.context()?;
         context.check()?;
         let module = self.module()?;

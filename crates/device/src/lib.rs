@@ -21,6 +21,7 @@ mod error;
 mod event;
 mod executor;
 pub mod fault;
+pub mod graph;
 pub mod launch;
 pub mod limits;
 mod lock;

@@ -18,6 +18,16 @@ use std::time::Duration;
 pub enum Rank {
     /// Retain count of a primary context.
     Primary = 1,
+    /// Captures in progress.
+    Captures,
+    /// A stream's part in a capture.
+    CaptureSlot,
+    /// Streams that take part in a capture.
+    Capture,
+    /// Nodes of a graph.
+    Graph,
+    /// Memory of a graph.
+    GraphMemory,
     /// Modules of a library.
     Library,
     /// Streams, modules and limits of a context.

@@ -12,6 +12,8 @@ pub use queue::in_host_function;
 pub(crate) use queue::{Queue, Work, describe_panic};
 
 use crate::context::Context;
+use crate::graph::capture::{self, CaptureSlot};
+use crate::graph::{CaptureInfo, CaptureMode, CaptureStatus, ExecutableGraph, Graph, NodeId, Operation};
 use crate::lock::{Rank, RankedMutex};
 use crate::memory::{Fill, Kind, Side, Transfer};
 use crate::{Error, Event, Result};
@@ -36,6 +38,7 @@ pub struct Stream {
     priority: i32,
     queue: Arc<Queue>,
     context: Weak<Context>,
+    capture: Arc<CaptureSlot>,
 }
 
 /// A comparison of a word of memory with a value, for [`Stream::wait_value`].
@@ -67,7 +70,8 @@ impl Stream {
         let queue = Queue::new(executor, context.domain().clone(), priority);
         context.add_queue(&queue, kind);
         let id = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;
-        Arc::new(Stream { id, kind, priority, queue, context: Arc::downgrade(context) })
+        let capture = CaptureSlot::new(matches!(kind, StreamKind::Blocking | StreamKind::PerThread));
+        Arc::new(Stream { id, kind, priority, queue, context: Arc::downgrade(context), capture })
     }
 
     /// A number no other stream of the process has.
@@ -100,6 +104,8 @@ impl Stream {
     pub fn synchronize(&self) -> Result<()> {
         let context = self.context()?;
         context.check()?;
+        self.check_not_capturing()?;
+        capture::check_unsafe_call()?;
         if let Some(last) = self.last() {
             last.wait();
         }
@@ -110,6 +116,8 @@ impl Stream {
     /// [`Error::NotReady`] while work is left.
     pub fn query(&self) -> Result<()> {
         self.context()?.check()?;
+        self.check_not_capturing()?;
+        capture::check_unsafe_call()?;
         match self.last() {
             Some(_) => Err(Error::NotReady),
             None => self.context()?.check(),
@@ -125,11 +133,14 @@ impl Stream {
         let context = self.context()?;
         context.check()?;
         let pageable = transfer.check(context.memory())?;
+        if self.is_capturing() {
+            return self.capture.add(Operation::Copy(transfer));
+        }
         if transfer.is_empty() {
             return Ok(());
         }
         if !pageable.from && !pageable.to {
-            return self.submit(Vec::new(), Work::Task(Box::new(move || transfer.run()))).map(drop);
+            return self.run_operation(Operation::Copy(transfer));
         }
         match transfer.bytes() {
             Some(bytes @ 0..=STAGED) if !pageable.to && transfer.is_linear() => {
@@ -156,6 +167,7 @@ impl Stream {
     pub fn copy_and_wait(&self, transfer: Transfer) -> Result<()> {
         let context = self.context()?;
         context.check()?;
+        self.check_not_capturing()?;
         transfer.check(context.memory())?;
         if transfer.is_empty() {
             return Ok(());
@@ -181,20 +193,17 @@ impl Stream {
         let context = self.context()?;
         context.check()?;
         fill.check(context.memory())?;
-        self.submit(Vec::new(), Work::Task(Box::new(move || fill.run()))).map(drop)
+        self.perform(Operation::Fill(fill))
     }
 
     /// Queues a function of the program. It is not called once the context has failed.
-    pub fn host_function(&self, function: impl FnOnce() + Send + 'static) -> Result<()> {
-        let task = move || {
-            queue::run_host_function(function);
-            Ok(())
-        };
-        self.submit(Vec::new(), Work::Task(Box::new(task))).map(drop)
+    pub fn host_function(&self, function: impl Fn() + Send + Sync + 'static) -> Result<()> {
+        self.perform(Operation::Host(Arc::new(function)))
     }
 
     /// Queues a function of the program that is told whether the context has failed.
     pub fn callback(&self, function: impl FnOnce(Result<()>) + Send + 'static) -> Result<()> {
+        self.check_not_capturing()?;
         let callback = move |status| queue::run_host_function(move || function(status));
         self.submit(Vec::new(), Work::Callback(Box::new(callback))).map(drop)
     }
@@ -202,10 +211,18 @@ impl Stream {
     /// What is queued from now on waits for what the event stands for. An event that was never recorded stands for
     /// nothing.
     pub fn wait_event(&self, event: &Event) -> Result<()> {
-        match event.pending() {
-            Some(pending) => self.submit(vec![pending], Work::Nothing).map(drop),
-            None => self.context()?.check(),
+        self.context()?.check()?;
+        if let Some(point) = event.captured() {
+            if self.kind == StreamKind::Legacy {
+                return capture::check_legacy(self.context()?.id());
+            }
+            return self.capture.join(&point);
         }
+        if self.is_capturing() {
+            let outside = event.was_recorded();
+            return if outside { Err(self.capture.refuse(Error::StreamCaptureIsolation)) } else { Ok(()) };
+        }
+        event.pending().map_or(Ok(()), |pending| self.wait_completion(pending))
     }
 
     /// What is queued from now on waits until the word satisfies the condition.
@@ -214,6 +231,10 @@ impl Stream {
     /// [`Error::InvalidValue`] for an address that is not aligned to the word or not known to the device.
     pub fn wait_value(&self, address: u64, width: Width, value: u64, condition: Condition) -> Result<()> {
         self.check_word(address, width)?;
+        self.perform(Operation::WaitValue { address, width, value, condition })
+    }
+
+    fn run_wait_value(&self, address: u64, width: Width, value: u64, condition: Condition) -> Result<()> {
         let task = move || {
             let mut tries = 0_u32;
             while !condition.holds(load(address, width)?, value, width) {
@@ -235,12 +256,19 @@ impl Stream {
     /// As for [`wait_value`](Self::wait_value).
     pub fn write_value(&self, address: u64, width: Width, value: u64) -> Result<()> {
         self.check_word(address, width)?;
-        self.submit(Vec::new(), Work::Task(Box::new(move || store(address, width, value)))).map(drop)
+        self.perform(Operation::WriteValue { address, width, value })
     }
 
     /// Allocates memory for use by what is queued from now on.
     pub fn allocate(&self, size: u64) -> Result<u64> {
-        self.context()?.allocate_as(size, Kind::Pooled)
+        let context = self.context()?;
+        if !self.is_capturing() {
+            return context.allocate_as(size, Kind::Pooled);
+        }
+        let (graph, tips) = self.capture.graph()?;
+        let (node, address) = graph.add_allocation(&context, size, &tips)?;
+        self.capture.update_dependencies(&[node], true)?;
+        Ok(address)
     }
 
     /// Queues the freeing of memory.
@@ -255,13 +283,110 @@ impl Stream {
             .find(address)
             .filter(|found| found.base == address && matches!(found.kind, Kind::Device | Kind::Pooled));
         let id = found.ok_or(Error::InvalidValue)?.id;
+        if self.is_capturing() {
+            return self.capture.add(Operation::Free { address });
+        }
         let callback = move |_| drop(space.free(address, |allocation| allocation.id == id));
         self.submit(Vec::new(), Work::Callback(Box::new(callback))).map(drop)
+    }
+
+    /// Whether what is queued becomes nodes of a graph.
+    pub fn is_capturing(&self) -> bool {
+        self.capture.is_active()
+    }
+
+    /// Whether the stream captures, and what.
+    pub fn capture_status(&self) -> (CaptureStatus, Option<CaptureInfo>) {
+        self.capture.status()
+    }
+
+    /// From now on what is queued becomes nodes of `graph` behind `dependencies`: of a new graph for most uses.
+    ///
+    /// # Errors
+    /// [`Error::StreamCaptureUnsupported`] for the legacy default stream, [`Error::IllegalState`] if it captures already.
+    pub fn begin_capture(&self, mode: CaptureMode, graph: Arc<Graph>, dependencies: &[NodeId]) -> Result<()> {
+        let context = self.context()?;
+        context.check()?;
+        if self.kind == StreamKind::Legacy {
+            return Err(Error::StreamCaptureUnsupported);
+        }
+        let known = graph.nodes();
+        if dependencies.iter().any(|node| !known.contains(node)) {
+            return Err(Error::InvalidValue);
+        }
+        self.capture.begin(context.id(), mode, graph, dependencies.to_vec())
+    }
+
+    /// Ends the capture that began in this stream; answers its graph.
+    ///
+    /// # Errors
+    /// [`Error::IllegalState`] without a capture, [`Error::StreamCaptureUnmatched`] if it did not begin here,
+    /// [`Error::StreamCaptureWrongThread`], [`Error::StreamCaptureInvalidated`], [`Error::StreamCaptureUnjoined`]. The last
+    /// two end the capture.
+    pub fn end_capture(&self) -> Result<Arc<Graph>> {
+        self.context()?.check()?;
+        self.capture.end()
+    }
+
+    /// Sets or extends what the next captured node depends on.
+    pub fn update_capture_dependencies(&self, nodes: &[NodeId], replace: bool) -> Result<()> {
+        self.capture.update_dependencies(nodes, replace)
+    }
+
+    /// Queues an operation, or adds it to the graph that is being captured.
+    pub fn perform(&self, operation: Operation) -> Result<()> {
+        if self.is_capturing() { self.capture.add(operation) } else { self.run_operation(operation) }
     }
 
     /// The end of the newest command, if it is not over.
     pub fn last(&self) -> Option<Arc<Completion>> {
         self.queue.last()
+    }
+
+    /// Queues an operation.
+    pub(crate) fn run_operation(&self, operation: Operation) -> Result<()> {
+        let task = |task: Box<dyn FnOnce() -> Result<()> + Send>| {
+            self.submit(Vec::new(), Work::Task(task)).map(drop)
+        };
+        match operation {
+            Operation::Empty | Operation::Allocate { .. } | Operation::Free { .. } => Ok(()),
+            // SAFETY: whoever made the call vouched for it.
+            Operation::Kernel(call) => unsafe { call.function.launch_now(self, &call.launch, &call.params) },
+            Operation::Copy(transfer) => task(Box::new(move || transfer.run())),
+            Operation::Fill(fill) => task(Box::new(move || fill.run())),
+            Operation::Host(function) => task(Box::new(move || {
+                queue::run_host_function(|| function());
+                Ok(())
+            })),
+            Operation::Record(event) => event.record(self),
+            Operation::Wait(event) => self.wait_event(&event),
+            Operation::WaitValue { address, width, value, condition } => {
+                self.run_wait_value(address, width, value, condition)
+            }
+            Operation::WriteValue { address, width, value } => {
+                task(Box::new(move || store(address, width, value)))
+            }
+            Operation::Child(graph) => ExecutableGraph::new(&graph).launch(self),
+        }
+    }
+
+    /// What is queued from now on waits for a command.
+    pub(crate) fn wait_completion(&self, completion: Arc<Completion>) -> Result<()> {
+        self.submit(vec![completion], Work::Nothing).map(drop)
+    }
+
+    /// Queues something to be done whatever happens before; answers its end.
+    pub(crate) fn mark(&self, done: impl FnOnce() + Send + 'static) -> Result<Arc<Completion>> {
+        self.submit(Vec::new(), Work::Callback(Box::new(|_| done())))
+    }
+
+    /// What the stream captures now, for an event.
+    pub(crate) fn capture_slot(&self) -> &Arc<CaptureSlot> {
+        &self.capture
+    }
+
+    fn check_not_capturing(&self) -> Result<()> {
+        if self.is_capturing() { Err(self.capture.refuse(Error::StreamCaptureUnsupported)) } else { Ok(()) }
     }
 
     pub(crate) fn queue(&self) -> &Arc<Queue> {
@@ -305,6 +430,9 @@ impl Stream {
     ) -> Result<(Arc<Completion>, bool)> {
         let context = self.context()?;
         context.check()?;
+        if self.kind == StreamKind::Legacy {
+            capture::check_legacy(context.id())?;
+        }
         let completion = Completion::new(Arc::downgrade(&self.queue));
         let work = make(completion.clone());
         let must_schedule = context.in_order(self.kind, |mut all| {

@@ -132,7 +132,12 @@ pub fn blocks(count: u32) -> Launch {
 }
 
 /// Launches a kernel.
-pub fn launch(function: &Function, stream: &Stream, launch: &Launch, params: &[u64]) -> device::Result<()> {
+pub fn launch(
+    function: &Arc<Function>,
+    stream: &Stream,
+    launch: &Launch,
+    params: &[u64],
+) -> device::Result<()> {
     let bytes: Vec<u8> = params.iter().flat_map(|value| value.to_le_bytes()).collect();
     // SAFETY: the tests' kernels touch what they are given.
     unsafe { function.launch(stream, launch, &bytes) }

@@ -1,0 +1,340 @@
+//! Capture: what is queued in a stream becomes nodes of a graph instead of being run.
+//!
+//! A capture begins in one stream and spreads: a stream that waits for an event recorded in it takes part. Before it ends, all
+//! of it must have been joined to where it began. What would need the captured work to run is refused and spoils the capture.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::ThreadId;
+
+use super::{Graph, NodeId, Operation};
+use crate::lock::{Rank, RankedMutex};
+use crate::memory::ContextId;
+use crate::{Error, Result};
+
+/// Which calls that could disturb a capture are refused meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CaptureMode {
+    /// Those of all threads.
+    #[default]
+    Global,
+    /// Those of the capturing thread.
+    ThreadLocal,
+    /// None.
+    Relaxed,
+}
+
+/// Whether a stream captures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CaptureStatus {
+    /// No.
+    None,
+    /// Yes.
+    Active,
+    /// It did; the capture is spoiled and has not been ended.
+    Invalidated,
+}
+
+/// What is known about a stream's capture.
+#[derive(Clone)]
+pub struct CaptureInfo {
+    /// Unique in the process.
+    pub id: u64,
+    /// The graph being made.
+    pub graph: Arc<Graph>,
+    /// What the stream's next node will depend on.
+    pub dependencies: Vec<NodeId>,
+}
+
+/// A capture in progress.
+pub(crate) struct Capture {
+    id: u64,
+    graph: Arc<Graph>,
+    mode: CaptureMode,
+    thread: ThreadId,
+    context: ContextId,
+    spoiled: AtomicBool,
+    /// Of the streams that take part.
+    slots: RankedMutex<Vec<Weak<CaptureSlot>>>,
+}
+
+/// A stream's part in a capture.
+pub(crate) struct CaptureSlot {
+    /// Whether there is one, to be looked at without the lock.
+    active: AtomicBool,
+    /// The stream is in order with the legacy default stream.
+    is_blocking: bool,
+    part: RankedMutex<Option<Part>>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Part {
+    capture: Arc<Capture>,
+    tips: Vec<NodeId>,
+    is_origin: bool,
+}
+
+/// What an event recorded in a capture stands for.
+#[derive(Clone)]
+pub(crate) struct CapturedPoint {
+    capture: Arc<Capture>,
+    nodes: Vec<NodeId>,
+}
+
+impl CaptureSlot {
+    pub(crate) fn new(is_blocking: bool) -> Arc<CaptureSlot> {
+        let part = RankedMutex::new(Rank::CaptureSlot, None);
+        Arc::new(CaptureSlot { active: AtomicBool::new(false), is_blocking, part })
+    }
+
+    /// Whether the stream captures.
+    pub(crate) fn is_active(&self) -> bool {
+        self.active.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn begin(
+        self: &Arc<CaptureSlot>,
+        context: ContextId,
+        mode: CaptureMode,
+        graph: Arc<Graph>,
+        tips: Vec<NodeId>,
+    ) -> Result<()> {
+        static LAST_ID: AtomicU64 = AtomicU64::new(0);
+        let mut part = self.part.lock();
+        if part.is_some() {
+            return Err(Error::IllegalState);
+        }
+        let capture = Arc::new(Capture {
+            id: LAST_ID.fetch_add(1, Ordering::Relaxed) + 1,
+            graph,
+            mode,
+            thread: std::thread::current().id(),
+            context,
+            spoiled: AtomicBool::new(false),
+            slots: RankedMutex::new(Rank::Capture, vec![Arc::downgrade(self)]),
+        });
+        *part = Some(Part { capture: capture.clone(), tips, is_origin: true });
+        self.active.store(true, Ordering::Release);
+        drop(part);
+        ACTIVE.lock().push(capture);
+        ACTIVE_COUNT.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Ends the capture that began here.
+    pub(crate) fn end(&self) -> Result<Arc<Graph>> {
+        let part = self.part.lock().clone().ok_or(Error::IllegalState)?;
+        if !part.is_origin {
+            return Err(Error::StreamCaptureUnmatched);
+        }
+        let capture = &part.capture;
+        if capture.mode != CaptureMode::Relaxed && capture.thread != std::thread::current().id() {
+            return Err(Error::StreamCaptureWrongThread);
+        }
+        let slots: Vec<_> = capture.slots.lock().iter().filter_map(Weak::upgrade).collect();
+        let mut joined = true;
+        for slot in slots {
+            let other = slot.part.lock().take();
+            slot.active.store(false, Ordering::Release);
+            let tips = other.map(|other| other.tips).unwrap_or_default();
+            joined &= capture.graph.covers(&part.tips, &tips);
+        }
+        ACTIVE.lock().retain(|active| !Arc::ptr_eq(active, capture));
+        ACTIVE_COUNT.fetch_sub(1, Ordering::Release);
+        if capture.is_spoiled() {
+            return Err(Error::StreamCaptureInvalidated);
+        }
+        if !joined {
+            return Err(Error::StreamCaptureUnjoined);
+        }
+        Ok(capture.graph.clone())
+    }
+
+    pub(crate) fn status(&self) -> (CaptureStatus, Option<CaptureInfo>) {
+        let Some(part) = self.part.lock().clone() else { return (CaptureStatus::None, None) };
+        let info =
+            CaptureInfo { id: part.capture.id, graph: part.capture.graph.clone(), dependencies: part.tips };
+        let spoiled = part.capture.is_spoiled();
+        (if spoiled { CaptureStatus::Invalidated } else { CaptureStatus::Active }, Some(info))
+    }
+
+    /// Adds a node behind what the stream has captured.
+    pub(crate) fn add(&self, operation: Operation) -> Result<()> {
+        let mut part = self.part.lock();
+        let part = part.as_mut().ok_or(Error::IllegalState)?;
+        part.capture.check()?;
+        let node = part.capture.graph.add(operation, &part.tips)?;
+        part.tips = vec![node];
+        Ok(())
+    }
+
+    /// Sets or extends what the next node depends on.
+    pub(crate) fn update_dependencies(&self, nodes: &[NodeId], replace: bool) -> Result<()> {
+        let mut part = self.part.lock();
+        let part = part.as_mut().ok_or(Error::IllegalState)?;
+        part.capture.check()?;
+        let known = part.capture.graph.nodes();
+        if nodes.iter().any(|node| !known.contains(node)) {
+            return Err(Error::InvalidValue);
+        }
+        if replace {
+            part.tips.clear();
+        }
+        for node in nodes {
+            if !part.tips.contains(node) {
+                part.tips.push(*node);
+            }
+        }
+        Ok(())
+    }
+
+    /// The graph of the capture.
+    pub(crate) fn graph(&self) -> Result<(Arc<Graph>, Vec<NodeId>)> {
+        let part = self.part.lock().clone().ok_or(Error::IllegalState)?;
+        part.capture.check()?;
+        Ok((part.capture.graph.clone(), part.tips))
+    }
+
+    /// What an event recorded now stands for.
+    pub(crate) fn point(&self) -> Result<CapturedPoint> {
+        let part = self.part.lock().clone().ok_or(Error::IllegalState)?;
+        part.capture.check()?;
+        Ok(CapturedPoint { capture: part.capture, nodes: part.tips })
+    }
+
+    /// The stream waits for a point of a capture, and takes part in it from now on.
+    pub(crate) fn join(self: &Arc<CaptureSlot>, point: &CapturedPoint) -> Result<()> {
+        point.capture.check()?;
+        let mut slot = self.part.lock();
+        match &mut *slot {
+            Some(part) if Arc::ptr_eq(&part.capture, &point.capture) => {
+                for node in &point.nodes {
+                    if !part.tips.contains(node) {
+                        part.tips.push(*node);
+                    }
+                }
+            }
+            Some(part) => {
+                part.capture.spoil();
+                point.capture.spoil();
+                return Err(Error::StreamCaptureMerge);
+            }
+            None => {
+                let (capture, tips) = (point.capture.clone(), point.nodes.clone());
+                *slot = Some(Part { capture, tips, is_origin: false });
+                self.active.store(true, Ordering::Release);
+                drop(slot);
+                point.capture.slots.lock().push(Arc::downgrade(self));
+            }
+        }
+        Ok(())
+    }
+
+    /// Something that a capture cannot contain was asked of the stream.
+    pub(crate) fn refuse(&self, error: Error) -> Error {
+        if let Some(part) = &*self.part.lock() {
+            part.capture.spoil();
+        }
+        error
+    }
+}
+
+impl Drop for CaptureSlot {
+    fn drop(&mut self) {
+        // The stream is gone: nobody can end the capture any more.
+        let part = self.part.lock().take();
+        if let Some(part) = part.filter(|part| part.is_origin) {
+            ACTIVE.lock().retain(|active| !Arc::ptr_eq(active, &part.capture));
+            ACTIVE_COUNT.fetch_sub(1, Ordering::Release);
+        }
+    }
+}
+
+impl CapturedPoint {
+    /// Whether the capture is still going on.
+    pub(crate) fn is_current(&self) -> bool {
+        ACTIVE.lock().iter().any(|active| Arc::ptr_eq(active, &self.capture))
+    }
+
+    /// The event was waited for as if it had been recorded in earnest.
+    pub(crate) fn refuse(&self) -> Error {
+        self.capture.spoil();
+        Error::CapturedEvent
+    }
+}
+
+impl Capture {
+    fn spoil(&self) {
+        self.spoiled.store(true, Ordering::Release);
+    }
+
+    fn is_spoiled(&self) -> bool {
+        self.spoiled.load(Ordering::Acquire)
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.is_spoiled() { Err(Error::StreamCaptureInvalidated) } else { Ok(()) }
+    }
+
+    fn has_blocking_stream(&self) -> bool {
+        self.slots.lock().iter().any(|slot| slot.upgrade().is_some_and(|slot| slot.is_blocking))
+    }
+}
+
+/// Captures in progress, of the whole process.
+static ACTIVE: RankedMutex<Vec<Arc<Capture>>> = RankedMutex::new(Rank::Captures, Vec::new());
+static ACTIVE_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static THREAD_MODE: Cell<CaptureMode> = const { Cell::new(CaptureMode::Global) };
+}
+
+/// Sets how the calling thread's calls are checked against captures; answers how they were.
+pub fn exchange_thread_mode(mode: CaptureMode) -> CaptureMode {
+    THREAD_MODE.replace(mode)
+}
+
+/// Called before what could disturb a capture: allocation, and waiting or asking for work.
+///
+/// # Errors
+/// [`Error::StreamCaptureUnsupported`] if a capture forbids it to this thread; the capture is then spoiled.
+pub fn check_unsafe_call() -> Result<()> {
+    if ACTIVE_COUNT.load(Ordering::Acquire) == 0 {
+        return Ok(());
+    }
+    let (me, my_mode) = (std::thread::current().id(), THREAD_MODE.get());
+    let forbids = |capture: &&Arc<Capture>| match (my_mode, capture.mode) {
+        (CaptureMode::Relaxed, _) | (_, CaptureMode::Relaxed) => false,
+        (CaptureMode::Global, CaptureMode::Global) => true,
+        _ => capture.thread == me,
+    };
+    spoil_where(forbids, Error::StreamCaptureUnsupported)
+}
+
+/// Called before all work of a context is waited for.
+pub(crate) fn check_context(context: ContextId) -> Result<()> {
+    if ACTIVE_COUNT.load(Ordering::Acquire) == 0 {
+        return Ok(());
+    }
+    spoil_where(|capture| capture.context == context, Error::StreamCaptureUnsupported)
+}
+
+/// Called before work is queued in the legacy default stream of a context.
+pub(crate) fn check_legacy(context: ContextId) -> Result<()> {
+    if ACTIVE_COUNT.load(Ordering::Acquire) == 0 {
+        return Ok(());
+    }
+    let depends = |capture: &&Arc<Capture>| capture.context == context && capture.has_blocking_stream();
+    spoil_where(depends, Error::StreamCaptureImplicit)
+}
+
+fn spoil_where(condition: impl Fn(&&Arc<Capture>) -> bool, error: Error) -> Result<()> {
+    let active = ACTIVE.lock();
+    let mut outcome = Ok(());
+    for capture in active.iter().filter(condition) {
+        capture.spoil();
+        outcome = Err(error.clone());
+    }
+    outcome
+}

@@ -1,0 +1,269 @@
+//! Graphs and capture.
+//!
+//! Captures concern the whole process, so the tests of this file take turns.
+#![cfg(not(miri))] // reserved address space
+
+mod common;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use common::*;
+use device::graph::{
+    CaptureMode, CaptureStatus, ExecutableGraph, Graph, KernelCall, Operation, UpdateFailure,
+};
+use device::memory::{Fill, Side, Transfer};
+use device::{Error, Event, EventFlags, Function, Stream, StreamKind};
+
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A kernel that adds its second parameter to the word its first points to.
+fn adder(setup: &Setup) -> Arc<Function> {
+    setup.kernel("adder", |frame| {
+        add(params(frame)[0], params(frame)[1]);
+        Ok(())
+    })
+}
+
+fn call(function: &Arc<Function>, params: [u64; 2]) -> Operation {
+    let params = params.iter().flat_map(|value| value.to_le_bytes()).collect();
+    Operation::Kernel(KernelCall { function: function.clone(), launch: blocks(3), params })
+}
+
+fn stream(setup: &Setup) -> Arc<Stream> {
+    setup.context.create_stream(StreamKind::Blocking, 0).unwrap()
+}
+
+fn event(setup: &Setup) -> Arc<Event> {
+    Event::new(&setup.context, EventFlags::default()).unwrap()
+}
+
+#[test]
+fn a_graph_is_launched_many_times() {
+    let _turn = turn();
+    let setup = Setup::new();
+    let kernel = adder(&setup);
+    let word = setup.context.allocate(16).unwrap();
+    let graph = Graph::new();
+    let clear = graph.add(Operation::Fill(Fill::linear(word, 0, 1, 16)), &[]).unwrap();
+    let a = graph.add(call(&kernel, [word, 1]), &[clear]).unwrap();
+    let b = graph.add(call(&kernel, [word, 10]), &[clear]).unwrap();
+    let copy = Transfer::linear(Side::device(word + 8), Side::device(word), 8);
+    graph.add(Operation::Copy(copy), &[a, b]).unwrap();
+    let executable = ExecutableGraph::new(&graph);
+    let streams = [stream(&setup), stream(&setup)];
+    for round in 0..20 {
+        executable.launch(&streams[round % 2]).unwrap();
+    }
+    setup.context.synchronize().unwrap();
+    assert_eq!((read(word), read(word + 8)), (33, 33));
+
+    executable.set_operation(b, call(&kernel, [word, 100])).unwrap();
+    assert_eq!(executable.set_operation(b, Operation::Empty), Err(Error::InvalidValue));
+    executable.launch(&streams[0]).unwrap();
+    setup.context.synchronize().unwrap();
+    assert_eq!(read(word + 8), 303);
+    executable.set_enabled(a, false).unwrap();
+    executable.launch(&streams[0]).unwrap();
+    setup.context.synchronize().unwrap();
+    assert_eq!(read(word + 8), 300);
+    assert!(!executable.is_enabled(a).unwrap() && executable.is_enabled(b).unwrap());
+}
+
+#[test]
+fn updating_to_a_graph_of_the_same_form() {
+    let _turn = turn();
+    let setup = Setup::new();
+    let kernel = adder(&setup);
+    let word = setup.context.allocate(8).unwrap();
+    let make = |value| {
+        let graph = Graph::new();
+        let clear = graph.add(Operation::Fill(Fill::linear(word, 0, 1, 8)), &[]).unwrap();
+        let node = graph.add(call(&kernel, [word, value]), &[clear]).unwrap();
+        (graph, node)
+    };
+    let executable = ExecutableGraph::new(&make(1).0);
+    let (other, node) = make(7);
+    executable.update(&other).unwrap();
+    executable.launch(setup.context.legacy_stream()).unwrap();
+    setup.context.synchronize().unwrap();
+    assert_eq!(read(word), 21);
+    other.add(Operation::Empty, &[node]).unwrap();
+    assert_eq!(executable.update(&other), Err(UpdateFailure::TopologyChanged));
+    let different = Graph::new();
+    let first = different.add(Operation::Fill(Fill::linear(word, 0, 1, 8)), &[]).unwrap();
+    let second = different.add(Operation::Host(Arc::new(|| ())), &[first]).unwrap();
+    assert_eq!(executable.update(&different), Err(UpdateFailure::NodeTypeChanged(second)));
+}
+
+#[test]
+fn child_graphs_run_in_their_place() {
+    let _turn = turn();
+    let setup = Setup::new();
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let note = |text: &'static str| {
+        let log = log.clone();
+        Operation::Host(Arc::new(move || log.lock().unwrap().push(text)))
+    };
+    let child = Graph::new();
+    child.add(note("child"), &[]).unwrap();
+    let graph = Graph::new();
+    let before = graph.add(note("before"), &[]).unwrap();
+    let node = graph.add(Operation::Child(child), &[before]).unwrap();
+    graph.add(note("after"), &[node]).unwrap();
+    let executable = ExecutableGraph::new(&graph);
+    executable.launch(setup.context.legacy_stream()).unwrap();
+    setup.context.synchronize().unwrap();
+    assert_eq!(*log.lock().unwrap(), ["before", "child", "after"]);
+}
+
+#[test]
+fn a_capture_spreads_and_is_joined() {
+    let _turn = turn();
+    let setup = Setup::new();
+    let kernel = adder(&setup);
+    let word = setup.context.allocate(8).unwrap();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (s, t) = (stream(&setup), stream(&setup));
+    let (fork, join) = (event(&setup), event(&setup));
+    s.begin_capture(CaptureMode::Global, Graph::new(), &[]).unwrap();
+    assert_eq!(s.begin_capture(CaptureMode::Global, Graph::new(), &[]), Err(Error::IllegalState));
+    s.fill(Fill::linear(word, 0, 1, 8)).unwrap();
+    fork.record(&s).unwrap();
+    t.wait_event(&fork).unwrap();
+    assert_eq!(t.capture_status().0, CaptureStatus::Active);
+    launch(&kernel, &s, &blocks(2), &[word, 1]).unwrap();
+    launch(&kernel, &t, &blocks(2), &[word, 10]).unwrap();
+    let counter = calls.clone();
+    t.host_function(move || {
+        counter.fetch_add(1, Ordering::SeqCst);
+    })
+    .unwrap();
+    join.record(&t).unwrap();
+    s.wait_event(&join).unwrap();
+    assert_eq!(t.end_capture().err(), Some(Error::StreamCaptureUnmatched));
+    let graph = s.end_capture().unwrap();
+    assert_eq!(s.capture_status().0, CaptureStatus::None);
+    assert_eq!((graph.nodes().len(), graph.edges().len()), (4, 3));
+    setup.context.synchronize().unwrap();
+    assert_eq!(calls.load(Ordering::SeqCst), 0, "captured work does not run");
+    let executable = ExecutableGraph::new(&graph);
+    for _ in 0..10 {
+        executable.launch(&s).unwrap();
+    }
+    s.synchronize().unwrap();
+    assert_eq!((read(word), calls.load(Ordering::SeqCst)), (22, 10));
+}
+
+#[test]
+fn what_spoils_a_capture() {
+    let _turn = turn();
+    let setup = Setup::new();
+    let (s, t) = (stream(&setup), stream(&setup));
+    let outside = event(&setup);
+    outside.record(&t).unwrap();
+    let begin = |mode| s.begin_capture(mode, Graph::new(), &[]).unwrap();
+    let spoiled = || {
+        assert_eq!(s.capture_status().0, CaptureStatus::Invalidated);
+        assert_eq!(s.host_function(|| ()), Err(Error::StreamCaptureInvalidated));
+        assert_eq!(s.end_capture().err(), Some(Error::StreamCaptureInvalidated));
+        assert_eq!(s.end_capture().err(), Some(Error::IllegalState));
+    };
+    begin(CaptureMode::Global);
+    assert_eq!(setup.context.allocate(8), Err(Error::StreamCaptureUnsupported));
+    spoiled();
+    begin(CaptureMode::Relaxed);
+    setup.context.allocate(8).unwrap();
+    assert_eq!(t.query(), Ok(()));
+    assert_eq!(
+        setup.context.legacy_stream().fill(Fill::linear(0, 0, 1, 0)),
+        Err(Error::StreamCaptureImplicit)
+    );
+    spoiled();
+    begin(CaptureMode::ThreadLocal);
+    std::thread::scope(|scope| {
+        scope.spawn(|| setup.context.allocate(8).unwrap());
+    });
+    assert_eq!(t.query(), Err(Error::StreamCaptureUnsupported));
+    spoiled();
+    begin(CaptureMode::ThreadLocal);
+    assert_eq!(s.synchronize(), Err(Error::StreamCaptureUnsupported));
+    spoiled();
+    begin(CaptureMode::Relaxed);
+    assert_eq!(s.wait_event(&outside), Err(Error::StreamCaptureIsolation));
+    spoiled();
+    begin(CaptureMode::Relaxed);
+    let inside = event(&setup);
+    inside.record(&s).unwrap();
+    assert_eq!(inside.query(), Err(Error::CapturedEvent));
+    spoiled();
+    begin(CaptureMode::Relaxed);
+    assert_eq!(setup.context.synchronize(), Err(Error::StreamCaptureUnsupported));
+    spoiled();
+    assert_eq!(
+        setup.context.legacy_stream().begin_capture(CaptureMode::Relaxed, Graph::new(), &[]),
+        Err(Error::StreamCaptureUnsupported)
+    );
+    setup.context.synchronize().unwrap();
+}
+
+#[test]
+fn a_branch_that_is_not_joined() {
+    let _turn = turn();
+    let setup = Setup::new();
+    let (s, t) = (stream(&setup), stream(&setup));
+    let fork = event(&setup);
+    s.begin_capture(CaptureMode::ThreadLocal, Graph::new(), &[]).unwrap();
+    fork.record(&s).unwrap();
+    t.wait_event(&fork).unwrap();
+    t.host_function(|| ()).unwrap();
+    assert_eq!(s.end_capture().err(), Some(Error::StreamCaptureUnjoined));
+    assert!(!s.is_capturing() && !t.is_capturing());
+    t.synchronize().unwrap();
+    s.begin_capture(CaptureMode::Global, Graph::new(), &[]).unwrap();
+    let other = std::thread::scope(|scope| scope.spawn(|| s.end_capture().err()).join().unwrap());
+    assert_eq!(other, Some(Error::StreamCaptureWrongThread));
+    s.end_capture().unwrap();
+}
+
+#[test]
+fn memory_of_a_graph() {
+    let _turn = turn();
+    let setup = Setup::new();
+    let kernel = adder(&setup);
+    let word = setup.context.allocate(8).unwrap();
+    setup.context.legacy_stream().fill(Fill::linear(word, 0, 1, 8)).unwrap();
+    setup.context.synchronize().unwrap();
+    let s = stream(&setup);
+    s.begin_capture(CaptureMode::Global, Graph::new(), &[]).unwrap();
+    let memory = s.allocate(4096).unwrap();
+    s.fill(Fill::linear(memory, 0, 1, 4096)).unwrap();
+    launch(&kernel, &s, &blocks(1), &[memory, 5]).unwrap();
+    launch(&kernel, &s, &blocks(1), &[word, 1]).unwrap();
+    s.free(memory).unwrap();
+    let graph = s.end_capture().unwrap();
+    assert_eq!(graph.nodes().len(), 5);
+    let executable = ExecutableGraph::new(&graph);
+    drop(graph);
+    for _ in 0..3 {
+        executable.launch(&s).unwrap();
+    }
+    drop(executable);
+    s.synchronize().unwrap();
+    assert_eq!(read(word), 3);
+    assert!(setup.platform.memory().find(memory).is_none(), "freed with the last user");
+}
+
+#[test]
+fn a_stream_dropped_in_a_capture() {
+    let _turn = turn();
+    let setup = Setup::new();
+    let s = stream(&setup);
+    s.begin_capture(CaptureMode::Global, Graph::new(), &[]).unwrap();
+    drop(s);
+    setup.context.allocate(8).unwrap();
+}
