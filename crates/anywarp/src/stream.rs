@@ -42,7 +42,7 @@ impl Stream {
 
     /// Calls a function of the host when all work queued so far is done; work queued later waits for it.
     pub fn call(&self, function: impl FnOnce() + Send + 'static) -> Result<()> {
-        self.stream.host_function(function).map_err(|error| self.error(error))
+        self.stream.host_function_once(function).map_err(|error| self.error(error))
     }
 
     fn error(&self, error: device::Error) -> Error {

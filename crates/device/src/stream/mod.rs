@@ -201,6 +201,16 @@ impl Stream {
         self.perform(Operation::Host(Arc::new(function)))
     }
 
+    /// As [`host_function`](Self::host_function), for a function that can be called once only and so not be captured.
+    pub fn host_function_once(&self, function: impl FnOnce() + Send + 'static) -> Result<()> {
+        self.check_not_capturing()?;
+        let task = move || {
+            queue::run_host_function(function);
+            Ok(())
+        };
+        self.submit(Vec::new(), Work::Task(Box::new(task))).map(drop)
+    }
+
     /// Queues a function of the program that is told whether the context has failed.
     pub fn callback(&self, function: impl FnOnce(Result<()>) + Send + 'static) -> Result<()> {
         self.check_not_capturing()?;
