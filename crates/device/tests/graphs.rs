@@ -166,6 +166,7 @@ fn what_spoils_a_capture() {
     let (s, t) = (stream(&setup), stream(&setup));
     let outside = event(&setup);
     outside.record(&t).unwrap();
+    t.synchronize().unwrap();
     let begin = |mode| s.begin_capture(mode, Graph::new(), &[]).unwrap();
     let spoiled = || {
         assert_eq!(s.capture_status().0, CaptureStatus::Invalidated);
