@@ -26,8 +26,8 @@ pub struct Launch {
 }
 
 impl Function {
-    /// Queues the kernel. `params` holds its parameters as [`Entry`](crate::module::Entry) lays them out; what is missing at
-    /// the end is zero.
+    /// Queues the kernel, and waits for it if the options ask for that. `params` holds its parameters as
+    /// [`Entry`](crate::module::Entry) lays them out; what is missing at the end is zero.
     ///
     /// # Errors
     /// [`Error::InvalidValue`] for a shape that device or kernel do not take, [`Error::LaunchOutOfResources`] for more
@@ -44,7 +44,11 @@ impl Function {
     ) -> Result<()> {
         if !stream.is_capturing() {
             // SAFETY: the caller's contract.
-            return unsafe { self.launch_now(stream, launch, params) };
+            unsafe { self.launch_now(stream, launch, params)? };
+            if stream.context()?.hardware().options.launch_blocking {
+                return stream.synchronize();
+            }
+            return Ok(());
         }
         self.module()?;
         check_shape(self, launch)?;

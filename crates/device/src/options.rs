@@ -15,6 +15,8 @@ pub struct Options {
     pub sm: u32,
     /// Compile every kernel when its module is loaded (`CUDA_MODULE_LOADING=EAGER`).
     pub eager: bool,
+    /// A launch returns when its kernel has ended (`CUDA_LAUNCH_BLOCKING=1`).
+    pub launch_blocking: bool,
     /// Describe faults of kernels on standard error (`ANYWARP_QUIET=1` turns it off).
     pub report_faults: bool,
 }
@@ -28,6 +30,7 @@ impl Default for Options {
             memory: None,
             sm: 90,
             eager: false,
+            launch_blocking: false,
             report_faults: true,
         }
     }
@@ -60,6 +63,8 @@ impl Options {
         options.visible = variable("CUDA_VISIBLE_DEVICES").map(|list| parse_visible(&list, options.devices));
         options.eager =
             variable("CUDA_MODULE_LOADING").is_some_and(|mode| mode.eq_ignore_ascii_case("eager"));
+        options.launch_blocking =
+            variable("CUDA_LAUNCH_BLOCKING").is_some_and(|value| !value.is_empty() && value != "0");
         options.report_faults =
             variable("ANYWARP_QUIET").is_none_or(|quiet| quiet == "0" || quiet.is_empty());
         options
@@ -109,6 +114,13 @@ mod tests {
         for bad in ["", "G", "0", "-1", "1X", "99999999999T"] {
             assert_eq!(parse_bytes(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn blocking_launches() {
+        let blocking = |value| options(&[("CUDA_LAUNCH_BLOCKING", value)]).launch_blocking;
+        assert!(blocking("1"));
+        assert!(!blocking("0") && !blocking("") && !options(&[]).launch_blocking);
     }
 
     #[test]

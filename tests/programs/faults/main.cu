@@ -50,6 +50,7 @@ void expect(const char *name, cudaError_t wanted, Launch launch) {
         good<<<1, 32>>>(p);
         CUDA_CHECK(cudaDeviceSynchronize());
         launch(p);
+        // Where launches block, the launch itself tells; its code stays just as well.
         const cudaError_t code = cudaDeviceSynchronize();
         REQUIRE(code == wanted, "%s: code %d, not %d", name, code, wanted);
         // The code stays, for everything that needs the context.

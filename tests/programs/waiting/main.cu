@@ -76,7 +76,10 @@ int main() {
     CUDA_CHECK(cudaDeviceSynchronize());
     REQUIRE(read_one(total) == blocks * (blocks + 1) / 2, "the last block found %u", read_one(total));
 
-    // The kernel runs while the host does something else, and then sees what the host writes.
+    // The kernel runs while the host does something else, and then sees what the host writes. (Not where the program's
+    // user has asked for launches that return only when the kernel has ended.)
+    if (const char *blocking = getenv("CUDA_LAUNCH_BLOCKING"); blocking && *blocking == '1')
+        succeed("blocks and threads of a warp waited for each other");
     int *shared;
     CUDA_CHECK(cudaHostAlloc(&shared, 2 * sizeof(int), cudaHostAllocMapped));
     shared[0] = shared[1] = 0;
