@@ -6,7 +6,10 @@
 
 use std::collections::HashSet;
 
-use simt_ir::{AtomicOp, Block, Cfg, Def, Function, Inst, IntCmp, Op, Order, Terminator, Value};
+use simt_ir::{
+    AtomicOp, Block, Cfg, Def, DomTree, Function, Inst, IntBinary, IntCmp, Op, Order, SpecialReg, Terminator,
+    Value,
+};
 
 use crate::{LoopId, Loops, Shapes};
 
@@ -19,8 +22,9 @@ pub struct Polling {
     pub lanes_wait: Vec<LoopId>,
 }
 
-/// Finds loops that end when memory changes under them, in a function in normal form.
-pub fn find(func: &Function, cfg: &Cfg, loops: &Loops, shapes: &Shapes) -> Polling {
+/// Finds loops that end when memory changes under them, in a function in normal form. `dims` are the dimensions of a block that may
+/// exceed 1.
+pub fn find(func: &Function, cfg: &Cfg, dom: &DomTree, loops: &Loops, shapes: &Shapes, dims: u8) -> Polling {
     let mut polling = Polling::default();
     for id in loops.ids() {
         let polls = loops
@@ -34,7 +38,8 @@ pub fn find(func: &Function, cfg: &Cfg, loops: &Loops, shapes: &Shapes) -> Polli
         if !polls {
             continue;
         }
-        if shapes.divergent_loops()[id.index()] {
+        let alone = || one_thread(func, cfg, dom, loops.get(id).header, dims);
+        if shapes.divergent_loops()[id.index()] && !alone() {
             polling.lanes_wait.push(id);
         } else {
             let header = loops.get(id).header;
@@ -43,6 +48,68 @@ pub fn find(func: &Function, cfg: &Cfg, loops: &Loops, shapes: &Shapes) -> Polli
         }
     }
     polling
+}
+
+/// Whether only the thread with index 0 in all dimensions comes to the block.
+fn one_thread(func: &Function, cfg: &Cfg, dom: &DomTree, block: Block, dims: u8) -> bool {
+    let mut zero = HashSet::new();
+    let mut at = block;
+    while let Some(parent) = dom.idom(at) {
+        if cfg.preds(at) == [parent]
+            && let Terminator::Branch { cond, then, otherwise, .. } = &func.block(parent).term
+            && then.block != otherwise.block
+        {
+            zero_if(func, *cond, then.block == at, &mut zero);
+        }
+        at = parent;
+    }
+    (0..dims).all(|axis| zero.contains(&axis))
+}
+
+/// Adds the dimensions in which a thread's index is surely 0 when the condition is `holds`.
+fn zero_if(func: &Function, cond: Value, holds: bool, zero: &mut HashSet<u8>) {
+    let Some(data) = func.def_inst(cond) else { return };
+    match data.op {
+        Op::IntUnary(simt_ir::IntUnary::Not) => zero_if(func, data.args[0], !holds, zero),
+        Op::Int(IntBinary::And) if holds => data.args.iter().for_each(|arg| zero_if(func, *arg, true, zero)),
+        Op::Int(IntBinary::Or) if !holds => data.args.iter().for_each(|arg| zero_if(func, *arg, false, zero)),
+        Op::IntCmp(cmp) if cmp == if holds { IntCmp::Eq } else { IntCmp::Ne } => {
+            let is_zero = |value: Value| func.constant(value) == Some(0);
+            if is_zero(data.args[1]) {
+                terms(func, data.args[0], zero);
+            } else if is_zero(data.args[0]) {
+                terms(func, data.args[1], zero);
+            } else {
+                // `x + y == -z`, as compilers write `x + y + z == 0`.
+                for (sum, other) in [(0, 1), (1, 0)] {
+                    let other = func.def_inst(data.args[other]);
+                    if let Some(negated) =
+                        other.filter(|data| data.op == Op::IntUnary(simt_ir::IntUnary::Neg))
+                    {
+                        terms(func, data.args[sum], zero);
+                        terms(func, negated.args[0], zero);
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Adds the thread indices of which a value is the sum or the union, if it is of nothing else.
+fn terms(func: &Function, value: Value, zero: &mut HashSet<u8>) {
+    let mut found = HashSet::new();
+    let mut work = vec![value];
+    while let Some(value) = work.pop() {
+        match func.def_inst(value).map(|data| (data.op, &data.args)) {
+            Some((Op::Int(IntBinary::Add | IntBinary::Or), args)) => work.extend_from_slice(args),
+            Some((Op::SpecialReg(SpecialReg::Tid(axis)), _)) => {
+                found.insert(axis);
+            }
+            _ => return,
+        }
+    }
+    zero.extend(found);
 }
 
 struct Search<'a> {
@@ -99,7 +166,9 @@ impl Search<'_> {
         let constant = |at: usize| self.func.constant(data.args[at]);
         let looks = match data.op {
             Op::Load(access) => access.order != Order::Weak,
-            Op::AtomicCas(_) | Op::Atomic(AtomicOp::Exch, _) => true,
+            // Who expects what was there last time succeeds unless another does.
+            Op::AtomicCas(_) => !self.varies(data.args[1], &mut HashSet::new()),
+            Op::Atomic(AtomicOp::Exch, _) => true,
             Op::Atomic(AtomicOp::Add | AtomicOp::Xor, _) => constant(1) == Some(0),
             Op::Atomic(AtomicOp::And | AtomicOp::Or | AtomicOp::MaxU | AtomicOp::MinU, _) => {
                 constant(1).is_some()

@@ -48,7 +48,7 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
     let end = cfg.order().iter().copied().find(returns);
     let linear = Linear::new(&cfg, &dom, &loops, shapes.divergent(), end);
     let full = full_blocks(&cfg, &linear, shapes.divergent(), is_kernel && shape.whole_warps);
-    let polling = poll::find(&func, &cfg, &loops, &shapes);
+    let polling = poll::find(&func, &cfg, &dom, &loops, &shapes, shape.dims);
     let def_block = lcssa::def_blocks(&func, &cfg);
     Ok(Prepared { func, is_kernel, cfg, dom, loops, shapes, linear, polling, end, full, def_block })
 }
