@@ -28,6 +28,7 @@ pub(crate) mod special;
 pub(crate) mod syntax;
 mod types;
 mod unsupported;
+mod video;
 mod warp;
 
 use std::collections::HashMap;
@@ -54,6 +55,7 @@ pub(crate) enum Guarding {
 }
 
 /// One entry of the table.
+#[derive(Clone, Copy)]
 pub(crate) struct Form {
     text: &'static str,
     version: (u32, u32),
@@ -136,6 +138,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         logic::FORMS,
         memory::FORMS,
         mov::FORMS,
+        video::FORMS,
         warp::FORMS,
     ];
     let mut entries: HashMap<&'static str, Vec<Entry>> = HashMap::new();
@@ -366,6 +369,11 @@ impl Checker<'_> {
                 OperandKind::Label(_) => Ok(()),
                 _ => self.mismatch(operand, "a label is required"),
             },
+            Shape::Part { negative } => match &operand.kind {
+                OperandKind::Negate(inner) if negative => self.part(inner),
+                _ => self.part(operand),
+            },
+            Shape::Lanes(count) => self.lanes(spec, operand, count),
             Shape::TargetList => match &operand.kind {
                 OperandKind::BranchTargets(_) => Ok(()),
                 _ => self.mismatch(operand, "a list of branch targets is required"),
@@ -405,6 +413,52 @@ impl Checker<'_> {
                 };
                 if spec.vector { self.vector(spec, operand, ty) } else { self.value(spec, operand, ty) }
             }
+        }
+    }
+
+    /// A word, or a byte or half of it.
+    fn part(&self, operand: &Operand<'_, '_>) -> Result<(), Problem> {
+        let (id, selected) = match &operand.kind {
+            OperandKind::Immediate(value) if value.integer().is_some() => return Ok(()),
+            OperandKind::Register(id) => (id, true),
+            OperandKind::Component(id, ast::Component::Bytes(lanes)) => {
+                (id, matches!(lanes.digits(), [digit] if *digit < 4))
+            }
+            OperandKind::Component(id, ast::Component::Halves(lanes)) => {
+                (id, matches!(lanes.digits(), [digit] if *digit < 2))
+            }
+            _ => return self.mismatch(operand, "a word or a part of one is required"),
+        };
+        self.selection(operand, *id, selected)
+    }
+
+    /// A word, or a choice of `count` parts out of two words; of a destination any of its parts.
+    fn lanes(&self, spec: &OperandSpec, operand: &Operand<'_, '_>, count: u8) -> Result<(), Problem> {
+        let (id, digits) = match (&operand.kind, count) {
+            (OperandKind::Immediate(value), _) if !spec.written && value.integer().is_some() => return Ok(()),
+            (OperandKind::Register(id), _) => (id, None),
+            (OperandKind::Component(id, ast::Component::Halves(lanes)), 2)
+            | (OperandKind::Component(id, ast::Component::Bytes(lanes)), 4) => (id, Some(lanes.digits())),
+            _ => return self.mismatch(operand, "a word or a choice of its parts is required"),
+        };
+        let selected = match digits {
+            Some(digits) if spec.written => digits.iter().all(|digit| *digit < count),
+            Some(digits) => {
+                digits.len() == usize::from(count) && digits.iter().all(|digit| *digit < 2 * count)
+            }
+            None => true,
+        };
+        self.selection(operand, *id, selected)
+    }
+
+    fn selection(&self, operand: &Operand<'_, '_>, id: RegisterId, selected: bool) -> Result<(), Problem> {
+        let register = self.context.register(id);
+        if register.vector.is_some() || !Ty::U32.accepts(register.ty, false) {
+            self.mismatch(operand, "a register of 32 bits is required")
+        } else if selected {
+            Ok(())
+        } else {
+            self.mismatch(operand, "there is no such part")
         }
     }
 

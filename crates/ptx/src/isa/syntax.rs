@@ -9,7 +9,8 @@
 //! * a type, or the name of a choice of types, or `2T` for the type twice as wide: a register, or a number if read;
 //! * `T+` the register may be wider; `T*` a vector of as many elements as the choice `vec` says, a scalar without it;
 //! * `T/` a vector whose elements together are as wide as `T`;
-//! * `pred!` a predicate that may be negated; `imm` a number; `address`; `label`; `list` of labels; `symbol` a variable or function.
+//! * `pred!` a predicate that may be negated; `imm` a number; `address`; `label`; `list` of labels; `symbol` a variable or function;
+//! * `part` a word or one byte or half of it, `-part` also negated; `lanes2`, `lanes4` a word or a choice of its halves or bytes.
 //!
 //! `name?` may be left out together with all that follow; `name_` may be the sink `_`. `d=b32|p?=pred` is a pair of
 //! results of which the second may be left out. An operand `...` stands for any further operands.
@@ -60,6 +61,10 @@ pub(crate) enum Shape {
     Address,
     /// A label of the function.
     Label,
+    /// A word or one part of it, possibly negated.
+    Part { negative: bool },
+    /// A word or a choice of this many parts.
+    Lanes(u8),
     /// A `.branchtargets`.
     TargetList,
     /// A variable or function, as an address.
@@ -313,6 +318,10 @@ fn parse_operand(text: &'static str, slots: &[Slot]) -> Result<OperandSpec, Stri
         ("imm", _) => Shape::Immediate,
         ("address", _) => Shape::Address,
         ("label", _) => Shape::Label,
+        ("part", _) => Shape::Part { negative: false },
+        ("-part", _) => Shape::Part { negative: true },
+        ("lanes2", _) => Shape::Lanes(2),
+        ("lanes4", _) => Shape::Lanes(4),
         ("list", _) => Shape::TargetList,
         ("symbol", _) => Shape::Symbol,
         ("pred!", _) => Shape::Condition,

@@ -25,29 +25,6 @@ const OPCODES: &[&str] = &[
     "tex",
     "tld4",
     "txq",
-    "vabsdiff",
-    "vabsdiff2",
-    "vabsdiff4",
-    "vadd",
-    "vadd2",
-    "vadd4",
-    "vavrg2",
-    "vavrg4",
-    "vmad",
-    "vmax",
-    "vmax2",
-    "vmax4",
-    "vmin",
-    "vmin2",
-    "vmin4",
-    "vset",
-    "vset2",
-    "vset4",
-    "vshl",
-    "vshr",
-    "vsub",
-    "vsub2",
-    "vsub4",
     "wgmma",
     "wmma",
 ];
@@ -92,7 +69,19 @@ const MODIFIERS: &[(&str, &[&str])] = &[
     ("redux", &["f32", "abs", "NaN"]),
     ("st", &["async", "bulk"]),
     ("sub", &["f32x2"]),
+    ("vadd", VIDEO),
+    ("vsub", VIDEO),
+    ("vabsdiff", VIDEO),
+    ("vmin", VIDEO),
+    ("vmax", VIDEO),
+    ("vshl", VIDEO),
+    ("vshr", VIDEO),
+    ("vset", VIDEO),
+    ("vmad", VIDEO),
 ];
+
+/// Of the scalar video instructions.
+const VIDEO: &[&str] = &["sat", "min", "max", "shr7", "shr15"];
 
 /// Whether this is an opcode of PTX that is not supported.
 pub(super) fn is_opcode(name: &str) -> bool {

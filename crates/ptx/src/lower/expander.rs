@@ -10,7 +10,7 @@ use super::body::Body;
 use crate::ast::{Component, Immediate};
 use crate::isa::syntax::{OperandSpec, Shape};
 use crate::isa::{Found, Problem, Ty};
-use crate::resolve::{Instruction, Operand, OperandKind};
+use crate::resolve::{Instruction, Operand, OperandKind, RegisterId};
 
 /// One instruction on its way into the IR.
 pub(crate) struct Expander<'x, 'r> {
@@ -231,6 +231,11 @@ impl<'r> Expander<'_, 'r> {
             OperandKind::Sink => {}
             _ => self.refuse(operand, "this cannot be written"),
         }
+    }
+
+    /// Gives a register a value of its width.
+    pub fn set_register(&mut self, id: RegisterId, value: Value) {
+        self.body.write(id, 0, value, false, self.guard);
     }
 
     /// The instruction cannot be expanded: an operand is not what it must be.
