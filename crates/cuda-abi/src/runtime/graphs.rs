@@ -1,0 +1,35 @@
+//! What graphs are made of. Most of it is the driver's own.
+#![allow(missing_docs, reason = "fields are the manual's; the structures say what they are for")]
+
+use super::*;
+use crate::driver::*;
+use core::ffi::c_void;
+
+/// What a node does.
+pub type cudaGraphNodeType = CUgraphNodeType;
+/// What can be asked about the memory that graphs allocate on a device.
+pub type cudaGraphMemAttributeType = CUgraphMem_attribute;
+/// Setting rows of elements.
+pub type cudaMemsetParams = CUDA_MEMSET_NODE_PARAMS;
+/// A call of a host function.
+pub type cudaHostNodeParams = CUDA_HOST_NODE_PARAMS;
+/// An allocation.
+pub type cudaMemAllocNodeParams = CUDA_MEM_ALLOC_NODE_PARAMS;
+/// What an edge waits for.
+pub type cudaGraphEdgeData = CUgraphEdgeData;
+/// How the update of an executable graph ended, and where it failed.
+pub type cudaGraphExecUpdateResultInfo = CUgraphExecUpdateResultInfo;
+/// How to instantiate a graph, and how that ended.
+pub type cudaGraphInstantiateParams = CUDA_GRAPH_INSTANTIATE_PARAMS;
+
+/// A launch.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaKernelNodeParams {
+    pub func: *mut c_void,
+    pub gridDim: dim3,
+    pub blockDim: dim3,
+    pub sharedMemBytes: u32,
+    pub kernelParams: *mut *mut c_void,
+    pub extra: *mut *mut c_void,
+}
