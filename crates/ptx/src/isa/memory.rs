@@ -1,6 +1,6 @@
 //! Loads, stores, and addresses.
 
-use simt_ir::{Access, Op, Order, Scope, Space, Type, Value};
+use simt_ir::{Access, IntBinary, IntCmp, IntUnary, Op, Order, Scope, Space, Type, Value};
 
 use super::syntax::Chosen;
 use super::{Form, Ty, form};
@@ -138,8 +138,30 @@ fn cvta(x: &mut Expander<'_, '_>, to_generic: bool) {
 fn isspacep(x: &mut Expander<'_, '_>) {
     let space = space_of(x.word("space"), x.body.is_kernel());
     let a = x.src("a");
-    let p = x.op_ty(Op::IsSpace(space), &[a], Type::Pred);
+    let p = match space {
+        Space::Const => is_constant(x, a),
+        Space::Global => {
+            let constant = is_constant(x, a);
+            let variable = x.un(IntUnary::Not, constant);
+            let global = x.op_ty(Op::IsSpace(space), &[a], Type::Pred);
+            x.int(IntBinary::And, global, variable)
+        }
+        _ => x.op_ty(Op::IsSpace(space), &[a], Type::Pred),
+    };
     x.set("p", p);
+}
+
+/// Whether an address is of a constant variable. They lie among the global ones.
+fn is_constant(x: &mut Expander<'_, '_>, address: Value) -> Value {
+    let mut found = x.imm(Type::Pred, 0);
+    let links = x.body.links;
+    for (variable, size) in links.constants() {
+        let start = x.op_ty(Op::GlobalAddr(*variable), &[], Type::I64);
+        let offset = x.int(IntBinary::Sub, address, start);
+        let inside = x.cmp_imm(IntCmp::LtU, offset, *size);
+        found = x.int(IntBinary::Or, found, inside);
+    }
+    found
 }
 
 /// An address operand as a base value with its window, for instructions that need real memory; `None`, with the problem noted,

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use simt_ir::{FuncRef, GlobalRef, SigRef, Signature};
 
 use super::body::{Lines, locs_of};
+use super::variables::{ModuleVariable, variables};
 use crate::LineIndex;
 use crate::ast::{Function, Linkage, Module, StateSpace, Variable, Version};
 use crate::resolve::{Operand, OperandKind, ResolvedFunction, Symbol};
@@ -19,6 +20,7 @@ pub(crate) struct Links<'r> {
     taken: HashSet<&'r str>,
     globals: Vec<String>,
     global_index: HashMap<Key, GlobalRef>,
+    constants: Vec<(GlobalRef, u64)>,
     shared: HashMap<Key, u32>,
     shared_bytes: u32,
     shared_align: u32,
@@ -85,6 +87,11 @@ fn symbols<'r>(func: &ResolvedFunction<'r, 'r>, mut see: impl FnMut(Symbol<'r, '
     }
 }
 
+/// Whether a function tells addresses apart by their spaces.
+fn asks_for_spaces(func: &ResolvedFunction<'_, '_>) -> bool {
+    func.instructions.iter().any(|inst| inst.syntax.opcode.text == "isspacep")
+}
+
 impl<'r> Links<'r> {
     /// Numbers what `functions`, the kernel first, use. `None` if shared memory does not fit 32 bits.
     pub fn new(
@@ -102,6 +109,7 @@ impl<'r> Links<'r> {
             taken: taken.clone(),
             globals: Vec::new(),
             global_index: HashMap::new(),
+            constants: Vec::new(),
             shared: HashMap::new(),
             shared_bytes: 0,
             shared_align: 16,
@@ -129,8 +137,23 @@ impl<'r> Links<'r> {
                 Symbol::Local(_) => {}
             });
         }
+        if functions.iter().any(asks_for_spaces) {
+            // Variables that are wrong are reported where they get their memory.
+            links.name_constants(&variables(source, module).unwrap_or_default());
+        }
         links.lay_out_shared(&shared)?;
         Some(links)
+    }
+
+    fn name_constants(&mut self, variables: &[ModuleVariable]) {
+        for variable in variables.iter().filter(|v| v.space == StateSpace::Const) {
+            let known = self.globals.iter().position(|name| *name == variable.name);
+            let index = known.unwrap_or_else(|| {
+                self.globals.push(variable.name.clone());
+                self.globals.len() - 1
+            });
+            self.constants.push((GlobalRef(index as u32), variable.size));
+        }
     }
 
     fn name_global(&mut self, variable: &Variable<'_>, index: Option<u32>) {
@@ -183,6 +206,11 @@ impl<'r> Links<'r> {
     /// The variable's number.
     pub fn global(&self, variable: &Variable<'_>, index: Option<u32>) -> GlobalRef {
         self.global_index[&key(variable, index)]
+    }
+
+    /// The module's constant variables with their sizes, if the program asks which space an address is in.
+    pub fn constants(&self) -> &[(GlobalRef, u64)] {
+        &self.constants
     }
 
     /// Where a shared variable is in the shared window.
