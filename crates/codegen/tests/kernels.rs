@@ -502,3 +502,83 @@ fn indices_that_wrap_are_followed_exactly() {
         agree(&k.finish(8), Launch { grid: [1, 1, 1], block: [32, 1, 1] }, 512);
     }
 }
+
+/// Calls through a table and recursion, with lanes that go different ways.
+#[test]
+fn functions_that_are_not_inlined() {
+    // fib(n), with a frame of its own.
+    let signature = Signature { params: vec![Type::I32], results: vec![Type::I32] };
+    let fib = |depth: u32| {
+        let mut k = Kernel { b: FunctionBuilder::new("fib", signature.clone()) };
+        let n = k.b.param(0);
+        let (two, one) = (k.i32(2), k.i32(1));
+        let (small, large) = (k.b.block(), k.b.block());
+        let done = k.cmp(IntCmp::LtS, n, two);
+        k.branch(done, small, large);
+        k.b.switch_to(small);
+        k.b.terminate(Terminator::Return(vec![n]));
+        k.b.switch_to(large);
+        let base = k.b.inst(Op::LocalBase, &[], Type::I64);
+        let (a, b) = (k.int(IntBinary::Sub, n, one), k.int(IntBinary::Sub, n, two));
+        let a = k.b.inst(Op::Call(FuncRef(1)), &[a], Type::I32);
+        k.b.effect(Op::Store(weak(Space::Local)), &[base, a]);
+        let b = k.b.inst(Op::Call(FuncRef(1)), &[b], Type::I32);
+        let a = k.b.inst(Op::Load(weak(Space::Local)), &[base], Type::I32);
+        let sum = k.int(IntBinary::Add, a, b);
+        k.b.terminate(Terminator::Return(vec![sum]));
+        let mut func = k.b.finish();
+        (func.local_bytes, func.local_align, func.token) = (depth, 4, 77);
+        func
+    };
+    let double = {
+        let mut k = Kernel { b: FunctionBuilder::new("double", signature.clone()) };
+        let n = k.b.param(0);
+        let sum = k.int(IntBinary::Add, n, n);
+        k.b.terminate(Terminator::Return(vec![sum]));
+        let mut func = k.b.finish();
+        func.token = 78;
+        func
+    };
+    let kernel = |wrong: u64| {
+        let mut k = Kernel::new();
+        let out = k.param(0, Type::I64);
+        let tid = k.reg(SpecialReg::Tid(0));
+        let (seven, three) = (k.i32(7), k.i32(3));
+        let n = k.int(IntBinary::And, tid, seven);
+        let first = k.b.inst(Op::FuncToken(FuncRef(1)), &[], Type::I64);
+        let second = k.b.inst(Op::FuncToken(FuncRef(2)), &[], Type::I64);
+        let which = k.int(IntBinary::RemU, tid, three);
+        let zero = k.i32(0);
+        let is_first = k.cmp(IntCmp::Eq, which, zero);
+        let token = k.b.inst(Op::Select, &[is_first, first, second], Type::I64);
+        let off = k.b.constant(Type::I64, wrong);
+        let token = k.int(IntBinary::Add, token, off);
+        let result = k.b.inst(Op::CallIndirect(SigRef(0)), &[token, n], Type::I32);
+        let direct = k.b.inst(Op::Call(FuncRef(1)), &[n], Type::I32);
+        let hundred = k.i32(100);
+        let result = k.int(IntBinary::Mul, result, hundred);
+        let result = k.int(IntBinary::Add, result, direct);
+        let place = k.element(out, tid);
+        k.b.effect(Op::Store(weak(Space::Global)), &[place, result]);
+        k.b.terminate(Terminator::Exit);
+        k.b.finish()
+    };
+    let program = |wrong: u64, depth: u32| Program {
+        functions: vec![kernel(wrong), fib(depth), double.clone()],
+        signatures: vec![signature.clone()],
+        param_bytes: 8,
+        shared_align: 16,
+        ..Program::default()
+    };
+    let good = program(0, 4);
+    verify(&good).unwrap();
+    agree(&good, Launch { grid: [2, 1, 1], block: [50, 1, 1] }, 64);
+    let cpu = Cpu::native().unwrap();
+    let mut data = vec![0u32; 64];
+    let fault = |program: &Program, data: &mut [u32]| {
+        let compiled = ONE_BLOCK.compile(program, &cpu).unwrap();
+        ONE_BLOCK.run(&compiled, &[data.as_mut_ptr() as u64]).unwrap_err().kind
+    };
+    assert_eq!(fault(&program(5, 4), &mut data), kernel_abi::FaultKind::InvalidPc as u32);
+    assert_eq!(fault(&program(0, 64), &mut data), kernel_abi::FaultKind::StackOverflow as u32);
+}

@@ -148,7 +148,7 @@ impl<'c> Counter<'c> {
     }
 }
 
-fn launch_of<'c>(unit: Unit<'_, 'c>, frame: Value<'c>) -> Value<'c> {
+pub(super) fn launch_of<'c>(unit: Unit<'_, 'c>, frame: Value<'c>) -> Value<'c> {
     let b = unit.b;
     let place = b.ptr_offset(frame, offset_of!(BlockFrame, launch) as i64);
     b.mark_invariant(b.load(unit.types.ptr, place, 8))

@@ -60,6 +60,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) flow: Flow,
     pub(super) suspensions: Vec<Suspension<'c>>,
     pub(super) current: Block,
+    /// Arguments and results of a device function.
+    pub(super) arguments: Option<(Value<'c>, Value<'c>)>,
 }
 
 impl<'a, 'c> Emitter<'a, 'c> {
@@ -92,11 +94,12 @@ impl<'a, 'c> Emitter<'a, 'c> {
             flow: Flow::new(count),
             suspensions: Vec::new(),
             current: simt_ir::Function::ENTRY,
+            arguments: None,
         }
     }
 
-    /// Emits all blocks. Control starts at the block returned; it gets to `end` where the function returns, with values in the
-    /// slots of the returning block's parameters. The prologue is left open.
+    /// Emits all blocks. Control starts at the block returned and gets to `end` where the function returns. The prologue is left
+    /// open.
     pub fn body(&mut self, end: llvm::Block<'c>) -> Result<llvm::Block<'c>, CompileError> {
         let b = self.unit.b;
         let start = b.append_block("start");
@@ -107,6 +110,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         b.position_at_end(start);
         self.flow.enter(Flow::START);
         self.clear_masks(None);
+        self.take_arguments();
         self.flow.edge_to_block(simt_ir::Function::ENTRY);
         b.br(self.llvm_block(simt_ir::Function::ENTRY));
         for &block in self.p.linear.order() {
@@ -237,7 +241,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
                     (self.local, self.vectors) = (local, vectors);
                 }
             }
-            Terminator::Return(_) => {
+            Terminator::Return(values) => {
+                self.give_results(values);
                 b.br(end);
             }
             Terminator::Trap => {

@@ -6,10 +6,12 @@
 //! * [`atomic`][]: what goes lane by lane;
 //! * [`warp`][]: exchange between lanes;
 //! * [`suspend`][]: barriers;
+//! * [`call`][]: device functions that are not inlined;
 //! * [`host`][]: faults and services of the host;
 //! * [`entry`][]: the loops over blocks and warps.
 
 mod atomic;
+mod call;
 mod entry;
 mod function;
 mod host;
@@ -18,8 +20,10 @@ mod suspend;
 mod value;
 mod warp;
 
+use std::cell::RefCell;
+
 use kernel_abi::{CompileError, Shape};
-use simt_ir::{Function, Op, Program, SourceLoc};
+use simt_ir::{FuncRef, Function, Op, Program, SourceLoc};
 use transform::Prepared;
 
 use crate::llvm::{self, Builder, Context, Type};
@@ -38,6 +42,8 @@ struct Unit<'a, 'c> {
     machine: &'a Machine,
     types: Types<'c>,
     raise: llvm::Function<'c>,
+    /// Device functions called so far.
+    callees: &'a RefCell<Vec<(FuncRef, llvm::Function<'c>)>>,
 }
 
 /// The types used most.
@@ -86,17 +92,21 @@ pub fn module(
         mask: context.int(1).vector(LANES),
     };
     let raise = host::raise_function(b, machine);
-    let unit = Unit { b, program, shape, machine, types, raise };
+    let callees = RefCell::new(Vec::new());
+    let unit = Unit { b, program, shape, machine, types, raise, callees: &callees };
     let kernel = prepare(program.kernel(), true, shape)?;
     if let Some(id) = kernel.polling.lanes_wait.first() {
         let loc = kernel.func.block(kernel.loops.get(*id).header).term_loc;
         return Err(unsupported("a loop in which threads of a warp may wait for each other", loc));
     }
-    if suspends(&kernel) {
-        entry::warp_entry(unit, &kernel).map(Some)
+    let state_bytes = if suspends(&kernel) {
+        Some(entry::warp_entry(unit, &kernel)?)
     } else {
-        entry::blocks_entry(unit, &kernel).map(|()| None)
-    }
+        entry::blocks_entry(unit, &kernel)?;
+        None
+    };
+    call::functions(unit)?;
+    Ok(state_bytes)
 }
 
 fn prepare(func: &Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, CompileError> {

@@ -131,6 +131,12 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
         let pending = self.p.linear.deferred(self.current).any(|block| Some(block) != self.p.end);
+        if !self.p.is_kernel {
+            return Err(unsupported(
+                "a barrier in a function that recurses or is called through a pointer",
+                data.loc,
+            ));
+        }
         if pending {
             return Err(unsupported(
                 "a barrier under a condition that differs between the threads of a warp",

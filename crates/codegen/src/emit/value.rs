@@ -48,9 +48,8 @@ impl<'c> Emitter<'_, 'c> {
             // The lanes of a warp run in step.
             Op::WarpSync => {}
             Op::Barrier { kind, count } => self.barrier(inst, kind, count)?,
-            Op::Call(_) | Op::CallIndirect(_) => {
-                return Err(unsupported("a call that recursion needs", data.loc));
-            }
+            Op::Call(func) => self.call(inst, func),
+            Op::CallIndirect(sig) => self.call_indirect(inst, sig),
             Op::Syscall(call) => self.syscall(inst, call)?,
             Op::Nanosleep => self.nanosleep(inst),
             Op::Breakpoint => {}
