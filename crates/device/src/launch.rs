@@ -114,7 +114,12 @@ impl Function {
         let services = Services { domain: context.domain().clone() };
         let make =
             |completion| Work::Grid(Grid::new(parts, workers, stream.queue().clone(), services, completion));
-        stream.submit_with(Vec::new(), make).map(drop)
+        let completion = stream.submit_with(Vec::new(), make)?;
+        if context.hardware().options.blocking_launches {
+            completion.wait();
+            context.check()?;
+        }
+        Ok(())
     }
 }
 

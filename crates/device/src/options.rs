@@ -17,6 +17,8 @@ pub struct Options {
     pub eager: bool,
     /// A launch returns when its kernel has ended (`CUDA_LAUNCH_BLOCKING=1`).
     pub launch_blocking: bool,
+    /// A launch returns when the kernel is done (`CUDA_LAUNCH_BLOCKING=1`).
+    pub blocking_launches: bool,
     /// Describe faults of kernels on standard error (`ANYWARP_QUIET=1` turns it off).
     pub report_faults: bool,
 }
@@ -30,6 +32,7 @@ impl Default for Options {
             memory: None,
             sm: 90,
             eager: false,
+            blocking_launches: false,
             launch_blocking: false,
             report_faults: true,
         }
@@ -65,6 +68,8 @@ impl Options {
             variable("CUDA_MODULE_LOADING").is_some_and(|mode| mode.eq_ignore_ascii_case("eager"));
         options.launch_blocking =
             variable("CUDA_LAUNCH_BLOCKING").is_some_and(|value| !value.is_empty() && value != "0");
+        options.blocking_launches =
+            variable("CUDA_LAUNCH_BLOCKING").is_some_and(|text| !matches!(text.trim(), "" | "0"));
         options.report_faults =
             variable("ANYWARP_QUIET").is_none_or(|quiet| quiet == "0" || quiet.is_empty());
         options

@@ -191,3 +191,17 @@ fn a_fault_stays_with_its_context() {
     assert_eq!(current(), healthy);
     cu!(cuMemAlloc_v2(out(&mut pointer), 16); cuCtxSynchronize(); cuCtxDestroy_v2(healthy));
 }
+
+#[test]
+fn cooperative_launches_are_announced_and_refused_alike() {
+    let context = new_context();
+    let nothing = function(load(KERNELS), "nothing");
+    let mut announced = 1;
+    cu!(cuDeviceGetAttribute(out(&mut announced), CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 0));
+    assert_eq!(announced, 0);
+    fails!(
+        CUDA_ERROR_NOT_SUPPORTED,
+        cuLaunchCooperativeKernel(nothing, 1, 1, 1, 1, 1, 1, 0, CUstream::NULL, null_mut())
+    );
+    cu!(cuCtxDestroy_v2(context));
+}
