@@ -34,10 +34,28 @@ const START: Warp = Warp {
     plain: false,
 };
 
-/// Warps that have announced themselves at a barrier without waiting there.
+/// Who has come to a barrier. Counted as warps arrive, so that an arrival costs the same however many warps there are.
 #[derive(Clone, Copy, Default)]
-struct Announced {
-    warps: u32,
+struct Barrier {
+    /// Warps that wait.
+    waiting: u32,
+    /// Warps that have announced themselves without waiting.
+    announced: u32,
+    /// Threads that take part, as the first to wait says; 0 for the whole block.
+    threads: u32,
+}
+
+impl Barrier {
+    /// Whether enough have come, `live` being the warps that have not ended.
+    fn is_complete(self, live: u32) -> bool {
+        let come = self.waiting + self.announced;
+        self.waiting > 0
+            && match self.threads {
+                0 => come >= live,
+                // The hardware counts warps: one whose threads come, or have ended, counts whole.
+                threads => come.saturating_mul(WARP) >= threads,
+            }
+    }
 }
 
 /// Code of a kernel with suspension points, and where it keeps the state of its warps.
@@ -52,7 +70,9 @@ pub struct WarpCode {
 /// The warps of the block being run. Made once for a range of blocks.
 pub struct Schedule {
     warps: Vec<Warp>,
-    announced: [Announced; BARRIERS],
+    barriers: [Barrier; BARRIERS],
+    /// Warps that have not ended.
+    live: u32,
     code: WarpCode,
     /// For warps that find an assumption of `code` not to hold.
     plain: Option<WarpCode>,
@@ -75,7 +95,7 @@ impl Schedule {
     /// A schedule for blocks of the launch.
     pub fn new(launch: &LaunchFrame, code: WarpCode) -> Schedule {
         let warps = vec![START; launch.warps as usize];
-        Schedule { warps, announced: [Announced::default(); BARRIERS], code, plain: None }
+        Schedule { warps, barriers: [Barrier::default(); BARRIERS], live: launch.warps, code, plain: None }
     }
 
     /// Supplies the code that makes no assumption.
@@ -86,7 +106,8 @@ impl Schedule {
     /// The next block starts.
     pub fn start_block(&mut self) {
         self.warps.fill(START);
-        self.announced = [Announced::default(); BARRIERS];
+        self.barriers = [Barrier::default(); BARRIERS];
+        self.live = self.warps.len() as u32;
     }
 
     /// Runs block `frame.ctaid` until it ends or cannot go on.
@@ -111,7 +132,7 @@ impl Schedule {
             if ran {
                 continue;
             }
-            if self.warps.iter().all(|warp| warp.state == State::Done) {
+            if self.live == 0 {
                 return Stopped::Done;
             }
             if self.complete_any() {
@@ -149,6 +170,7 @@ impl Schedule {
             match resume {
                 0 => {
                     warp.state = State::Done;
+                    self.live -= 1;
                     return None;
                 }
                 // The assumption is tested before anything is done, so the warp can start again.
@@ -164,16 +186,20 @@ impl Schedule {
                 warp.state = State::Yielded;
                 return None;
             }
-            let Some(announced) = self.announced.get_mut(wait.barrier as usize) else {
+            let Some(barrier) = self.barriers.get_mut(wait.barrier as usize) else {
                 return Some(Stopped::NoSuchBarrier);
             };
             if wait.kind == WaitKind::Arrive as u32 {
-                announced.warps += 1;
+                barrier.announced += 1;
                 warp.state = State::Ready;
                 // An announcement may be what others wait for.
                 self.complete(wait.barrier);
                 continue;
             }
+            if barrier.waiting == 0 {
+                barrier.threads = wait.threads;
+            }
+            barrier.waiting += 1;
             warp.state = State::Waiting;
             self.complete(wait.barrier);
             return None;
@@ -187,34 +213,21 @@ impl Schedule {
 
     /// Lets a barrier go if enough threads have arrived.
     fn complete(&mut self, barrier: u32) -> bool {
-        let waits = |warp: &Warp| warp.state == State::Waiting && warp.wait.barrier == barrier;
-        let announced = self.announced[barrier as usize];
-        let (mut waiting, mut live, mut threads) = (0, 0, None);
-        let (mut votes, mut arrived) = (0, 0);
-        for warp in &self.warps {
-            live += u32::from(warp.state != State::Done);
-            if waits(warp) {
-                waiting += 1;
-                threads.get_or_insert(warp.wait.threads);
-                votes += warp.wait.votes.count_ones();
-                arrived += warp.wait.lanes.count_ones();
-            }
-        }
-        let Some(threads) = threads else { return false };
-        let enough = match threads {
-            0 => waiting + announced.warps >= live,
-            // The hardware counts warps: one whose threads come, or have ended, counts whole.
-            threads => (waiting + announced.warps).saturating_mul(WARP) >= threads,
-        };
-        if !enough {
+        if !self.barriers[barrier as usize].is_complete(self.live) {
             return false;
+        }
+        let waits = |warp: &Warp| warp.state == State::Waiting && warp.wait.barrier == barrier;
+        let (mut votes, mut arrived) = (0, 0);
+        for warp in self.warps.iter().filter(|warp| waits(warp)) {
+            votes += warp.wait.votes.count_ones();
+            arrived += warp.wait.lanes.count_ones();
         }
         for warp in self.warps.iter_mut().filter(|warp| waits(warp)) {
             warp.state = State::Ready;
             warp.wait.result = votes;
             warp.wait.arrived = arrived;
         }
-        self.announced[barrier as usize] = Announced::default();
+        self.barriers[barrier as usize] = Barrier::default();
         true
     }
 
