@@ -166,6 +166,60 @@ pub fn describe_3d(parameters: &cudaMemcpy3DParms) -> CudaResult<Option<CUDA_MEM
     }))
 }
 
+/// A copy of bytes, as a box of one row.
+pub fn describe_1d(
+    dst: *mut c_void,
+    src: *const c_void,
+    count: usize,
+    kind: cudaMemcpyKind,
+) -> CudaResult<CUDA_MEMCPY3D> {
+    let row = |ptr| cudaPitchedPtr { ptr, pitch: count, xsize: count, ysize: 1 };
+    let start = cudaPos { x: 0, y: 0, z: 0 };
+    let parameters = cudaMemcpy3DParms {
+        srcArray: cudaArray_t::NULL,
+        srcPos: start,
+        srcPtr: row(src.cast_mut()),
+        dstArray: cudaArray_t::NULL,
+        dstPos: start,
+        dstPtr: row(dst),
+        extent: cudaExtent { width: count, height: 1, depth: 1 },
+        kind,
+    };
+    describe_3d(&parameters)?.ok_or(cudaErrorInvalidValue)
+}
+
+/// The runtime's description of a copy that the driver describes.
+pub fn describe_for_runtime(copy: &CUDA_MEMCPY3D) -> CudaResult<cudaMemcpy3DParms> {
+    let c = copy;
+    let array = [c.srcArray, c.dstArray].into_iter().find(|array| !array.is_null());
+    // With an array, steps in x are its elements.
+    let scale = array.map_or(Ok(1), element_size)?.max(1);
+    let pointer = |kind, host: *mut c_void, device: CUdeviceptr, pitch, height| {
+        let ptr = match kind {
+            CU_MEMORYTYPE_HOST => host,
+            CU_MEMORYTYPE_ARRAY => ptr::null_mut(),
+            _ => ptr::with_exposed_provenance_mut(device.0 as usize),
+        };
+        cudaPitchedPtr { ptr, pitch, xsize: c.WidthInBytes, ysize: height }
+    };
+    Ok(cudaMemcpy3DParms {
+        srcArray: cudaArray_t(c.srcArray.0),
+        srcPos: cudaPos { x: c.srcXInBytes / scale, y: c.srcY, z: c.srcZ },
+        srcPtr: pointer(c.srcMemoryType, c.srcHost.cast_mut(), c.srcDevice, c.srcPitch, c.srcHeight),
+        dstArray: cudaArray_t(c.dstArray.0),
+        dstPos: cudaPos { x: c.dstXInBytes / scale, y: c.dstY, z: c.dstZ },
+        dstPtr: pointer(c.dstMemoryType, c.dstHost, c.dstDevice, c.dstPitch, c.dstHeight),
+        extent: cudaExtent { width: c.WidthInBytes / scale, height: c.Height, depth: c.Depth },
+        kind: match (c.srcMemoryType, c.dstMemoryType) {
+            (CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_HOST) => cudaMemcpyHostToHost,
+            (CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE | CU_MEMORYTYPE_ARRAY) => cudaMemcpyHostToDevice,
+            (CU_MEMORYTYPE_DEVICE | CU_MEMORYTYPE_ARRAY, CU_MEMORYTYPE_HOST) => cudaMemcpyDeviceToHost,
+            (CU_MEMORYTYPE_UNIFIED, _) | (_, CU_MEMORYTYPE_UNIFIED) => cudaMemcpyDefault,
+            _ => cudaMemcpyDeviceToDevice,
+        },
+    })
+}
+
 /// A copy of a box from one context to another; `None` if there is nothing in it.
 pub fn describe_3d_peer(
     parameters: &cudaMemcpy3DPeerParms,

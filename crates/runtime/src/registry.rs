@@ -86,6 +86,13 @@ pub fn kernel_record(host_function: usize) -> Option<Arc<Kernel>> {
     read().kernels.get(&host_function).and_then(|all| all.first()).cloned()
 }
 
+/// The host function of a kernel that was found before.
+pub fn host_function(kernel: cudaKernel_t) -> Option<usize> {
+    let registry = read();
+    let is_it = |all: &Vec<Arc<Kernel>>| all.iter().any(|candidate| candidate.found() == Some(kernel));
+    registry.kernels.iter().find(|(_, all)| is_it(all)).map(|(&host_function, _)| host_function)
+}
+
 /// The variable of which `symbol` is the host shadow, or, if it is managed, the address.
 pub fn variable(symbol: usize) -> CudaResult<Arc<Variable>> {
     let registry = read();

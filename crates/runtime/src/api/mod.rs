@@ -7,6 +7,7 @@ pub mod driver_interaction;
 pub mod error;
 pub mod event;
 pub mod execution;
+pub mod graph;
 pub mod ipc;
 pub mod library;
 pub mod memory;

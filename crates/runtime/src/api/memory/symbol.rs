@@ -91,7 +91,7 @@ fn cudaMemcpyFromSymbolAsync(
 }
 
 /// The address of `count` bytes of a variable; null if there are none.
-fn place(symbol: *const c_void, offset: usize, count: usize) -> CudaResult<*mut c_void> {
+pub(in crate::api) fn place(symbol: *const c_void, offset: usize, count: usize) -> CudaResult<*mut c_void> {
     context::ensure_current()?;
     let (address, size) = registry::variable(symbol.addr())?.address()?;
     if count == 0 {
