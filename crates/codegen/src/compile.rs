@@ -5,6 +5,7 @@ use simt_ir::{FuncRef, Op, Program};
 use transform::inline;
 
 use crate::emit;
+use crate::flush;
 use crate::llvm::{Builder, Context};
 use crate::target::{Cpu, Machine};
 
@@ -79,7 +80,11 @@ fn emit_unoptimized<'c>(
     let module = context.module("kernel");
     machine.prepare(module);
     let builder = Builder::new(module);
-    let state_bytes = emit::module(&builder, &program, shape, machine)?;
+    let flushing = flush::in_hardware(&program, machine.cpu());
+    let state_bytes = emit::module(&builder, &program, shape, machine, flushing)?;
+    if flushing {
+        module.functions().for_each(|function| machine.set_flushing(function));
+    }
     let kernel = program.kernel();
     let frames = program.functions.iter().map(|func| u64::from(func.local_bytes)).sum::<u64>();
     let unbounded = (0..program.functions.len()).any(|at| calls(&program, FuncRef(at as u32)));
@@ -91,6 +96,7 @@ fn emit_unoptimized<'c>(
         unbounded_stack: unbounded,
         state_bytes: state_bytes.unwrap_or(0),
         globals: program.globals.clone(),
+        flush_subnormals: flushing,
         entry: if state_bytes.is_some() { EntryKind::Warps } else { EntryKind::Blocks },
     };
     Ok((builder, info))

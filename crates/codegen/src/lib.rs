@@ -4,6 +4,7 @@
 
 mod compile;
 mod emit;
+mod flush;
 pub mod llvm;
 pub mod math;
 pub mod target;

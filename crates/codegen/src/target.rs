@@ -127,6 +127,11 @@ impl Cpu {
         }
     }
 
+    /// Whether arithmetic instructions can carry a direction of rounding.
+    pub fn has_embedded_rounding(&self) -> bool {
+        self.vector_bits() == 512
+    }
+
     /// LLVM's name of the CPU.
     pub fn name(&self) -> &str {
         &self.name
@@ -222,6 +227,11 @@ impl Machine {
         function.add_string_attribute("min-legal-vector-width", &bits);
         // A large frame touches its pages in order, so that a stack overflow meets the guard page.
         function.add_string_attribute("probe-stack", "inline-asm");
+    }
+
+    /// Tells LLVM that `function` runs with f32 subnormals flushed, so that it folds constants accordingly.
+    pub fn set_flushing(&self, function: Function<'_>) {
+        function.add_string_attribute("denormal-fp-math-f32", "preserve-sign,preserve-sign");
     }
 
     /// Runs the passes. The module must be well formed: it is verified first, since a malformed one may end the process.

@@ -2,6 +2,7 @@
 
 mod support;
 
+use codegen::target::Cpu;
 use simt_ir::soft::Format;
 use simt_ir::{
     Convert, FloatBinary, FloatCmp, FloatMode, FloatRel, FloatUnary, IntBinary, IntCmp, IntUnary, MinMax, Op,
@@ -15,6 +16,11 @@ const FLOATS: [Type; 4] = [Type::F16, Type::BF16, Type::F32, Type::F64];
 
 /// Compares all cases on all CPUs, 32 lanes at a time and one at a time.
 fn check(cases: &[Case]) {
+    check_where(cases, false, |_, _| true);
+}
+
+/// Likewise on the CPUs where `applies`, with subnormals flushed by the processor if `flushing`.
+fn check_where(cases: &[Case], flushing: bool, applies: impl Fn(&Case, &Cpu) -> bool) {
     let mut failures = Vec::new();
     for case in cases {
         let operands = operands(&case.types, 4000);
@@ -24,9 +30,9 @@ fn check(cases: &[Case]) {
                 eval::eval(case.op, &args, &case.types, case.result).unwrap()
             })
             .collect();
-        for cpu in cpus() {
+        for cpu in cpus().into_iter().filter(|cpu| applies(case, cpu)) {
             for lanes in [32, 1] {
-                let actual = Compiled::new(case, &cpu, lanes).run(&operands);
+                let actual = Compiled::new(case, &cpu, lanes, flushing).run(&operands);
                 let wrong = (0..actual.len()).find(|&i| !same(case, expected[i], actual[i]));
                 if let Some(i) = wrong {
                     let args: Vec<String> =
@@ -258,4 +264,35 @@ fn approximations() {
         }
     }
     check(&cases);
+}
+
+#[test]
+fn the_processor_flushes_as_the_operations_say() {
+    let mut cases = Vec::new();
+    for round in DIRECTIONS {
+        for sat in [false, true] {
+            let mode = mode(round, true, sat);
+            for op in [FloatBinary::Add, FloatBinary::Sub, FloatBinary::Mul, FloatBinary::Div] {
+                cases.push(case(Op::Float(op, mode), &[Type::F32; 2], Type::F32));
+            }
+            cases.push(case(Op::Fma(mode), &[Type::F32; 3], Type::F32));
+            for op in [FloatUnary::Sqrt, FloatUnary::Rcp] {
+                cases.push(case(Op::FloatUnary(op, mode), &[Type::F32], Type::F32));
+            }
+        }
+    }
+    use simt_ir::Approx::*;
+    for func in [Ex2, Lg2, Sin, Cos, Tanh, Rcp, Rsqrt, Sqrt] {
+        cases.push(case(Op::Approx { func, ftz: true }, &[Type::F32], Type::F32));
+    }
+    for func in [Div, DivFull] {
+        cases.push(case(Op::Approx { func, ftz: true }, &[Type::F32; 2], Type::F32));
+    }
+    // What is made of steps rather than one instruction is not left to the processor.
+    let direct = |case: &Case| match case.op {
+        Op::Float(_, mode) | Op::Fma(mode) | Op::FloatUnary(_, mode) => mode.round == Rounding::Nearest,
+        Op::Approx { func, .. } => !matches!(func, Sin | Cos),
+        _ => false,
+    };
+    check_where(&cases, true, |case, cpu| direct(case) || cpu.has_embedded_rounding());
 }

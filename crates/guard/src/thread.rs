@@ -3,7 +3,7 @@
 //! The state hangs on a pthread key rather than on `thread_local!`: looking a key up in a signal handler is safe on a
 //! thread that never set it, whereas the first use of a thread-local variable of a dlopened library may allocate.
 
-use crate::x86_64::Record;
+use crate::x86_64::{FloatControl, Record};
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -65,7 +65,7 @@ pub fn enter(record: *mut Record) -> Nesting {
     }
 }
 
-/// Runs host code that generated code called back into. A fault in it goes to whoever handled faults before, unless it
+/// Runs host code that generated code called back into, in the floating-point environment that host code expects. A fault in it goes to whoever handled faults before, unless it
 /// is inside a guarded call that `body` makes.
 pub fn unguarded<R>(body: impl FnOnce() -> R) -> R {
     let thread = existing();
@@ -75,6 +75,7 @@ pub fn unguarded<R>(body: impl FnOnce() -> R) -> R {
     // SAFETY: the state lives until the thread ends.
     let outer = unsafe { std::mem::replace(&mut (*thread).innermost, ptr::null_mut()) };
     let _nesting = Nesting { thread, outer };
+    let _control = FloatControl::default_for_host();
     body()
 }
 

@@ -2,7 +2,7 @@
 //! program counters.
 
 use crate::{Fault, FaultKind, GuardedFn};
-use std::arch::global_asm;
+use std::arch::{asm, global_asm};
 use std::ffi::c_void;
 use std::mem::offset_of;
 
@@ -93,6 +93,30 @@ unsafe extern "C" {
     fn anywarp_guard_cas128_end();
     fn anywarp_guard_access_failed();
     fn anywarp_guard_cas128_failed();
+}
+
+/// Puts the floating-point control register back when dropped.
+pub struct FloatControl(u32);
+
+impl FloatControl {
+    /// Sets what the ABI says a program starts with: rounding to nearest, subnormals honoured, no exceptions.
+    pub fn default_for_host() -> Self {
+        const DEFAULT: u32 = 0x1f80;
+        let mut previous = 0_u32;
+        // SAFETY: reads and writes four bytes of ours, and a register that Rust code assumes to have this value.
+        unsafe {
+            asm!("stmxcsr [{}]", in(reg) &mut previous, options(nostack));
+            asm!("ldmxcsr [{}]", in(reg) &DEFAULT, options(nostack, readonly));
+        }
+        Self(previous)
+    }
+}
+
+impl Drop for FloatControl {
+    fn drop(&mut self) {
+        // SAFETY: the value that generated code had set.
+        unsafe { asm!("ldmxcsr [{}]", in(reg) &self.0, options(nostack, readonly)) };
+    }
 }
 
 /// Registers of an interrupted thread, as the signal handler sees and changes them.

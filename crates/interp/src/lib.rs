@@ -80,6 +80,7 @@ fn info(program: &Program) -> KernelInfo {
         unbounded_stack,
         state_bytes: 0,
         globals: program.globals.clone(),
+        flush_subnormals: false,
         entry: EntryKind::Blocks,
     }
 }

@@ -74,12 +74,18 @@ impl Kernel {
         unsafe extern "C" fn call(job: *mut c_void, first: u64, count: u64) -> u32 {
             // SAFETY: `job` is the one below, alive for the whole call; the rest is the contract of `run`.
             unsafe {
-                let job = &*job.cast::<(BlocksEntry, *mut BlockFrame)>();
-                (job.0)(job.1, first, count)
+                let job = &*job.cast::<Job>();
+                set_float_control(job.flush);
+                (job.entry)(job.frame, first, count)
             }
         }
+        struct Job {
+            entry: BlocksEntry,
+            frame: *mut BlockFrame,
+            flush: bool,
+        }
         frame.fault = FaultRecord::default();
-        let mut job: (BlocksEntry, *mut BlockFrame) = (entry, frame);
+        let mut job = Job { entry, frame, flush: self.info.flush_subnormals };
         // SAFETY: the caller's contract; generated code owns nothing.
         let result = unsafe { guard::guarded_call(call, (&raw mut job).cast(), first, count) };
         let status = checked(frame, result)?;
@@ -114,6 +120,7 @@ impl Kernel {
             // SAFETY: `job` is the one below, alive for the whole call; the rest is the contract of `run`.
             unsafe {
                 let job = &mut *job.cast::<Job>();
+                set_float_control(job.flush);
                 job.stopped = (*job.schedule).run(job.frame);
             }
             0
@@ -121,6 +128,7 @@ impl Kernel {
         struct Job {
             schedule: *mut Schedule,
             frame: *mut BlockFrame,
+            flush: bool,
             stopped: Stopped,
         }
         // SAFETY: the launch outlives the run.
@@ -135,7 +143,8 @@ impl Kernel {
             schedule.start_block();
             loop {
                 frame.fault = FaultRecord::default();
-                let mut job = Job { schedule: &mut schedule, frame, stopped: Stopped::Done };
+                let flush = self.info.flush_subnormals;
+                let mut job = Job { schedule: &mut schedule, frame, flush, stopped: Stopped::Done };
                 // SAFETY: the caller's contract; the scheduler's frames own nothing.
                 let result = unsafe { guard::guarded_call(call, (&raw mut job).cast(), 0, 0) };
                 let stopped = job.stopped;
@@ -184,6 +193,19 @@ impl CompiledKernel for Kernel {
                 Entry::Warps(entry) => self.run_warps(entry, frame, first, count),
             }
         }
+    }
+}
+
+/// Sets what generated code wants of the processor. The end of the guarded call takes it back.
+///
+/// # Safety
+/// Runs in a guarded call, before generated code and no floating-point code of the host.
+unsafe fn set_float_control(flush_subnormals: bool) {
+    /// Flush results, take operands for zero; otherwise what the ABI says.
+    const FLUSHING: u32 = 0x1f80 | 0x8000 | 0x0040;
+    if flush_subnormals {
+        // SAFETY: per the contract nothing that Rust compiled sees the register changed.
+        unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &FLUSHING, options(nostack, readonly)) };
     }
 }
 

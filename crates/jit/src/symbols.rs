@@ -9,11 +9,20 @@ unsafe extern "C" {
     fn fma(a: f64, b: f64, c: f64) -> f64;
 }
 
+/// Exact arithmetic needs the host's floating-point environment.
+///
+/// # Safety
+/// As for [`kernel_abi::soft::anywarp_soft`].
+unsafe extern "C" fn soft(code: u32, lanes: u32, values: *mut u64) {
+    // SAFETY: the caller's contract.
+    guard::unguarded(|| unsafe { kernel_abi::soft::anywarp_soft(code, lanes, values) });
+}
+
 /// The address of a host function by the name generated code uses. These are all: an object that needs another one does not
 /// load.
 pub fn host_symbol(name: &str) -> Option<u64> {
     let address = match name {
-        kernel_abi::soft::SOFT_SYMBOL => kernel_abi::soft::anywarp_soft as *const (),
+        kernel_abi::soft::SOFT_SYMBOL => soft as *const (),
         "anywarp_guarded_exit" => guard::guarded_exit as *const (),
         // LLVM calls these for what instructions cannot do well.
         "memcpy" => memcpy as *const (),

@@ -5,7 +5,7 @@
 use crate::{EntryKind, KernelInfo, Shape, XLayout};
 
 /// Version of the format, of the frames and of the entries: code of another version is compiled anew.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Name of a kernel's entry in its object.
 pub const ENTRY_SYMBOL: &str = "anywarp_kernel";
@@ -36,6 +36,7 @@ impl Artifact {
             info.local_bytes,
             info.unbounded_stack.into(),
             info.state_bytes,
+            info.flush_subnormals.into(),
             entry,
             info.globals.len() as u32,
         ] {
@@ -63,6 +64,7 @@ impl Artifact {
             local_bytes: number()?,
             unbounded_stack: number()? != 0,
             state_bytes: number()?,
+            flush_subnormals: number()? != 0,
             entry: match number()? {
                 0 => EntryKind::Blocks,
                 1 => EntryKind::Warps,
@@ -133,6 +135,7 @@ mod tests {
             local_bytes: 8,
             unbounded_stack: true,
             state_bytes: 192,
+            flush_subnormals: true,
             globals: vec!["table".into(), "größe".into()],
             entry: EntryKind::Warps,
         };

@@ -59,6 +59,8 @@ pub struct KernelInfo {
     pub state_bytes: u32,
     /// Names of the module variables it uses, in the order of [`LaunchFrame::globals`](crate::LaunchFrame::globals).
     pub globals: Vec<String>,
+    /// The entry runs with the processor set to flush f32 subnormals, as operands and as results.
+    pub flush_subnormals: bool,
     /// Kind of the entry.
     pub entry: EntryKind,
 }

@@ -23,8 +23,8 @@ pub fn eval(func: Approx, ftz: bool, ty: Type, a: u64, b: u64) -> u64 {
             let divisor = divisor(&Host, func, single(b)).to_bits().into();
             float_binary(FloatBinary::Div, FloatMode { ftz, ..FloatMode::default() }, ty, a, divisor)
         }
-        Type::F32 => f32_steps(&Host, func, single(a), single(b)).to_bits().into(),
-        _ => narrow(format, f32_steps(&Host, func, widen(format, a), widen(format, b))),
+        Type::F32 => f32_steps(&Host, func, ftz, single(a), single(b)).to_bits().into(),
+        _ => narrow(format, f32_steps(&Host, func, false, widen(format, a), widen(format, b))),
     };
     if format.is_nan(result) { canonical_nan(ty) } else { flush(result) }
 }
@@ -90,6 +90,12 @@ pub trait Steps {
         scale_in_two_steps(self, x, n)
     }
 
+    /// A subnormal becomes zero of its sign.
+    fn flush(&self, a: Self::F) -> Self::F {
+        let zero = self.of_bits(self.and(self.bits(a), self.int(0x8000_0000)));
+        self.select(self.less(self.abs(a), self.float(f32::MIN_POSITIVE)), zero, a)
+    }
+
     /// `|a|`.
     fn abs(&self, a: Self::F) -> Self::F {
         self.of_bits(self.and(self.bits(a), self.int(0x7fff_ffff)))
@@ -112,13 +118,13 @@ pub fn scale_in_two_steps<S: Steps + ?Sized>(s: &S, x: S::F, n: S::I) -> S::F {
     s.mul(s.mul(x, power(half)), power(s.int_sub(n, half)))
 }
 
-/// The function of f32 as steps. Flushing is the caller's.
-pub fn f32_steps<S: Steps>(s: &S, func: Approx, a: S::F, b: S::F) -> S::F {
+/// The function of f32 as steps. The caller flushes operands and result; `ftz` is for what lies between.
+pub fn f32_steps<S: Steps>(s: &S, func: Approx, ftz: bool, a: S::F, b: S::F) -> S::F {
     match func {
         Approx::Ex2 => ex2(s, a),
         Approx::Lg2 => lg2(s, a),
-        Approx::Sin => sin_or_cos(s, a, 0),
-        Approx::Cos => sin_or_cos(s, a, 1),
+        Approx::Sin => sin_or_cos(s, a, 0, ftz),
+        Approx::Cos => sin_or_cos(s, a, 1, ftz),
         Approx::Tanh => tanh(s, a),
         Approx::Rcp => s.div(s.float(1.0), a),
         Approx::Rsqrt => s.div(s.float(1.0), s.sqrt(a)),
@@ -204,9 +210,10 @@ fn lg2<S: Steps>(s: &S, x: S::F) -> S::F {
 
 /// Sine of `x + quarters * pi/2`. As on the hardware the argument is first expressed in turns, rounded towards zero: far from
 /// zero that is the whole error, and arguments beyond 2^25 are whole turns.
-fn sin_or_cos<S: Steps>(s: &S, x: S::F, quarters: u32) -> S::F {
+fn sin_or_cos<S: Steps>(s: &S, x: S::F, quarters: u32, ftz: bool) -> S::F {
     const TURNS_PER_RADIAN: u32 = 0x3e22_f983;
     let turns = s.mul_towards_zero(x, s.float(f32::from_bits(TURNS_PER_RADIAN)));
+    let turns = if ftz { s.flush(turns) } else { turns };
     let part = s.sub(turns, s.round(turns));
     // A difference of zero has lost the argument's sign.
     let sign = s.and(s.bits(x), s.int(0x8000_0000));

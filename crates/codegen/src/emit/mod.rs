@@ -44,6 +44,8 @@ struct Unit<'a, 'c> {
     raise: llvm::Function<'c>,
     /// Device functions called so far.
     callees: &'a RefCell<Vec<(FuncRef, llvm::Function<'c>)>>,
+    /// The processor flushes subnormals.
+    flushing: bool,
 }
 
 /// The types used most.
@@ -71,7 +73,7 @@ impl<'a, 'c> Unit<'a, 'c> {
     }
 
     fn math(&self) -> Lowering<'a, 'c> {
-        Lowering::new(self.b, self.machine.cpu())
+        Lowering::new(self.b, self.machine.cpu()).flushing(self.flushing)
     }
 }
 
@@ -82,6 +84,7 @@ pub fn module(
     program: &Program,
     shape: &Shape,
     machine: &Machine,
+    flushing: bool,
 ) -> Result<Option<u32>, CompileError> {
     let context = b.context();
     let types = Types {
@@ -93,7 +96,7 @@ pub fn module(
     };
     let raise = host::raise_function(b, machine);
     let callees = RefCell::new(Vec::new());
-    let unit = Unit { b, program, shape, machine, types, raise, callees: &callees };
+    let unit = Unit { b, program, shape, machine, types, raise, callees: &callees, flushing };
     let kernel = prepare(program.kernel(), true, shape)?;
     if let Some(id) = kernel.polling.lanes_wait.first() {
         let loc = kernel.func.block(kernel.loops.get(*id).header).term_loc;

@@ -171,6 +171,19 @@ impl<'c> Module<'c> {
         }
     }
 
+    /// All functions, declared and defined.
+    pub fn functions(self) -> impl Iterator<Item = Function<'c>> {
+        // SAFETY: the module is alive; the walk ends at null.
+        let first = unsafe { core::LLVMGetFirstFunction(self.raw) };
+        // SAFETY: as above.
+        let all = std::iter::successors((!first.is_null()).then_some(first), |&function| unsafe {
+            let next = core::LLVMGetNextFunction(function);
+            (!next.is_null()).then_some(next)
+        });
+        // SAFETY: functions of this context.
+        all.map(move |raw| unsafe { Function::from_raw(raw, self.context) })
+    }
+
     /// The function of that name, declared now unless it is already. Its type must be the same.
     pub fn extern_function(self, name: &str, result: Type<'c>, params: &[Type<'c>]) -> Function<'c> {
         let function =

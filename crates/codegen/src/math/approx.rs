@@ -9,7 +9,11 @@ type IrType = simt_ir::Type;
 
 impl<'c> Lowering<'_, 'c> {
     pub(super) fn approx(&self, func: Approx, ftz: bool, ty: IrType, args: &[Value<'c>]) -> Value<'c> {
-        let args: Vec<_> = args.iter().map(|&arg| if ftz { self.flush(ty, arg) } else { arg }).collect();
+        let flush = ftz && !(self.flushing && ty == IrType::F32);
+        // Small arguments of the tangent are its results, which no arithmetic has seen.
+        let flush_args = flush || ftz && func == Approx::Tanh;
+        let args: Vec<_> =
+            args.iter().map(|&arg| if flush_args { self.flush(ty, arg) } else { arg }).collect();
         let result = match ty {
             IrType::F64 => self.approx_f64(func, ftz, &args),
             IrType::F32 if ftz && matches!(func, Approx::Div | Approx::DivFull) => {
@@ -17,15 +21,15 @@ impl<'c> Lowering<'_, 'c> {
                 let mode = FloatMode { ftz, ..FloatMode::default() };
                 return self.float_binary(FloatBinary::Div, mode, ty, args[0], divisor);
             }
-            IrType::F32 => self.approx_f32(func, &args),
+            IrType::F32 => self.approx_f32(func, ftz, &args),
             _ => {
                 let wide: Vec<_> = args.iter().map(|&arg| self.widen(ty, arg)).collect();
-                let value = self.approx_f32(func, &wide);
+                let value = self.approx_f32(func, false, &wide);
                 let value = if ty == IrType::F16 { self.overflow_of_f16(value) } else { value };
                 self.narrow(ty, Rounding::Zero, value)
             }
         };
-        if ftz { self.flush(ty, result) } else { result }
+        if flush { self.flush(ty, result) } else { result }
     }
 
     /// What is beyond the range of f16 becomes infinite, which cutting off would not do.
@@ -40,8 +44,8 @@ impl<'c> Lowering<'_, 'c> {
         Emit { lowering: self, shape }
     }
 
-    fn approx_f32(&self, func: Approx, args: &[Value<'c>]) -> Value<'c> {
-        f32_steps(&self.steps(args[0].ty()), func, args[0], args.get(1).copied().unwrap_or(args[0]))
+    fn approx_f32(&self, func: Approx, ftz: bool, args: &[Value<'c>]) -> Value<'c> {
+        f32_steps(&self.steps(args[0].ty()), func, ftz, args[0], args.get(1).copied().unwrap_or(args[0]))
     }
 
     fn approx_f64(&self, func: Approx, ftz: bool, args: &[Value<'c>]) -> Value<'c> {
@@ -153,6 +157,10 @@ impl<'c> Steps for Emit<'_, '_, 'c> {
     }
     fn select(&self, condition: Value<'c>, a: Value<'c>, b: Value<'c>) -> Value<'c> {
         self.lowering.b.select(condition, a, b)
+    }
+
+    fn flush(&self, a: Value<'c>) -> Value<'c> {
+        if self.lowering.flushing { a } else { self.lowering.flush(IrType::F32, a) }
     }
 
     fn abs(&self, a: Value<'c>) -> Value<'c> {

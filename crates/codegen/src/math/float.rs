@@ -92,13 +92,14 @@ impl<'c> Lowering<'_, 'c> {
         args: &[Value<'c>],
     ) -> Value<'c> {
         let directed = mode.round != Rounding::Nearest;
-        if directed && ty == IrType::F64 && !self.has_embedded_rounding() {
+        if directed && ty == IrType::F64 && !self.cpu.has_embedded_rounding() {
             return self.soft(whole, ty, ty, args);
         }
-        let args: Vec<_> = args.iter().map(|&arg| if mode.ftz { self.flush(ty, arg) } else { arg }).collect();
+        let flush = mode.ftz && !(self.flushing && ty == IrType::F32);
+        let args: Vec<_> = args.iter().map(|&arg| if flush { self.flush(ty, arg) } else { arg }).collect();
         let result = self.rounded(arithmetic, mode.round, &args);
         let result =
-            if mode.ftz { self.flush_result(arithmetic, mode.round, ty, &args, result) } else { result };
+            if flush { self.flush_result(arithmetic, mode.round, ty, &args, result) } else { result };
         if mode.sat { self.saturate(ty, result) } else { result }
     }
 
@@ -106,7 +107,7 @@ impl<'c> Lowering<'_, 'c> {
     fn rounded(&self, op: Arithmetic, round: Rounding, args: &[Value<'c>]) -> Value<'c> {
         if round == Rounding::Nearest {
             self.nearest(op, args)
-        } else if self.has_embedded_rounding() {
+        } else if self.cpu.has_embedded_rounding() {
             self.embedded(op, round, args)
         } else {
             self.stepped(op, round, args)
@@ -165,10 +166,6 @@ impl<'c> Lowering<'_, 'c> {
     }
 
     // AVX-512
-
-    fn has_embedded_rounding(&self) -> bool {
-        self.cpu.vector_bits() == 512
-    }
 
     fn embedded(&self, op: Arithmetic, round: Rounding, args: &[Value<'c>]) -> Value<'c> {
         let b = self.b;

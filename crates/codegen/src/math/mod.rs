@@ -9,7 +9,7 @@
 //! bits can be moved, selected and stored on all of them.
 //!
 //! **Floating-point environment.** Code assumes rounding to nearest with subnormals honoured (`MXCSR` as the ABI has it);
-//! `.ftz` is explicit. Products and sums are never fused: the result does not depend on the CPU.
+//! `.ftz` is explicit, unless [`Lowering::flushing`] says that the processor does it. Products and sums are never fused: the result does not depend on the CPU.
 
 mod approx;
 mod convert;
@@ -27,6 +27,7 @@ use simt_ir::{FloatCmp, FloatRel, MinMax, Op};
 pub struct Lowering<'a, 'c> {
     b: &'a Builder<'c>,
     cpu: &'a Cpu,
+    flushing: bool,
 }
 
 /// The LLVM type that represents a scalar of `ty`.
@@ -45,7 +46,13 @@ pub fn value_type(context: &Context, ty: simt_ir::Type) -> Type<'_> {
 impl<'a, 'c> Lowering<'a, 'c> {
     /// Emits with `b`, for `cpu`.
     pub fn new(b: &'a Builder<'c>, cpu: &'a Cpu) -> Self {
-        Self { b, cpu }
+        Self { b, cpu, flushing: false }
+    }
+
+    /// Whether the code will run with subnormals flushed by the processor. Then every operation on f32 must be one that
+    /// flushes, but for those that do not look at values.
+    pub fn flushing(self, flushing: bool) -> Self {
+        Self { flushing, ..self }
     }
 
     /// The operation on operands of the types given, or nothing if it needs more than its operands (addresses, special

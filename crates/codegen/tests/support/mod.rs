@@ -31,10 +31,12 @@ pub struct Compiled {
     _object: LoadedObject,
     entry: Entry,
     lanes: usize,
+    flushing: bool,
 }
 
 impl Compiled {
-    pub fn new(case: &Case, cpu: &Cpu, lanes: u32) -> Self {
+    /// `flushing` leaves it to the processor to flush subnormals.
+    pub fn new(case: &Case, cpu: &Cpu, lanes: u32, flushing: bool) -> Self {
         let context = Context::new();
         let machine = Machine::for_cpu(cpu).unwrap();
         let module = context.module("test");
@@ -42,6 +44,9 @@ impl Compiled {
         let (ptr, i64) = (context.ptr(), context.int(64));
         let function = module.add_function("f", context.void(), &[ptr; 4], Linkage::External);
         machine.set_attributes(function);
+        if flushing {
+            machine.set_flushing(function);
+        }
         let b = Builder::new(module);
         b.position_at_end(function.append_block("entry"));
         let words = if lanes == 1 { i64 } else { i64.vector(lanes) };
@@ -55,7 +60,8 @@ impl Compiled {
                 b.bitcast(b.int_resize(word, llvm.to_int(), false), llvm)
             })
             .collect();
-        let result = Lowering::new(&b, cpu).op(case.op, &args, &case.types, case.result).unwrap();
+        let result =
+            Lowering::new(&b, cpu).flushing(flushing).op(case.op, &args, &case.types, case.result).unwrap();
         let bits = b.bitcast(result, result.ty().to_int());
         b.store(b.int_resize(bits, i64, false), function.param(3), 8);
         b.ret_void();
@@ -66,7 +72,7 @@ impl Compiled {
         let address = object.symbol("f").unwrap().address as *const ();
         // SAFETY: the function was built with this signature.
         let entry = unsafe { std::mem::transmute::<*const (), Entry>(address) };
-        Self { _object: object, entry, lanes: lanes as usize }
+        Self { _object: object, entry, lanes: lanes as usize, flushing }
     }
 
     /// Results for operands of which there are as many as a multiple of the lanes.
@@ -77,11 +83,24 @@ impl Compiled {
             let at = |index: usize| {
                 operands.get(index).map_or(std::ptr::null(), |values| values[start..].as_ptr())
             };
-            // SAFETY: each array has `lanes` elements from `start` on.
-            unsafe { (self.entry)(at(0), at(1), at(2), results[start..].as_mut_ptr()) };
+            // SAFETY: each array has `lanes` elements from `start` on; the control register is put back at once.
+            unsafe {
+                if self.flushing {
+                    set_mxcsr(0x9fc0);
+                }
+                (self.entry)(at(0), at(1), at(2), results[start..].as_mut_ptr());
+                set_mxcsr(0x1f80);
+            }
         }
         results
     }
+}
+
+/// # Safety
+/// No Rust code that computes with floats runs before the default, 0x1f80, is back.
+unsafe fn set_mxcsr(value: u32) {
+    // SAFETY: reads four bytes.
+    unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &value) };
 }
 
 /// A small generator of reproducible numbers.

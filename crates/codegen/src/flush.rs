@@ -1,0 +1,126 @@
+//! When the processor may flush subnormals.
+//!
+//! `.ftz` written out costs three instructions an operand. Where every operation of a kernel that could tell wants it, the
+//! kernel runs with `MXCSR` set to flush f32 and f64 subnormals instead, which then has the same result: the processor too
+//! judges by the result rounded with an unbounded exponent.
+
+use crate::target::Cpu;
+use simt_ir::{
+    Approx, AtomicOp, Convert, FloatMode, FloatUnary, Function, InstData, Op, Program, Rounding, Type,
+};
+
+/// Whether `program` may run with subnormals flushed by the processor, and gains by it.
+pub fn in_hardware(program: &Program, cpu: &Cpu) -> bool {
+    let mut gains = false;
+    for func in &program.functions {
+        for block in func.blocks() {
+            for &inst in &func.block(block).insts {
+                let data = func.inst(inst);
+                match effect(func, data, cpu) {
+                    Effect::Gains => gains = true,
+                    Effect::Same => {}
+                    Effect::Differs => return false,
+                }
+            }
+        }
+    }
+    gains
+}
+
+/// What becomes of an operation when the processor flushes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// It need not flush by itself.
+    Gains,
+    /// Nothing.
+    Same,
+    /// Its result may change.
+    Differs,
+}
+
+fn effect(func: &Function, data: &InstData, cpu: &Cpu) -> Effect {
+    let to = data.results.first().map(|value| func.ty(*value));
+    let from = data.args.first().map(|value| func.ty(*value));
+    match data.op {
+        Op::Float(_, mode) | Op::Fma(mode) | Op::FloatUnary(FloatUnary::Sqrt | FloatUnary::Rcp, mode) => {
+            arithmetic(to, mode, cpu)
+        }
+        Op::Approx { ftz, func } => match to {
+            // Its steps on AVX2 and below include one that is not the processor's own.
+            Some(Type::F32) if ftz => {
+                let by_steps = matches!(func, Approx::Sin | Approx::Cos) && !cpu.has_embedded_rounding();
+                if by_steps { Effect::Differs } else { Effect::Gains }
+            }
+            Some(Type::F16) => half(cpu),
+            _ => Effect::Differs,
+        },
+        // These are made of integer operations, or flush by themselves.
+        Op::FloatUnary(FloatUnary::Neg | FloatUnary::Abs, _) | Op::CanonNan => Effect::Same,
+        Op::FloatCmp(cmp) => match from {
+            Some(Type::F32) => wants(cmp.ftz),
+            Some(Type::F16) => half(cpu),
+            _ => Effect::Differs,
+        },
+        Op::MinMax(op) => match to {
+            Some(Type::F32) => wants(op.ftz),
+            Some(Type::F16 | Type::BF16) => Effect::Same,
+            _ => Effect::Differs,
+        },
+        Op::Convert(convert) => conversion(convert, from, to, cpu),
+        Op::Atomic(AtomicOp::FAdd { ftz }, _) => match data.args.get(1).map(|value| func.ty(*value)) {
+            Some(Type::F32) => wants(ftz),
+            Some(Type::F16) => half(cpu),
+            _ => Effect::Differs,
+        },
+        _ => Effect::Same,
+    }
+}
+
+fn arithmetic(ty: Option<Type>, mode: FloatMode, cpu: &Cpu) -> Effect {
+    let native = mode.round == Rounding::Nearest || cpu.has_embedded_rounding();
+    match ty {
+        Some(Type::F32) if mode.ftz && native => Effect::Gains,
+        Some(Type::F16) => half(cpu),
+        _ => Effect::Differs,
+    }
+}
+
+fn conversion(convert: Convert, from: Option<Type>, to: Option<Type>, cpu: &Cpu) -> Effect {
+    // Rounding to nearest or towards zero takes a subnormal to zero anyway.
+    let vanishes = |round| matches!(round, Rounding::Nearest | Rounding::Zero);
+    match convert {
+        Convert::FloatToS { round, ftz } | Convert::FloatToU { round, ftz } => match from {
+            Some(Type::F32) => wants(ftz || vanishes(round)),
+            Some(Type::F16) => half(cpu),
+            _ => wants(vanishes(round)),
+        },
+        Convert::RoundToIntegral(mode) => match to {
+            Some(Type::F32) => wants(mode.ftz || vanishes(mode.round)),
+            Some(Type::F16) => half(cpu),
+            _ => Effect::Differs,
+        },
+        Convert::FloatToFloat(mode) => match (from, to) {
+            (Some(Type::F32), Some(Type::F32 | Type::F64)) => wants(mode.ftz),
+            (Some(Type::F32), Some(Type::F16)) => wants(vanishes(mode.round) && cpu.has("f16c")),
+            (Some(Type::F16), Some(Type::F16 | Type::F32)) => half(cpu),
+            (Some(Type::F64), Some(Type::F32)) => wants(mode.ftz),
+            _ => Effect::Differs,
+        },
+        // Integers give normal numbers, and all else is bits.
+        Convert::SToFloat(_) | Convert::UToFloat(_) => match to {
+            Some(Type::F32 | Type::F64) => Effect::Same,
+            _ => half(cpu),
+        },
+        Convert::Trunc | Convert::ZExt | Convert::SExt | Convert::Bitcast => Effect::Same,
+    }
+}
+
+/// The processor's f16 instructions do not flush, and f16 in f32 is never subnormal; without the instructions, f32
+/// subnormals are a step on the way.
+fn half(cpu: &Cpu) -> Effect {
+    wants(cpu.has("f16c"))
+}
+
+fn wants(same: bool) -> Effect {
+    if same { Effect::Same } else { Effect::Differs }
+}
