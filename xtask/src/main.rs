@@ -3,9 +3,11 @@
 //! ```text
 //! cargo run -p xtask -- tidy              dependency edges, sources, licences, the list of exported names
 //! cargo run -p xtask -- symbols dist/lib  what the built libraries export, against that list
+//! cargo run -p xtask -- support           that list as tables: what is there and what is missing
 //! ```
 
 mod exports;
+mod support;
 mod symbols;
 mod tidy;
 mod workspace;
@@ -17,9 +19,13 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
+        ["support"] => {
+            support::print();
+            return ExitCode::SUCCESS;
+        }
         ["tidy"] => tidy::run(),
         ["symbols", folder] => symbols::run(Path::new(folder)),
-        _ => Err("usage: xtask tidy | xtask symbols FOLDER".into()),
+        _ => Err("usage: xtask tidy | xtask symbols FOLDER | xtask support".into()),
     };
     match outcome {
         Ok(report) => report.print(),

@@ -1,6 +1,6 @@
 //! What a program is, before it runs.
 
-use object::{NameOrOrdinal, Object, ObjectSection};
+use object::{Object, ObjectSection};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -38,12 +38,8 @@ fn runtime_of(bytes: &[u8]) -> Runtime {
     let has_kernels = elf.sections().any(|section| section.name() == Ok(".nv_fatbin"));
     let imports_runtime = elf
         .imports()
-        .is_ok_and(|mut imports| imports.any(|import| names(import, b"__cudaRegisterFatBinary")));
+        .is_ok_and(|imports| imports.iter().any(|import| import.name() == b"__cudaRegisterFatBinary"));
     if has_kernels && !imports_runtime { Runtime::BuiltIn } else { Runtime::Shared }
-}
-
-fn names(import: object::Result<object::Import<'_>>, name: &[u8]) -> bool {
-    import.is_ok_and(|import| import.name() == NameOrOrdinal::Name(name))
 }
 
 #[cfg(test)]

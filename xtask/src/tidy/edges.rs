@@ -13,7 +13,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("guard", &[]),
     ("kernel-abi", &["simt-ir"]),
     ("ptx", &["simt-ir"]),
-    ("transform", &["simt-ir"]),
+    ("transform", &["kernel-abi"]),
     ("interp", &["kernel-abi", "guard"]),
     ("codegen", &["transform", "kernel-abi"]),
     ("compiler", &["ptx", "codegen"]),
