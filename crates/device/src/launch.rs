@@ -44,11 +44,7 @@ impl Function {
     ) -> Result<()> {
         if !stream.is_capturing() {
             // SAFETY: the caller's contract.
-            unsafe { self.launch_now(stream, launch, params)? };
-            if stream.context()?.hardware().options.launch_blocking {
-                return stream.synchronize();
-            }
-            return Ok(());
+            return unsafe { self.launch_now(stream, launch, params) };
         }
         self.module()?;
         check_shape(self, launch)?;

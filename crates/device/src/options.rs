@@ -15,8 +15,6 @@ pub struct Options {
     pub sm: u32,
     /// Compile every kernel when its module is loaded (`CUDA_MODULE_LOADING=EAGER`).
     pub eager: bool,
-    /// A launch returns when its kernel has ended (`CUDA_LAUNCH_BLOCKING=1`).
-    pub launch_blocking: bool,
     /// A launch returns when the kernel is done (`CUDA_LAUNCH_BLOCKING=1`).
     pub blocking_launches: bool,
     /// Describe faults of kernels on standard error (`ANYWARP_QUIET=1` turns it off).
@@ -33,7 +31,6 @@ impl Default for Options {
             sm: 90,
             eager: false,
             blocking_launches: false,
-            launch_blocking: false,
             report_faults: true,
         }
     }
@@ -66,8 +63,6 @@ impl Options {
         options.visible = variable("CUDA_VISIBLE_DEVICES").map(|list| parse_visible(&list, options.devices));
         options.eager =
             variable("CUDA_MODULE_LOADING").is_some_and(|mode| mode.eq_ignore_ascii_case("eager"));
-        options.launch_blocking =
-            variable("CUDA_LAUNCH_BLOCKING").is_some_and(|value| !value.is_empty() && value != "0");
         options.blocking_launches =
             variable("CUDA_LAUNCH_BLOCKING").is_some_and(|text| !matches!(text.trim(), "" | "0"));
         options.report_faults =
@@ -123,9 +118,9 @@ mod tests {
 
     #[test]
     fn blocking_launches() {
-        let blocking = |value| options(&[("CUDA_LAUNCH_BLOCKING", value)]).launch_blocking;
+        let blocking = |value| options(&[("CUDA_LAUNCH_BLOCKING", value)]).blocking_launches;
         assert!(blocking("1"));
-        assert!(!blocking("0") && !blocking("") && !options(&[]).launch_blocking);
+        assert!(!blocking("0") && !blocking("") && !options(&[]).blocking_launches);
     }
 
     #[test]
