@@ -7,12 +7,15 @@ use crate::{modules, stack, streams};
 use cuda_abi::driver::*;
 use device::memory::ContextId;
 use device::{ContextFlags, Scheduling};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 static CONTEXTS: Table<Context> = Table::new(Kind::Context);
+
+/// The devices of destroyed contexts, which programs may still ask for.
+static DESTROYED: Mutex<BTreeMap<usize, CUdevice>> = Mutex::new(BTreeMap::new());
 
 /// A context as programs know it.
 pub struct Context {
@@ -62,6 +65,15 @@ pub fn check_handle(handle: CUcontext) -> CuResult {
     }
 }
 
+/// The device of a context, even of one that is destroyed.
+pub fn device_of(handle: CUcontext) -> CuResult<CUdevice> {
+    let destroyed = DESTROYED.lock().unwrap_or_else(PoisonError::into_inner).get(&handle.0).copied();
+    match destroyed {
+        Some(device) => Ok(device),
+        None => Ok(find(handle)?.device() as CUdevice),
+    }
+}
+
 /// The handle of the context that owns something; null if it is gone.
 pub fn handle_of(id: ContextId) -> CUcontext {
     let found = CONTEXTS.find_all(|context| context.id() == id);
@@ -92,6 +104,8 @@ pub fn destroy(handle: CUcontext) -> CuResult {
     let context = CONTEXTS.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_CONTEXT)?;
     context.destroy()?;
     forget_objects(context.id());
+    let device = context.device() as CUdevice;
+    DESTROYED.lock().unwrap_or_else(PoisonError::into_inner).insert(handle.0, device);
     // Another thread may have been quicker.
     let _ = CONTEXTS.remove(handle.0);
     if stack::top() == Some(handle) {

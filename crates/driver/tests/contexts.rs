@@ -50,6 +50,11 @@ fn a_destroyed_context_is_known_as_such() {
     let mut pointer = CUdeviceptr(0);
     fails!(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuMemAlloc_v2(out(&mut pointer), 16));
     fails!(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuCtxSynchronize());
+    let mut device = -1;
+    cu!(cuCtxGetDevice(out(&mut device)));
+    assert_eq!(device, 0);
+    let mut version = 0;
+    fails!(CUDA_ERROR_INVALID_CONTEXT, cuCtxGetApiVersion(doomed, out(&mut version)));
     fails!(CUDA_ERROR_INVALID_CONTEXT, cuCtxDestroy_v2(doomed));
     cu!(cuCtxPushCurrent_v2(doomed); cuCtxPopCurrent_v2(nowhere()); cuCtxPopCurrent_v2(nowhere()));
     assert_eq!(current(), keep);

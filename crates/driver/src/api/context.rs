@@ -140,15 +140,17 @@ fn cuCtxGetCurrent(pctx: Out<CUcontext>) -> CuResult {
     Ok(())
 }
 
+/// A destroyed context still knows its device.
 #[entry_point]
 fn cuCtxGetDevice(device: Out<CUdevice>) -> CuResult {
-    device.check()?.set(contexts::current()?.device() as CUdevice)?;
+    device.check()?.set(contexts::device_of(stack::top().ok_or(CUDA_ERROR_INVALID_CONTEXT)?)?)?;
     Ok(())
 }
 
 #[entry_point]
 fn cuCtxGetDevice_v2(device: Out<CUdevice>, ctx: CUcontext) -> CuResult {
-    device.check()?.set(named_or_current(ctx)?.device() as CUdevice)?;
+    let context = if ctx.is_null() { stack::top().ok_or(CUDA_ERROR_INVALID_CONTEXT)? } else { ctx };
+    device.check()?.set(contexts::device_of(context)?)?;
     Ok(())
 }
 
