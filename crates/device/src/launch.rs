@@ -92,6 +92,7 @@ impl Function {
         let parts = GridParts {
             name: kernel.name().clone(),
             locate: Some(kernel.locate()),
+            replay: Some(kernel.replay(&context.hardware().backend)),
             profile: kernel.profile().clone(),
             grid: launch.grid,
             block: launch.block,

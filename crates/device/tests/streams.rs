@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use common::*;
 use device::{Error, Event, EventFlags, FaultReport, StreamKind};
-use kernel_abi::FaultKind;
+use kernel_abi::{FaultKind, KernelInfo};
 
 fn zeroed(setup: &Setup, bytes: u64) -> u64 {
     let address = setup.context.allocate(bytes).unwrap();
@@ -251,6 +251,29 @@ fn a_fault_stays_in_its_context() {
     setup.platform.free(address).unwrap();
     setup.context.destroy().unwrap();
     assert_eq!(setup.context.check(), Err(Error::ContextIsDestroyed));
+}
+
+#[test]
+fn a_second_run_tells_the_thread_of_a_fault() {
+    for (second, told) in [(0x2010, Some(7)), (0x9000, None)] {
+        let setup = Setup::new();
+        let again = Arc::new(ClosureBackend::default());
+        let info = KernelInfo { param_bytes: 24, ..KernelInfo::default() };
+        again.define("bad", info, move |frame| {
+            let fault = fault(frame, FaultKind::IllegalAddress);
+            Err(kernel_abi::Fault { address: Some(second), lane: Some(7), ptx_line: Some(12), ..fault })
+        });
+        *setup.backend.replayer.lock().unwrap() = Some(again);
+        let bad = setup.kernel("bad", |frame| {
+            let fault = fault(frame, FaultKind::IllegalAddress);
+            Err(kernel_abi::Fault { address: Some(0x2000), lane: None, ptx_line: None, ..fault })
+        });
+        launch(&bad, setup.context.legacy_stream(), &blocks(1), &[]).unwrap();
+        assert!(setup.context.synchronize().is_err());
+        let found = setup.context.fault().unwrap().fault;
+        assert_eq!(found.lane, told, "a fault elsewhere is another fault");
+        assert_eq!(found.ptx_line, told.map(|_| 12));
+    }
 }
 
 #[test]

@@ -34,6 +34,11 @@ impl KernelBackend for Interpreter {
         kernel.budget = self.budget;
         Ok(Arc::new(kernel))
     }
+
+    fn replayer(&self) -> Option<Arc<dyn KernelBackend>> {
+        // A second or two of interpretation.
+        Some(Arc::new(Interpreter { budget: Some(20_000_000) }))
+    }
 }
 
 /// A kernel to interpret.

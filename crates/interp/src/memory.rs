@@ -64,13 +64,14 @@ impl<'a> Windows<'a> {
             at &= u64::from(u32::MAX);
         }
         let (start, size) = self.window(access.space);
+        let host = start.wrapping_add(at);
         if !at.is_multiple_of(bytes) {
-            return Err(BadAccess { kind: FaultKind::Misaligned, address: at });
+            return Err(BadAccess { kind: FaultKind::Misaligned, address: host });
         }
         if at.checked_add(bytes).is_none_or(|end| end > size) {
-            return Err(BadAccess { kind: FaultKind::IllegalAddress, address: at });
+            return Err(BadAccess { kind: FaultKind::IllegalAddress, address: host });
         }
-        Ok(start + at)
+        Ok(host)
     }
 }
 

@@ -26,6 +26,12 @@ pub trait KernelBackend: Send + Sync {
 
     /// Compiles a kernel, or finds it compiled. May be called from several threads at once.
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn CompiledKernel>, CompileError>;
+
+    /// A back end that can tell by a second run of a block what a fault of this one left open, its thread and line. It gives up on
+    /// blocks that do not end.
+    fn replayer(&self) -> Option<Arc<dyn KernelBackend>> {
+        None
+    }
 }
 
 /// A kernel that can run.

@@ -35,6 +35,10 @@ impl KernelBackend for WithFallback {
             result => result,
         }
     }
+
+    fn replayer(&self) -> Option<Arc<dyn KernelBackend>> {
+        self.first.replayer().or_else(|| self.second.replayer())
+    }
 }
 
 #[cfg(test)]

@@ -30,6 +30,35 @@ pub(crate) struct Services {
 /// The services of this device.
 pub static TABLE: Callbacks = Callbacks { vprintf, assert_fail, malloc, free, global_timer, nanosleep };
 
+/// The same for blocks that run a second time: they say nothing again.
+pub static QUIET: Callbacks = Callbacks {
+    vprintf: quiet_vprintf,
+    assert_fail: quiet_assert_fail,
+    malloc,
+    free,
+    global_timer,
+    nanosleep,
+};
+
+unsafe extern "C" fn quiet_vprintf(
+    _frame: *mut BlockFrame,
+    _mask: u32,
+    _formats: *const u64,
+    _arguments: *const u64,
+    _results: *mut i32,
+) {
+}
+
+unsafe extern "C" fn quiet_assert_fail(
+    _frame: *mut BlockFrame,
+    _mask: u32,
+    _messages: *const u64,
+    _files: *const u64,
+    _lines: *const u32,
+    _functions: *const u64,
+) {
+}
+
 /// Longest sleep of a thread at once.
 const LONGEST_SLEEP: u32 = 1_000_000;
 

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use kernel_abi::{CompiledKernel, Fault, LaunchFrame};
+use kernel_abi::{BlockFrame, CompiledKernel, Fault, FaultKind, LaunchFrame};
 
 use super::windows::{BlockMemory, BlockNeeds};
 use crate::callbacks::{self, Services};
@@ -24,6 +24,9 @@ pub struct Profile {
 /// Finds the source file and line of a line of PTX.
 pub type Locate = dyn Fn(u32) -> Option<(String, u32)> + Send + Sync;
 
+/// Compiles the kernel for a second run of a block that failed, if that is possible.
+pub type Replay = dyn Fn() -> Option<Arc<dyn CompiledKernel>> + Send + Sync;
+
 /// What a grid is made of.
 pub struct GridParts {
     /// The code.
@@ -32,6 +35,8 @@ pub struct GridParts {
     pub name: Arc<str>,
     /// For reports.
     pub locate: Option<Arc<Locate>>,
+    /// For reports.
+    pub replay: Option<Arc<Replay>>,
     /// Of the kernel.
     pub profile: Arc<Profile>,
     /// Blocks in x, y, z; none is 0.
@@ -217,7 +222,7 @@ impl Grid {
             let run = AssertUnwindSafe(|| unsafe { self.parts.kernel.run(&mut frame, first, count) });
             resume = match catch_unwind(run) {
                 Ok(Ok(())) => self.count_done(count),
-                Ok(Err(fault)) => self.fail(fault, count),
+                Ok(Err(fault)) => self.fail(self.explained(fault, &mut frame), count),
                 Err(panic) => self.fail(FaultReport::of_command(describe_panic(&*panic)).fault, count),
             };
             if resume || stop() {
@@ -247,6 +252,31 @@ impl Grid {
         self.fault.lock().get_or_insert(fault);
         let untaken = self.total.saturating_sub(self.next.swap(self.total, Ordering::Relaxed));
         self.count_done(count + untaken)
+    }
+
+    /// The fault with its thread and line, where generated code could not tell and a second run of the block fails in the same
+    /// way. The launch has failed, so what that run writes does not matter.
+    fn explained(&self, fault: Fault, frame: &mut BlockFrame) -> Fault {
+        if fault.lane.is_some() || fault.kind == FaultKind::Deadlock {
+            return fault;
+        }
+        let Some(kernel) = self.parts.replay.as_ref().and_then(|replay| replay()) else { return fault };
+        let (needed, given) = (kernel.info(), self.parts.kernel.info());
+        if needed.globals != given.globals || needed.param_bytes > given.param_bytes {
+            return fault;
+        }
+        let launch = LaunchFrame { callbacks: &callbacks::QUIET, ..self.frame };
+        frame.launch = &launch;
+        let [x, y, z] = fault.ctaid.map(u64::from);
+        let index = (z * u64::from(launch.grid[1]) + y) * u64::from(launch.grid[0]) + x;
+        // SAFETY: as for the first run: this kernel was made of the same program, and needs the same parameters and variables.
+        let run = AssertUnwindSafe(|| unsafe { kernel.run(frame, index, 1) });
+        match catch_unwind(run) {
+            Ok(Err(found)) if is_same(&fault, &found) => {
+                Fault { lane: found.lane, ptx_line: found.ptx_line, address: found.address, ..fault }
+            }
+            _ => fault,
+        }
     }
 
     fn count_done(&self, count: u64) -> bool {
@@ -284,6 +314,16 @@ impl Drop for Grid {
     fn drop(&mut self) {
         self.completion.abandon();
     }
+}
+
+/// Whether two runs of a block failed alike. The first knows an address to the page only: an access of many threads at once fails
+/// where the page begins.
+fn is_same(first: &Fault, second: &Fault) -> bool {
+    let near = match (first.address, second.address) {
+        (Some(first), Some(second)) => first.abs_diff(second) < 4096,
+        _ => true,
+    };
+    first.kind == second.kind && first.warp == second.warp && near
 }
 
 /// Nanoseconds below which a launch runs on one thread: waking another takes longer.

@@ -18,7 +18,7 @@ use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
 pub(crate) use grid::Grid;
-pub use grid::{GridParts, Locate, Profile};
+pub use grid::{GridParts, Locate, Profile, Replay};
 use windows::BlockMemoryPool;
 
 use crate::clock;

@@ -7,7 +7,7 @@ use kernel_abi::{CompileError, CompileRequest, CompiledKernel, KernelBackend, Sh
 use simt_ir::Program;
 
 use super::source::{self, Entry, Variable};
-use crate::executor::{Locate, Profile};
+use crate::executor::{Locate, Profile, Replay};
 use crate::lock::{Rank, RankedMutex};
 use crate::{Error, Result};
 
@@ -181,6 +181,21 @@ impl Kernel {
             })?;
             let file = program.files.get(location.file as usize - 1)?;
             Some((file.clone(), location.line))
+        })
+    }
+
+    /// Compiles this kernel for a second run.
+    pub(crate) fn replay(self: &Arc<Kernel>, backend: &Arc<dyn KernelBackend>) -> Arc<Replay> {
+        let (kernel, backend) = (Arc::downgrade(self), backend.clone());
+        Arc::new(move || {
+            let kernel = kernel.upgrade()?;
+            let request = CompileRequest {
+                ptx: &kernel.text,
+                entry: &kernel.entry.name,
+                shape: Shape::ANY,
+                program: &|| kernel.lowered(),
+            };
+            backend.replayer()?.compile(&request).ok()
         })
     }
 

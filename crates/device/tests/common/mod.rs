@@ -21,6 +21,8 @@ pub type Body = dyn Fn(&mut BlockFrame) -> Result<(), Fault> + Send + Sync;
 pub struct ClosureBackend {
     kernels: Mutex<HashMap<String, (KernelInfo, Arc<Body>)>>,
     pub compiled: AtomicUsize,
+    /// Where blocks that failed run again.
+    pub replayer: Mutex<Option<Arc<ClosureBackend>>>,
 }
 
 struct Closure {
@@ -38,6 +40,10 @@ impl KernelBackend for ClosureBackend {
         let kernels = self.kernels.lock().unwrap();
         let (info, body) = kernels.get(request.entry).ok_or_else(|| CompileError::new("no such closure"))?;
         Ok(Arc::new(Closure { info: info.clone(), body: body.clone() }))
+    }
+
+    fn replayer(&self) -> Option<Arc<dyn KernelBackend>> {
+        Some(self.replayer.lock().unwrap().clone()?)
     }
 }
 
@@ -108,7 +114,19 @@ impl Setup {
         body: impl Fn(&mut BlockFrame) -> Result<(), Fault> + Send + Sync + 'static,
     ) {
         let info = KernelInfo { param_bytes: 24, shared_align: 16, ..info };
-        self.backend.kernels.lock().unwrap().insert(name.into(), (info, Arc::new(body)));
+        self.backend.define(name, info, body);
+    }
+}
+
+impl ClosureBackend {
+    /// The kernel of this name.
+    pub fn define(
+        &self,
+        name: &str,
+        info: KernelInfo,
+        body: impl Fn(&mut BlockFrame) -> Result<(), Fault> + Send + Sync + 'static,
+    ) {
+        self.kernels.lock().unwrap().insert(name.into(), (info, Arc::new(body)));
     }
 }
 
