@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kernel_abi::KernelBackend;
 
 use crate::device::Device;
-use crate::memory::{AddressSpace, Allocation, Kind, machine};
+use crate::memory::{AddressSpace, Allocation, ContextId, Kind, machine};
 use crate::registry::Registry;
 use crate::{Context, Error, Options, Result};
 
@@ -115,7 +115,11 @@ impl Platform {
         if address == 0 {
             return Ok(());
         }
-        let found = self.space.find(address).filter(|found| found.base == address && accept(found.kind));
+        // What belongs to no context is a library's, and goes with it.
+        let is_freed = |found: &Allocation| {
+            found.base == address && accept(found.kind) && found.owner != ContextId::NONE
+        };
+        let found = self.space.find(address).filter(is_freed);
         let found = found.ok_or(Error::InvalidValue)?;
         // Work that uses the memory may be queued; the program may free it right after the launch.
         if let Some(owner) = self.owner_of(&found) {

@@ -168,6 +168,27 @@ fn a_library_has_a_module_in_each_context() {
     let primary = other.retain().unwrap();
     assert!(!there.is_loaded());
     assert!(library.module(&primary).unwrap().is_loaded(), "loaded again after the reset");
-    library.unload();
+    library.unload(setup.platform.memory());
     assert!(!here.is_loaded());
+}
+
+#[test]
+fn managed_variables_of_a_library_are_there_once() {
+    let setup = Setup::new();
+    let library = Library::new(Code::from_ptx(PROGRAM, 90).unwrap());
+    let memory = setup.platform.memory();
+    // No context has asked for the library yet.
+    let managed = library.managed(memory, "shared_with_host").unwrap();
+    assert_eq!(read_bytes(&setup, managed.address, 4), 7_u32.to_le_bytes());
+    assert_eq!(library.managed(memory, "numbers").err(), Some(Error::NotFound));
+    let device = setup.platform.device(0).unwrap().primary();
+    let primary = device.retain().unwrap();
+    for context in [&setup.context, &primary] {
+        assert_eq!(library.module(context).unwrap().global("shared_with_host").unwrap(), managed);
+    }
+    device.reset().unwrap();
+    assert!(memory.find(managed.address).is_some(), "it outlives a context");
+    assert_eq!(setup.platform.free(managed.address), Err(Error::InvalidValue));
+    library.unload(memory);
+    assert!(memory.find(managed.address).is_none());
 }

@@ -7,6 +7,7 @@ use crate::handle::{Kind, Table};
 use crate::images::{Texts, code};
 use crate::jit::JitOptions;
 use crate::modules::{self, Module};
+use crate::platform::platform;
 use cuda_abi::driver::*;
 use device::memory::ContextId;
 use device::module::Kernel as DeviceKernel;
@@ -65,7 +66,7 @@ pub fn unload(handle: CUlibrary) -> CuResult {
     for module in library.modules.lock().unwrap_or_else(PoisonError::into_inner).values() {
         modules::forget_module(module);
     }
-    library.library.unload();
+    library.library.unload(platform()?.memory());
     Ok(())
 }
 
@@ -98,6 +99,13 @@ impl Library {
         let module = modules::insert(module, context.id(), true)?;
         modules.insert(context.id(), module.clone());
         Ok(module)
+    }
+
+    /// Address and size of a managed variable, which is the same in every context.
+    pub fn managed(&self, name: &CStr) -> CuResult<(CUdeviceptr, usize)> {
+        let name = name.to_str().map_err(|_| CUDA_ERROR_NOT_FOUND)?;
+        let global = self.library.managed(platform()?.memory(), name)?;
+        Ok((CUdeviceptr(global.address), global.size as usize))
     }
 
     fn handle_of(self: &Arc<Self>, kernel: Arc<DeviceKernel>) -> CuResult<CUkernel> {

@@ -101,14 +101,4 @@ impl Module {
         let global = self.module.global(name)?;
         Ok((CUdeviceptr(global.address), global.size as usize))
     }
-
-    /// Address and size of a managed variable.
-    pub fn managed(&self, name: &CStr) -> CuResult<(CUdeviceptr, usize)> {
-        let name = name.to_str().map_err(|_| CUDA_ERROR_NOT_FOUND)?;
-        let global = self.module.global(name)?;
-        if !global.managed {
-            return Err(CUDA_ERROR_NOT_FOUND.into());
-        }
-        Ok((CUdeviceptr(global.address), global.size as usize))
-    }
 }

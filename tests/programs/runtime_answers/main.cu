@@ -368,6 +368,7 @@ void symbols() {
     size_t size;
     char host[128] = {};
     const void *none = nullptr, *stranger = host;
+    IS(42, managed);  // before any call
     ANSWERS(ok, cudaGetSymbolAddress(&address, table));
     ANSWERS(bad_symbol, cudaGetSymbolAddress(&address, none));
     ANSWERS(bad_symbol, cudaGetSymbolAddress(&address, stranger));

@@ -30,6 +30,11 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContextId(pub u64);
 
+impl ContextId {
+    /// The owner of what belongs to no context. No context has this identity.
+    pub const NONE: ContextId = ContextId(0);
+}
+
 /// What an allocation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

@@ -20,7 +20,6 @@ pub use library::Library;
 pub use source::{Entry, EntryParam, ParamClass};
 use variables::Variables;
 
-use crate::memory::Kind;
 use crate::{Context, Error, Result};
 
 /// A program loaded into a context.
@@ -49,8 +48,17 @@ impl Module {
     /// # Errors
     /// [`Error::OutOfMemory`]; if kernels are compiled now, their errors.
     pub fn load(context: &Arc<Context>, code: Arc<Code>) -> Result<Arc<Module>> {
+        Module::load_sharing(context, code, None)
+    }
+
+    /// The same, with some variables that are there already.
+    fn load_sharing(
+        context: &Arc<Context>,
+        code: Arc<Code>,
+        shared: Option<&Variables>,
+    ) -> Result<Arc<Module>> {
         context.check()?;
-        let variables = Variables::load(context, code.variables())?;
+        let variables = Variables::load(context, code.variables(), shared)?;
         let module = Arc::new(Module {
             code,
             context: Arc::downgrade(context),
@@ -115,11 +123,7 @@ impl Module {
         }
         let outcome = context.synchronize();
         context.remove_module(self);
-        for global in self.variables.all() {
-            // Gone already if the context has been reset meanwhile.
-            let is_variable = |kind| matches!(kind, Kind::Variable | Kind::Managed { .. });
-            let _ = context.memory().free(global.address, |found| is_variable(found.kind));
-        }
+        self.variables.free(context.memory());
         outcome
     }
 

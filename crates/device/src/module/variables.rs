@@ -4,26 +4,43 @@ use std::collections::HashMap;
 
 use super::Global;
 use super::source::Variable;
-use crate::memory::{Fill, Kind, Side, Transfer};
+use crate::memory::{AddressSpace, ContextId, Fill, Kind, Side, Transfer};
 use crate::{Context, Error, Result};
 
 /// Where the variables are.
 pub(crate) struct Variables {
     by_name: HashMap<String, Global>,
+    /// Those that were allocated here, and not taken over.
+    owned: Vec<u64>,
 }
 
 impl Variables {
-    /// Allocates variables and gives them their initial values.
-    pub(crate) fn load(context: &Context, variables: &[Variable]) -> Result<Variables> {
-        let mut loaded = Variables { by_name: HashMap::new() };
-        let outcome = loaded.fill(context, variables);
-        if let Err(error) = outcome {
-            for global in loaded.all() {
-                let _ = context.memory().free(global.address, |_| true);
-            }
-            return Err(error);
+    /// Allocates variables in a context and gives them their initial values. Those that are in `shared` are taken over
+    /// from there.
+    pub(crate) fn load(
+        context: &Context,
+        variables: &[Variable],
+        shared: Option<&Variables>,
+    ) -> Result<Variables> {
+        let shared = |name: &str| shared.and_then(|shared| shared.find(name));
+        let allocate = |size, kind| context.allocate_as(size, kind);
+        Variables::load_with(context.memory(), variables, shared, allocate)
+    }
+
+    /// Allocates the managed ones among the variables for all contexts and gives them their initial values.
+    pub(crate) fn load_managed(memory: &AddressSpace, variables: &[Variable]) -> Result<Variables> {
+        let managed: Vec<_> = variables.iter().filter(|variable| variable.managed).cloned().collect();
+        let allocate = |size, kind| memory.allocate(0, ContextId::NONE, size, kind);
+        Variables::load_with(memory, &managed, |_| None, allocate)
+    }
+
+    /// Frees those that are not shared.
+    pub(crate) fn free(&self, memory: &AddressSpace) {
+        for &address in &self.owned {
+            // Gone already if the context has been reset meanwhile.
+            let is_variable = |kind| matches!(kind, Kind::Variable | Kind::Managed { .. });
+            let _ = memory.free(address, |found| is_variable(found.kind));
         }
-        Ok(loaded)
     }
 
     /// The variable of this name.
@@ -31,22 +48,44 @@ impl Variables {
         self.by_name.get(name).copied()
     }
 
-    /// All of them.
-    pub(crate) fn all(&self) -> impl Iterator<Item = Global> {
-        self.by_name.values().copied()
+    fn load_with(
+        memory: &AddressSpace,
+        variables: &[Variable],
+        shared: impl Fn(&str) -> Option<Global>,
+        allocate: impl Fn(u64, Kind) -> Result<u64>,
+    ) -> Result<Variables> {
+        let mut loaded = Variables { by_name: HashMap::new(), owned: Vec::new() };
+        match loaded.fill(variables, shared, allocate) {
+            Ok(()) => Ok(loaded),
+            Err(error) => {
+                loaded.free(memory);
+                Err(error)
+            }
+        }
     }
 
-    fn fill(&mut self, context: &Context, variables: &[Variable]) -> Result<()> {
+    fn fill(
+        &mut self,
+        variables: &[Variable],
+        shared: impl Fn(&str) -> Option<Global>,
+        allocate: impl Fn(u64, Kind) -> Result<u64>,
+    ) -> Result<()> {
+        let mut own = Vec::new();
         for variable in variables {
-            let kind = if variable.managed { Kind::Managed { attach_host: false } } else { Kind::Variable };
-            let address = context.allocate_as(variable.size.max(1), kind)?;
-            let global = Global { address, size: variable.size, managed: variable.managed };
+            let global = match shared(&variable.name) {
+                Some(global) => global,
+                None => {
+                    let managed = variable.managed;
+                    let kind = if managed { Kind::Managed { attach_host: false } } else { Kind::Variable };
+                    let address = allocate(variable.size.max(1), kind)?;
+                    self.owned.push(address);
+                    own.push(variable);
+                    Global { address, size: variable.size, managed }
+                }
+            };
             self.by_name.insert(variable.name.clone(), global);
         }
-        for variable in variables {
-            self.initialise(variable)?;
-        }
-        Ok(())
+        own.into_iter().try_for_each(|variable| self.initialise(variable))
     }
 
     fn initialise(&self, variable: &Variable) -> Result<()> {

@@ -106,7 +106,7 @@ fn cuLibraryGetGlobal(dptr: Out<CUdeviceptr>, bytes: Out<usize>, library: CUlibr
     Ok(())
 }
 
-/// A managed variable's place in the current context.
+/// A managed variable's place, which is the same in every context.
 #[entry_point]
 fn cuLibraryGetManaged(
     dptr: Out<CUdeviceptr>,
@@ -115,7 +115,7 @@ fn cuLibraryGetManaged(
     name: Text,
 ) -> CuResult {
     let name = name.get()?;
-    let (address, size) = find(library)?.module()?.managed(name)?;
+    let (address, size) = find(library)?.managed(name)?;
     dptr.set_if_wanted(address);
     bytes.set_if_wanted(size);
     Ok(())
