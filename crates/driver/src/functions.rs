@@ -162,10 +162,6 @@ pub unsafe fn launch(
     extra: *mut *mut c_void,
 ) -> CuResult {
     let function = find(function)?;
-    if launch.cooperative {
-        // A grid that synchronises needs more than blocks that run at the same time.
-        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
-    }
     let stream = streams::find(stream, default)?;
     let entry = function.entry();
     let layout = entry

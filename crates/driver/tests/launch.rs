@@ -193,15 +193,19 @@ fn a_fault_stays_with_its_context() {
 }
 
 #[test]
-fn cooperative_launches_are_announced_and_refused_alike() {
+fn cooperative_grids_must_fit_the_device() {
     let context = new_context();
     let nothing = function(load(KERNELS), "nothing");
-    let mut announced = 1;
+    let (mut announced, mut processors, mut blocks) = (0, 0, 0);
     cu!(cuDeviceGetAttribute(out(&mut announced), CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 0));
-    assert_eq!(announced, 0);
+    cu!(cuDeviceGetAttribute(out(&mut processors), CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+    cu!(cuOccupancyMaxActiveBlocksPerMultiprocessor(out(&mut blocks), nothing, 1024, 0));
+    assert_eq!((announced, blocks), (1, 2));
+    let most = (processors * blocks) as u32;
+    cu!(cuLaunchCooperativeKernel(nothing, most, 1, 1, 1024, 1, 1, 0, CUstream::NULL, null_mut()));
     fails!(
-        CUDA_ERROR_NOT_SUPPORTED,
-        cuLaunchCooperativeKernel(nothing, 1, 1, 1, 1, 1, 1, 0, CUstream::NULL, null_mut())
+        CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+        cuLaunchCooperativeKernel(nothing, most + 1, 1, 1, 1024, 1, 1, 0, CUstream::NULL, null_mut())
     );
-    cu!(cuCtxDestroy_v2(context));
+    cu!(cuCtxSynchronize(); cuCtxDestroy_v2(context));
 }

@@ -406,6 +406,8 @@ impl<'a> Thread<'a> {
             SpecialReg::TotalSmemSize | SpecialReg::AggrSmemSize => launch.shared_bytes,
             SpecialReg::DynamicSmemSize => launch.dynamic_shared_bytes,
             SpecialReg::ClusterNctaId(_) | SpecialReg::ClusterNctaRank => 1,
+            SpecialReg::EnvReg(1) => (launch.grid_workspace >> 32) as u32,
+            SpecialReg::EnvReg(2) => launch.grid_workspace as u32,
             SpecialReg::ClusterCtaId(_)
             | SpecialReg::ClusterCtaRank
             | SpecialReg::ReservedSmemOffset(_)

@@ -64,6 +64,7 @@ fn launch_with(
         threads: block,
         sm_count: 1,
         grid_id: 1,
+        grid_workspace: 0,
     };
     let mut frame = BlockFrame {
         launch: &launch,

@@ -271,6 +271,7 @@ mod tests {
             threads: 32 * warps,
             sm_count: 1,
             grid_id: 1,
+            grid_workspace: 0,
         }
     }
 

@@ -41,6 +41,9 @@ pub struct LaunchFrame {
     pub sm_count: u32,
     /// `%gridid`.
     pub grid_id: u64,
+    /// Address of the memory by which the blocks of a cooperative grid meet: 64 bytes, zero when it starts, the second word a
+    /// counter. `%envreg1` is the upper half of the address and `%envreg2` the lower. 0 in other grids.
+    pub grid_workspace: u64,
 }
 
 // SAFETY: a launch frame is read only while shared; what it points to outlives the launch (the device's duty).

@@ -105,6 +105,7 @@ pub fn launch(
         threads,
         sm_count: 1,
         grid_id: 1,
+        grid_workspace: 0,
     };
     let mut frame = BlockFrame {
         launch: &launch,

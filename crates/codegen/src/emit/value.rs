@@ -289,6 +289,8 @@ impl<'c> Emitter<'_, 'c> {
             SpecialReg::ClusterNctaId(_) | SpecialReg::ClusterNctaRank => i32.int_const(1),
             SpecialReg::IsExplicitCluster => self.unit.types.bit.zero(),
             SpecialReg::CurrentGraphExec => i64.zero(),
+            SpecialReg::EnvReg(1) => field(offset_of!(LaunchFrame, grid_workspace) + 4),
+            SpecialReg::EnvReg(2) => field(offset_of!(LaunchFrame, grid_workspace)),
             SpecialReg::ClusterCtaId(_)
             | SpecialReg::ClusterCtaRank
             | SpecialReg::ReservedSmemOffset(_)

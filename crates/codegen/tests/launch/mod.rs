@@ -101,6 +101,7 @@ impl Launch {
             threads: self.threads(),
             sm_count: 1,
             grid_id: 1,
+            grid_workspace: 0,
         };
         let mut frame = BlockFrame {
             launch: &launch,

@@ -89,6 +89,7 @@ impl Launch {
             threads: self.block,
             sm_count: 1,
             grid_id: 1,
+            grid_workspace: 0,
         };
         let mut shared = window(info.shared_bytes as usize);
         let mut local = window((local_bytes * self.block) as usize);

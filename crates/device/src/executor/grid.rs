@@ -1,5 +1,6 @@
 //! One launch: its blocks, and who still has to run them.
 
+use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -80,6 +81,7 @@ pub struct Grid {
     parts: GridParts,
     /// What `frame` points to, apart from the callbacks.
     _params: Box<[Line]>,
+    _workspace: Box<Workspace>,
     _services: Box<Services>,
     total: u64,
     chunk: u64,
@@ -101,6 +103,12 @@ pub struct Grid {
 #[repr(align(64))]
 struct Line([u8; 64]);
 
+/// Where the blocks of a cooperative grid meet; kernels alone touch it.
+struct Workspace(UnsafeCell<Line>);
+
+// SAFETY: no Rust code reads or writes it.
+unsafe impl Sync for Workspace {}
+
 // The thread that started the grid will go on with its queue.
 const RUNNER_HERE: u8 = 0;
 // It will not: whoever runs the last block must.
@@ -119,6 +127,7 @@ impl Grid {
     ) -> Arc<Grid> {
         static LAST_ID: AtomicU64 = AtomicU64::new(0);
         let params = to_lines(&parts.params);
+        let workspace = Box::new(Workspace(UnsafeCell::new(Line([0; 64]))));
         let services = Box::new(services);
         let needs = Grid::needs_of(&parts);
         let threads = parts.threads();
@@ -139,12 +148,14 @@ impl Grid {
             threads,
             sm_count: workers,
             grid_id: LAST_ID.fetch_add(1, Ordering::Relaxed) + 1,
+            grid_workspace: if parts.cooperative { workspace.0.get() as u64 } else { 0 },
         };
         Arc::new(Grid {
             frame,
             needs,
             parts,
             _params: params,
+            _workspace: workspace,
             _services: services,
             total,
             chunk,
@@ -369,5 +380,6 @@ pub(crate) fn empty_launch_frame() -> LaunchFrame {
         threads: 1,
         sm_count: 1,
         grid_id: 1,
+        grid_workspace: 0,
     }
 }

@@ -103,6 +103,7 @@ fn run(kernel: &dyn CompiledKernel) -> Result<u64, kernel_abi::Fault> {
         threads: 32,
         sm_count: 1,
         grid_id: 1,
+        grid_workspace: 0,
     };
     let mut frame = BlockFrame {
         launch: &launch,
