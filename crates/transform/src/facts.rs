@@ -6,7 +6,7 @@ use simt_ir::{
     Value,
 };
 
-use crate::shapes::LANES;
+use crate::shapes::{LANES, mirrored};
 use crate::simplify::sign_extended;
 
 /// An inclusive range of signed numbers.
@@ -271,7 +271,7 @@ impl<'a> Facts<'a> {
                 if data.args[0] == value {
                     narrow(range, cmp, self.range(data.args[1]));
                 } else if data.args[1] == value {
-                    narrow(range, swapped(cmp), self.range(data.args[0]));
+                    narrow(range, mirrored(cmp), self.range(data.args[0]));
                 }
             }
             _ => {}
@@ -308,21 +308,6 @@ fn inverse(cmp: IntCmp) -> IntCmp {
         IntCmp::GeU => IntCmp::LtU,
         IntCmp::LeU => IntCmp::GtU,
         IntCmp::GtU => IntCmp::LeU,
-    }
-}
-
-/// The relation of the operands in the other order.
-fn swapped(cmp: IntCmp) -> IntCmp {
-    match cmp {
-        IntCmp::Eq | IntCmp::Ne => cmp,
-        IntCmp::LtS => IntCmp::GtS,
-        IntCmp::GtS => IntCmp::LtS,
-        IntCmp::LeS => IntCmp::GeS,
-        IntCmp::GeS => IntCmp::LeS,
-        IntCmp::LtU => IntCmp::GtU,
-        IntCmp::GtU => IntCmp::LtU,
-        IntCmp::LeU => IntCmp::GeU,
-        IntCmp::GeU => IntCmp::LeU,
     }
 }
 

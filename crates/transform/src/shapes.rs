@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use kernel_abi::{Shape, XLayout};
 use simt_ir::{
-    Block, Cfg, Convert, DomTree, Function, Inst, InstData, IntBinary, Op, Shift, Space, SpecialReg,
+    Block, Cfg, Convert, DomTree, Function, Inst, InstData, IntBinary, IntCmp, Op, Shift, Space, SpecialReg,
     Terminator, Type, Value,
 };
 
@@ -319,11 +319,35 @@ impl Analysis<'_> {
         match data.op {
             Op::Int(op) => self.binary(op, bits, &data.args, args),
             Op::Shift(op) => self.shift(op, bits, &data.args, args),
+            Op::IntCmp(cmp) if self.compares_bases(cmp, &data.args, args) => LaneShape::Uniform,
             Op::Convert(Convert::Trunc) if bits > 1 => match args[0].offsets() {
                 Some(offsets) => LaneShape::affine(bits, |lane| offsets[lane]),
                 None => LaneShape::Varying,
             },
             _ => LaneShape::Varying,
+        }
+    }
+
+    /// Whether comparing an affine value with a constant is comparing its base: where the offsets fit into zero bits at the base's
+    /// end and the constant is a multiple of as much, as when whole warps take different ways.
+    fn compares_bases(&self, cmp: IntCmp, args: &[Value], shapes: &[LaneShape]) -> bool {
+        let (index, constant, cmp) = match (self.func.constant(args[0]), self.func.constant(args[1])) {
+            (None, Some(constant)) => (0, constant, cmp),
+            (Some(constant), None) => (1, constant, mirrored(cmp)),
+            _ => return false,
+        };
+        let Some(offsets) = shapes[index].offsets() else { return false };
+        let zeros = self.facts.base_zeros(args[index]).min(16);
+        let fits = offsets.iter().all(|offset| (0..1 << zeros).contains(offset));
+        let multiple = |value: u64| value.is_multiple_of(1 << zeros);
+        fits && match cmp {
+            IntCmp::LtS | IntCmp::LtU | IntCmp::GeS | IntCmp::GeU => multiple(constant),
+            IntCmp::LeS | IntCmp::LeU | IntCmp::GtS | IntCmp::GtU => {
+                let mask = self.func.ty(args[index]).mask();
+                // The next number is a multiple, and there is one.
+                constant != mask && constant != mask >> 1 && multiple(constant + 1)
+            }
+            IntCmp::Eq | IntCmp::Ne => false,
         }
     }
 
@@ -548,6 +572,21 @@ impl Analysis<'_> {
             | SpecialReg::LanemaskGt => LaneShape::Varying,
             _ => LaneShape::Uniform,
         }
+    }
+}
+
+/// The relation of the operands in the other order.
+pub(crate) fn mirrored(cmp: IntCmp) -> IntCmp {
+    match cmp {
+        IntCmp::Eq | IntCmp::Ne => cmp,
+        IntCmp::LtS => IntCmp::GtS,
+        IntCmp::GtS => IntCmp::LtS,
+        IntCmp::LeS => IntCmp::GeS,
+        IntCmp::GeS => IntCmp::LeS,
+        IntCmp::LtU => IntCmp::GtU,
+        IntCmp::GtU => IntCmp::LtU,
+        IntCmp::LeU => IntCmp::GeU,
+        IntCmp::GeU => IntCmp::LeU,
     }
 }
 
