@@ -2,7 +2,7 @@
 # first, after saying so, and work offline once it is there.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build bench fuzz-smoke setup clean
+.PHONY: help demo test build bench fuzz-smoke golden setup clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -21,6 +21,9 @@ bench: build ## time the benchmark kernels
 
 fuzz-smoke: setup ## build every fuzz target and run them all for a minute
 	@scripts/fuzz-smoke
+
+golden: setup ## replay what a GPU answered on every back end (CORPUS=folder)
+	@scripts/golden $(CORPUS)
 
 setup: ## install the compilers and libraries that are missing
 	@scripts/setup

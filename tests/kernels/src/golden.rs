@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kernel_abi::KernelBackend;
 
@@ -98,6 +99,26 @@ impl Corpus {
     /// The text of a module.
     pub fn module(&self, name: &str) -> Option<&str> {
         self.modules.get(name).map(String::as_str)
+    }
+
+    /// Runs cases on a back end, as many at a time as there are processors. Outcomes are in the cases' order.
+    pub fn run_all(&self, cases: &[&Case], backend: &dyn KernelBackend) -> Vec<Outcome> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = Vec::new();
+            loop {
+                let i = next.fetch_add(1, Ordering::Relaxed);
+                let Some(case) = cases.get(i) else { return done };
+                done.push((i, self.run(case, backend)));
+            }
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut outcomes: Vec<(usize, Outcome)> = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().flat_map(|worker| worker.join().expect("no case panics")).collect()
+        });
+        outcomes.sort_by_key(|(i, _)| *i);
+        outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }
 
     /// Runs a case on a back end.

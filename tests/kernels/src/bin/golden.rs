@@ -1,11 +1,13 @@
-//! `golden CORPUS [--backend interp|jit] [--filter TEXT] [--verbose]`: runs a corpus of what the hardware answered.
+//! `golden CORPUS [--backend NAME]... [--filter TEXT] [--verbose]`: replays a corpus of what the hardware answered, on every back
+//! end if none is named.
 //!
-//! Prints what failed by instruction, what was refused by reason, and last `N passed, M failed, K skipped`.
+//! Prints what failed, how many cases of each family were refused at load because something in them is not implemented (with
+//! `--verbose`, which and why), and last `N passed, M failed`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kernel_tests::golden::{Corpus, Outcome};
+use kernel_tests::golden::{Case, Corpus, Outcome};
 
 fn main() {
     match run() {
@@ -33,14 +35,13 @@ fn run() -> Result<bool, String> {
     if backends.is_empty() {
         backends = kernel_tests::backend::names();
     }
+    let wanted = |case: &&Case| filter.as_ref().is_none_or(|filter| case.name.contains(filter.as_str()));
+    let cases: Vec<&Case> = corpus.cases.iter().filter(wanted).collect();
     let (mut passed, mut failed, mut refused) = (0, BTreeMap::new(), BTreeMap::<String, usize>::new());
     for name in backends {
         let backend = kernel_tests::backend::open(&name)?;
-        for case in &corpus.cases {
-            if filter.as_ref().is_some_and(|filter| !case.name.contains(filter.as_str())) {
-                continue;
-            }
-            match corpus.run(case, &*backend) {
+        for (case, outcome) in cases.iter().zip(corpus.run_all(&cases, &*backend)) {
+            match outcome {
                 Outcome::Passed => passed += 1,
                 Outcome::Refused(why) => {
                     if verbose {
@@ -60,7 +61,6 @@ fn run() -> Result<bool, String> {
     for (group, count) in &refused {
         println!("refused at load, {group}: {count}");
     }
-    let refused: usize = refused.values().sum();
-    println!("{passed} passed, {} failed, {refused} skipped", failed.len());
-    Ok(failed.is_empty())
+    println!("{passed} passed, {} failed", failed.len());
+    Ok(failed.is_empty() && passed > 0)
 }
