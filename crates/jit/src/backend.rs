@@ -8,7 +8,7 @@ use crate::{cpu, host_symbol, perf};
 use kernel_abi::artifact::{Artifact, ENTRY_SYMBOL, VERSION};
 use kernel_abi::{CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Runs kernels as machine code. Cheap to clone: clones share everything.
 #[derive(Clone)]
@@ -19,13 +19,14 @@ struct Inner {
     cache: Option<DiskCache>,
     cpu: Result<String, CompileError>,
     fingerprint: String,
-    /// Each key has its own cell, so that different kernels compile at the same time and one kernel once.
+    /// Kernels that somebody holds. Each key has its own lock, so that different kernels compile at the same time and one
+    /// kernel once.
     kernels: Mutex<HashMap<Key, Arc<Slot>>>,
     /// Texts of modules whose kernels may need other code later.
     texts: Mutex<HashMap<Key, Weak<str>>>,
 }
 
-type Slot = OnceLock<Result<Arc<Kernel>, CompileError>>;
+type Slot = Mutex<Weak<Kernel>>;
 
 impl Default for Jit {
     /// With the compiler library and the cache that the environment names.
@@ -69,22 +70,32 @@ impl Jit {
             inner.fingerprint.as_bytes(),
             inner.compiler.identity().as_bytes(),
         ]);
-        let slot = lock(&inner.kernels).entry(key).or_default().clone();
-        let kernel = slot.get_or_init(|| {
-            let cached = inner.cache.as_ref().and_then(|cache| cache.load(key));
-            // An entry that does not load is as good as damaged.
-            let cached =
-                cached.and_then(|bytes| self.load(Artifact::decode(&bytes)?, ptx, entry, shape).ok());
-            match cached {
-                Some(kernel) => Ok(kernel),
-                None => self.compile_new(key, &Source { ptx, entry, shape, cpu }),
-            }
-        });
-        if kernel.is_err() {
-            // What failed may succeed later: the compiler library may be there then.
-            lock(&inner.kernels).remove(&key);
+        let slot = self.slot(key);
+        let mut kernel = lock(&slot);
+        if let Some(kernel) = kernel.upgrade() {
+            return Ok(kernel);
         }
-        kernel.clone()
+        let cached = inner.cache.as_ref().and_then(|cache| cache.load(key));
+        // An entry that does not load is as good as damaged.
+        let cached = cached.and_then(|bytes| self.load(Artifact::decode(&bytes)?, ptx, entry, shape).ok());
+        let found = match cached {
+            Some(kernel) => kernel,
+            None => self.compile_new(key, &Source { ptx, entry, shape, cpu })?,
+        };
+        *kernel = Arc::downgrade(&found);
+        Ok(found)
+    }
+
+    fn slot(&self, key: Key) -> Arc<Slot> {
+        let mut kernels = lock(&self.0.kernels);
+        if let Some(slot) = kernels.get(&key) {
+            return slot.clone();
+        }
+        // Of kernels that are gone nothing is kept, but for slots in whose hands they are being made.
+        kernels.retain(|_, slot| {
+            Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|kernel| kernel.strong_count() > 0)
+        });
+        kernels.entry(key).or_default().clone()
     }
 
     fn compile_new(&self, key: Key, source: &Source<'_>) -> Result<Arc<Kernel>, CompileError> {

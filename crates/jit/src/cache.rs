@@ -1,7 +1,7 @@
 //! Compiled kernels on disk, shared by all processes of a user.
 //!
 //! An entry is a file named by its key. It is written under another name and renamed, so readers see all of it or nothing;
-//! a checksum finds what a disk or a crash has damaged. When the entries outgrow the limit, those not used for longest are
+//! a checksum finds what a disk or a crash has damaged. Entries are code, so only those of the user's own, or of root's, count. When the entries outgrow the limit, those not used for longest are
 //! deleted; a reader takes a whole file at once and does not mind. A directory that cannot be used means no cache.
 //!
 //! | variable | meaning |
@@ -12,7 +12,8 @@
 
 use std::env;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -71,16 +72,21 @@ impl DiskCache {
     /// The content stored under `key`. A damaged entry is deleted and not there.
     pub fn load(&self, key: Key) -> Option<Vec<u8>> {
         let path = self.path(key);
-        let mut bytes = fs::read(&path).ok()?;
+        let mut file = fs::File::open(&path).ok()?;
+        let owner = file.metadata().ok()?.uid();
+        // SAFETY: a system call without arguments that always succeeds.
+        if owner != 0 && owner != unsafe { libc::geteuid() } {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
         let Some(content) = checked(&bytes) else {
             let _ = fs::remove_file(&path);
             return None;
         };
         let length = content.len();
         // The time of last use, for eviction; no harm if it cannot be set.
-        if let Ok(file) = fs::File::open(&path) {
-            let _ = file.set_modified(SystemTime::now());
-        }
+        let _ = file.set_modified(SystemTime::now());
         bytes.drain(..bytes.len() - length);
         Some(bytes)
     }
@@ -97,7 +103,7 @@ impl DiskCache {
 
     fn write(&self, key: Key, content: &[u8]) -> Option<()> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        fs::create_dir_all(&self.directory).ok()?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).ok()?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let temporary = self.directory.join(format!("{}-{number}.tmp", std::process::id()));
         let written = fs::File::create_new(&temporary).and_then(|mut file| {

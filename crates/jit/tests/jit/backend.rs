@@ -151,12 +151,14 @@ fn kernels_run() {
 fn a_kernel_is_compiled_once() {
     let compiler = ByHand::default();
     let jit = Jit::new(Box::new(compiler.clone()), None);
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| compile(&jit, "succeed").unwrap());
-        }
+    let kernels: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| compile(&jit, "succeed").unwrap())).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(compiler.compiled.load(Ordering::Relaxed), 1);
+    drop(kernels);
+    compile(&jit, "succeed").unwrap();
+    assert_eq!(compiler.compiled.load(Ordering::Relaxed), 2, "what nobody holds is not kept");
 }
 
 #[test]
