@@ -153,12 +153,14 @@ impl Kernel {
     ) -> Result<Arc<dyn CompiledKernel>> {
         let slot = self.compiled.lock().entry(shape).or_default().clone();
         let compiled = slot.get_or_init(|| {
-            backend.compile(&CompileRequest {
+            let compiled = backend.compile(&CompileRequest {
                 ptx: &self.text,
                 entry: &self.entry.name,
                 shape,
                 program: &|| self.lowered(),
-            })
+            });
+            // A launch has no log to put the reason into, and its code alone tells little.
+            compiled.inspect_err(|error| eprintln!("anywarp: kernel {}: {}", self.name, error.message))
         });
         compiled.clone().map_err(refused)
     }
