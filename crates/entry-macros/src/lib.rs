@@ -185,3 +185,87 @@ fn export(
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use syn::parse_quote;
+
+    /// The expansion, or why there is none.
+    fn try_expand(options: &[&str], item: ItemFn) -> std::result::Result<String, String> {
+        let options = options.iter().map(|option| format_ident!("{option}")).collect();
+        expand(options, item).map(|tokens| tokens.to_string()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn pointers_may_be_spelt_as_what_they_are_for() {
+        for item in [
+            parse_quote!(
+                fn cuDeviceGetCount(count: Out<i32>) -> CuResult {}
+            ),
+            parse_quote!(
+                fn cuDeviceGetCount(count: *mut i32) -> crate::CuResult {}
+            ),
+            parse_quote!(
+                unsafe fn cuDeviceGetCount(count: cuda_abi::args::Array<i32>) -> CuResult {}
+            ),
+        ] {
+            let expanded = try_expand(&[], item).unwrap();
+            assert!(expanded.contains("extern \"C\" fn cuDeviceGetCount"), "{expanded}");
+        }
+    }
+
+    #[test]
+    fn a_variant_is_exported_too() {
+        let item = parse_quote!(
+            fn cuStreamQuery(default: DefaultStream, hStream: CUstream) -> CuResult {}
+        );
+        let expanded = try_expand(&["ptsz"], item).unwrap();
+        for name in ["cuStreamQuery", "cuStreamQuery_ptsz"] {
+            assert!(expanded.contains(&format!("fn {name} (hStream : CUstream)")), "{expanded}");
+        }
+    }
+
+    #[test]
+    fn what_differs_from_the_table_is_refused() {
+        let refusals: [(ItemFn, &str); 5] = [
+            (
+                parse_quote!(
+                    fn cuNoSuchFunction() -> CuResult {}
+                ),
+                "functions.in has no cuNoSuchFunction",
+            ),
+            (
+                parse_quote!(
+                    fn cuDeviceGetCount(count: Out<u32>) -> CuResult {}
+                ),
+                "functions.in has *mut i32 here",
+            ),
+            (
+                parse_quote!(
+                    fn cuDeviceGetCount() -> CuResult {}
+                ),
+                "functions.in gives cuDeviceGetCount 1 parameters",
+            ),
+            (
+                parse_quote!(
+                    fn cuDeviceGetCount(count: Out<i32>) -> CudaResult {}
+                ),
+                "functions.in says that cuDeviceGetCount returns CUresult",
+            ),
+            (
+                parse_quote!(
+                    fn cuEGLApiInit() -> CuResult {}
+                ),
+                "functions.in says that cuEGLApiInit is missing: make it done",
+            ),
+        ];
+        for (item, refusal) in refusals {
+            assert_eq!(try_expand(&[], item), Err(refusal.to_owned()));
+        }
+        let item: ItemFn = parse_quote!(
+            fn cuDeviceGetCount(count: Out<i32>) -> CuResult {}
+        );
+        assert_eq!(try_expand(&["quickly"], item), Err("unknown option of #[entry_point]".to_owned()));
+    }
+}
