@@ -399,7 +399,9 @@ impl Context {
         for module in &modules {
             module.mark_unloaded();
         }
-        self.per_thread.lock().clear();
+        // Streams end outside the lock: what they hold takes locks of its own.
+        let streams = std::mem::take(&mut *self.per_thread.lock());
+        drop(streams);
         self.hardware.space.free_owned(self.id);
         let limits = Limits::default();
         self.domain.heap.reset(limits.get(Limit::MallocHeapSize).unwrap_or(0));

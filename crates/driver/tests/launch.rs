@@ -209,3 +209,69 @@ fn cooperative_grids_must_fit_the_device() {
     );
     cu!(cuCtxSynchronize(); cuCtxDestroy_v2(context));
 }
+
+#[test]
+fn occupancy_follows_threads_and_shared_memory() {
+    let context = new_context();
+    let module = load(KERNELS);
+    let nothing = function(module, "nothing");
+    let blocks = |function, threads, shared| {
+        let mut blocks = -1;
+        cu!(cuOccupancyMaxActiveBlocksPerMultiprocessor(out(&mut blocks), function, threads, shared));
+        blocks
+    };
+    assert_eq!((blocks(nothing, 1024, 0), blocks(nothing, 1, 0)), (2, 32));
+    assert_eq!((blocks(nothing, 32, 48 << 10), blocks(nothing, 32, 49 << 10)), (4, 0));
+    assert_eq!((blocks(nothing, 1025, 0), blocks(function(module, "at_most_64"), 65, 0)), (0, 0));
+    let mut count = 0;
+    fails!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuOccupancyMaxActiveBlocksPerMultiprocessor(out(&mut count), nothing, 0, 0)
+    );
+    unsafe extern "C" fn a_kilobyte_a_thread(threads: i32) -> usize {
+        threads as usize * 1024
+    }
+    let (mut grid, mut block) = (0, 0);
+    cu!(cuOccupancyMaxPotentialBlockSize(out(&mut grid), out(&mut block), nothing, None, 0, 0));
+    assert_eq!(block, 1024);
+    let shared = Some(a_kilobyte_a_thread as unsafe extern "C" fn(i32) -> usize);
+    cu!(cuOccupancyMaxPotentialBlockSize(out(&mut grid), out(&mut block), nothing, shared, 0, 0));
+    assert_eq!(block, 32);
+    let mut bytes = 0;
+    cu!(cuOccupancyAvailableDynamicSMemPerBlock(out(&mut bytes), nothing, 4, 128));
+    assert!(bytes >= 48 << 10, "{bytes}");
+    cu!(cuCtxDestroy_v2(context));
+}
+
+#[test]
+fn attributes_of_a_launch_are_hints_or_refused() {
+    let context = new_context();
+    let nothing = function(load(KERNELS), "nothing");
+    let launch = |id: CUlaunchAttributeID, first: u32, second: u32| {
+        let mut value = CUlaunchAttributeValue { bytes: [0; 64] };
+        value.bytes[..4].copy_from_slice(&first.to_ne_bytes());
+        value.bytes[4..8].copy_from_slice(&second.to_ne_bytes());
+        let mut attributes = [CUlaunchAttribute { id, pad: [0; 4], value }];
+        let config = CUlaunchConfig {
+            gridDimX: 2,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: 32,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: 0,
+            hStream: CUstream::NULL,
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: 1,
+        };
+        // SAFETY: one attribute, as the configuration says; the kernel takes no parameters.
+        unsafe { cuLaunchKernelEx(by_ref(&config), nothing, null_mut(), null_mut()) }
+    };
+    assert_eq!(launch(CU_LAUNCH_ATTRIBUTE_PRIORITY, 1, 0), CUDA_SUCCESS);
+    assert_eq!(launch(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 0, 0), CUDA_SUCCESS);
+    assert_eq!(launch(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 1, 0), CUDA_SUCCESS);
+    assert_eq!(launch(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 1, 1), CUDA_SUCCESS);
+    assert_eq!(launch(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 2, 1), CUDA_ERROR_NOT_SUPPORTED);
+    assert_eq!(launch(CUlaunchAttributeID(999), 0, 0), CUDA_ERROR_INVALID_VALUE);
+    cu!(cuCtxSynchronize(); cuCtxDestroy_v2(context));
+}

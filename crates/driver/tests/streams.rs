@@ -114,3 +114,65 @@ fn host_functions_may_not_call_the_driver() {
     assert_eq!(code, CUDA_ERROR_NOT_PERMITTED);
     cu!(cuCtxDestroy_v2(context));
 }
+
+#[test]
+fn words_of_memory_are_signals() {
+    let context = new_context();
+    let (waiting, writing) = (stream(CU_STREAM_NON_BLOCKING), stream(CU_STREAM_NON_BLOCKING));
+    let word = alloc_with(&[0u32; 4]);
+    let last = CUdeviceptr(word.0 + 12);
+    const EQUAL: u32 = 1;
+    cu!(
+        cuStreamWaitValue32_v2(waiting, word, 7, EQUAL);
+        cuStreamWriteValue32_v2(waiting, last, 9, 0);
+    );
+    fails!(CUDA_ERROR_NOT_READY, cuStreamQuery(waiting));
+    cu!(cuStreamWriteValue32_v2(writing, word, 7, 0); cuStreamSynchronize(waiting));
+    assert_eq!(read::<u32>(word, 4), [7, 0, 0, 9]);
+    let odd = CUdeviceptr(word.0 + 2);
+    fails!(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32_v2(writing, odd, 1, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuStreamWaitValue32_v2(writing, word, 7, 77));
+    cu!(cuCtxDestroy_v2(context));
+}
+
+#[test]
+fn memory_is_allocated_and_freed_in_order() {
+    let context = new_context();
+    let s = stream(CU_STREAM_NON_BLOCKING);
+    let (mut pointer, mut values) = (CUdeviceptr(0), [0u32; 8]);
+    cu!(
+        cuMemAllocAsync(out(&mut pointer), 32, s);
+        cuMemsetD32Async(pointer, 3, 8, s);
+        cuMemcpyDtoHAsync_v2(values.as_mut_ptr().cast(), pointer, 32, s);
+        cuMemFreeAsync(pointer, s);
+        cuStreamSynchronize(s);
+    );
+    assert_eq!(values, [3; 8]);
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2(pointer));
+    cu!(cuCtxDestroy_v2(context));
+}
+
+#[test]
+fn default_streams_are_two() {
+    let context = new_context();
+    let id = |stream| {
+        let mut id = 0;
+        cu!(cuStreamGetId(stream, out(&mut id)));
+        id
+    };
+    let mut through_variant = 0;
+    cu!(cuStreamGetId_ptsz(CUstream::NULL, out(&mut through_variant)));
+    assert_eq!(id(CUstream::NULL), id(CU_STREAM_LEGACY));
+    assert_eq!(through_variant, id(CU_STREAM_PER_THREAD));
+    assert_ne!(id(CU_STREAM_LEGACY), id(CU_STREAM_PER_THREAD));
+    let mine = id(CU_STREAM_PER_THREAD);
+    let theirs = std::thread::spawn(move || {
+        cu!(cuCtxSetCurrent(context));
+        id(CU_STREAM_PER_THREAD)
+    });
+    assert_ne!(theirs.join().unwrap(), mine);
+    let mut of = CUcontext::NULL;
+    cu!(cuStreamGetCtx(CU_STREAM_PER_THREAD, out(&mut of)));
+    assert_eq!(of, context);
+    cu!(cuCtxDestroy_v2(context));
+}

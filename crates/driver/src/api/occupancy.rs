@@ -90,10 +90,15 @@ fn best_block(
     check_flags(flags)?;
     let limit = u32::try_from(limit).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
     let function = functions::find(function)?;
-    let shared_of = |threads: u32| match shared_of {
-        // SAFETY: the program gave the function to be asked so.
-        Some(shared_of) => unsafe { shared_of(threads as i32) as u64 },
-        None => shared as u64,
+    let most_shared = u64::from(function.function.max_dynamic_shared()?);
+    let shared_of = |threads: u32| {
+        let bytes = match shared_of {
+            // SAFETY: the program gave the function to be asked so.
+            Some(shared_of) => unsafe { shared_of(threads as i32) as u64 },
+            None => shared as u64,
+        };
+        // A launch with more is refused: no block of that size fits.
+        if bytes <= most_shared { bytes } else { u64::MAX }
     };
     let most = function.function.kernel().max_threads();
     let most = if limit == 0 { most } else { limit.min(most) };
