@@ -1,7 +1,7 @@
 //! From a program in IR to an object file.
 
 use kernel_abi::{CompileError, EntryKind, KernelInfo, Shape};
-use simt_ir::{FuncRef, Op, Program};
+use simt_ir::Program;
 use transform::inline;
 
 use crate::emit;
@@ -85,26 +85,17 @@ fn emit_unoptimized<'c>(
     if flushing {
         module.functions().for_each(|function| machine.set_flushing(function));
     }
-    let kernel = program.kernel();
-    let frames = program.functions.iter().map(|func| u64::from(func.local_bytes)).sum::<u64>();
-    let unbounded = (0..program.functions.len()).any(|at| calls(&program, FuncRef(at as u32)));
+    let (local_bytes, unbounded_stack) = inline::stack_need(&program, emit::CALL_BYTES);
     let info = KernelInfo {
         param_bytes: program.param_bytes,
         shared_bytes: program.shared_bytes,
         shared_align: program.shared_align.max(16),
-        local_bytes: if unbounded { u32::try_from(frames).unwrap_or(u32::MAX) } else { kernel.local_bytes },
-        unbounded_stack: unbounded,
+        local_bytes: u32::try_from(local_bytes).unwrap_or(u32::MAX),
+        unbounded_stack,
         state_bytes: state_bytes.unwrap_or(0),
         globals: program.globals.clone(),
         flush_subnormals: flushing,
         entry: if state_bytes.is_some() { EntryKind::Warps } else { EntryKind::Blocks },
     };
     Ok((builder, info))
-}
-
-/// Whether a function still calls others after inlining.
-fn calls(program: &Program, func: FuncRef) -> bool {
-    let func = program.function(func);
-    let mut insts = func.blocks().flat_map(|block| func.block(block).insts.iter());
-    insts.any(|inst| matches!(func.inst(*inst).op, Op::Call(_) | Op::CallIndirect(_)))
 }

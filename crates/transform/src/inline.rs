@@ -1,18 +1,24 @@
 //! Inlining of device functions.
 //!
-//! After [`inline_calls`] the only direct calls left are to functions that may be on the stack already: those that recurse, or that
-//! indirect calls can reach again.
+//! After [`inline_calls`] the only direct calls left are to functions that may be on the stack already (those that recurse, or that
+//! indirect calls can reach again), and to large ones that are called more than once and could be functions of their own: they
+//! neither end threads nor wait for other threads.
 
 use std::collections::HashMap;
 
-use simt_ir::{Block, Cfg, FuncRef, Function, Inst, IntBinary, Op, Program, Target, Terminator, Type, Value};
+use simt_ir::{
+    Block, Cfg, FuncRef, Function, Inst, IntBinary, Op, Order, Program, Target, Terminator, Type, Value,
+};
 
-/// A program grows no larger than this by inlining.
-const MAX_INSTRUCTIONS: usize = 400_000;
+/// A function grows no larger than this by inlining.
+const MAX_INSTRUCTIONS: usize = 200_000;
+
+/// A function of more instructions is inlined only where it must be, or where it is called once.
+const LARGE: usize = 300;
 
 /// Inlines every call that can be, in all functions. Answers whether the size limit allowed it.
 pub fn inline_calls(program: &mut Program) -> bool {
-    let recursive = recursive_functions(program);
+    let kept = kept_calls(program);
     let mut done = vec![false; program.functions.len()];
     let mut order = Vec::new();
     for index in 0..program.functions.len() {
@@ -21,7 +27,7 @@ pub fn inline_calls(program: &mut Program) -> bool {
     for index in order {
         let mut caller = std::mem::take(&mut program.functions[index]);
         let own_frame = caller.local_bytes;
-        while let Some((block, at, callee)) = next_call(&caller, &recursive) {
+        while let Some((block, at, callee)) = next_call(&caller, &kept) {
             inline_call(&mut caller, block, at, &program.functions[callee.index()], own_frame);
             if caller.inst_count() > MAX_INSTRUCTIONS {
                 program.functions[index] = caller;
@@ -31,6 +37,94 @@ pub fn inline_calls(program: &mut Program) -> bool {
         program.functions[index] = caller;
     }
     true
+}
+
+/// Functions that stay functions of their own.
+fn kept_calls(program: &Program) -> Vec<bool> {
+    let recursive = recursive_functions(program);
+    let mut calls = vec![0usize; program.functions.len()];
+    for func in &program.functions {
+        for callee in direct_calls(func) {
+            calls[callee.index()] += 1;
+        }
+    }
+    // What must be in the kernel's own body, and with it all that calls it.
+    let mut must: Vec<bool> = program.functions.iter().map(ends_or_waits).collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for (index, func) in program.functions.iter().enumerate() {
+            if !must[index] && direct_calls(func).any(|callee| must[callee.index()]) {
+                must[index] = true;
+                changed = true;
+            }
+        }
+    }
+    (0..program.functions.len())
+        .map(|at| {
+            let size: usize = {
+                let func = &program.functions[at];
+                func.blocks().map(|block| func.block(block).insts.len()).sum()
+            };
+            recursive[at] || size > LARGE && calls[at] > 1 && !must[at]
+        })
+        .collect()
+}
+
+/// The callees of a function's direct calls, where control can come to them.
+fn direct_calls(func: &Function) -> impl Iterator<Item = FuncRef> + '_ {
+    let reached = Cfg::new(func).order().to_vec();
+    reached.into_iter().flat_map(|block| &func.block(block).insts).filter_map(|inst| {
+        match func.inst(*inst).op {
+            Op::Call(callee) => Some(callee),
+            _ => None,
+        }
+    })
+}
+
+/// Whether a function itself ends threads, meets other threads at a barrier, or looks at memory in a way that waiting may be made of.
+fn ends_or_waits(func: &Function) -> bool {
+    func.blocks().any(|block| {
+        let data = func.block(block);
+        let waits = |op: &Op| match op {
+            Op::Barrier { .. } | Op::AtomicCas(_) | Op::Atomic(..) => true,
+            Op::Load(access) => access.order != Order::Weak,
+            _ => false,
+        };
+        matches!(data.term, Terminator::Exit) || data.insts.iter().any(|inst| waits(&func.inst(*inst).op))
+    })
+}
+
+/// Bytes of local memory along the deepest chain of calls from the kernel, with `call_bytes` for each call, and whether recursion or indirect
+/// calls make it unbounded.
+pub fn stack_need(program: &Program, call_bytes: u32) -> (u64, bool) {
+    let recursive = recursive_functions(program);
+    let unbounded = (0..program.functions.len()).any(|at| recursive[at])
+        || program.functions.iter().any(|func| {
+            let mut insts = func.blocks().flat_map(|block| &func.block(block).insts);
+            insts.any(|inst| matches!(func.inst(*inst).op, Op::CallIndirect(_)))
+        });
+    let frames =
+        |func: &Function| u64::from(func.local_bytes) + u64::from(func.local_align) + u64::from(call_bytes);
+    if unbounded {
+        return (program.functions.iter().map(frames).sum(), true);
+    }
+    let mut done = vec![false; program.functions.len()];
+    let mut order = Vec::new();
+    callees_first(program, 0, &mut done, &mut order);
+    let mut need = vec![0u64; program.functions.len()];
+    for index in order {
+        let func = &program.functions[index];
+        need[index] = u64::from(func.local_bytes)
+            + direct_calls(func)
+                .map(|callee| {
+                    let callee_func = program.function(callee);
+                    need[callee.index()] + u64::from(callee_func.local_align) + u64::from(call_bytes)
+                })
+                .max()
+                .unwrap_or(0);
+    }
+    (need[0], false)
 }
 
 /// Functions that direct calls, or indirect calls of any function whose token is taken, can lead back to.
@@ -78,11 +172,11 @@ fn callees_first(program: &Program, index: usize, done: &mut [bool], order: &mut
     order.push(index);
 }
 
-fn next_call(func: &Function, recursive: &[bool]) -> Option<(Block, usize, FuncRef)> {
+fn next_call(func: &Function, kept: &[bool]) -> Option<(Block, usize, FuncRef)> {
     for &block in Cfg::new(func).order() {
         for (at, inst) in func.block(block).insts.iter().enumerate() {
             if let Op::Call(callee) = func.inst(*inst).op
-                && !recursive[callee.index()]
+                && !kept[callee.index()]
             {
                 return Some((block, at, callee));
             }
@@ -210,6 +304,35 @@ mod tests {
         assert_eq!(kernel.local_bytes, 16 + 24);
         let calls = kernel.blocks().flat_map(|block| kernel.block(block).insts.clone());
         assert!(calls.map(|inst| kernel.inst(inst).op).all(|op| !matches!(op, Op::Call(_))));
+    }
+
+    #[test]
+    fn a_large_function_called_twice_stays_one() {
+        let program = |length: usize, ends: bool| {
+            let mut b =
+                FunctionBuilder::new("g", Signature { params: vec![Type::I32], results: vec![Type::I32] });
+            let mut x = b.param(0);
+            for _ in 0..length {
+                x = b.inst(Op::Int(IntBinary::Mul), &[x, x], Type::I32);
+            }
+            b.terminate(if ends { Terminator::Exit } else { Terminator::Return(vec![x]) });
+            let mut callee = b.finish();
+            (callee.local_bytes, callee.local_align) = (40, 8);
+            let mut b = FunctionBuilder::new("k", Signature::default());
+            let one = b.constant(Type::I32, 1);
+            let x = b.inst(Op::Call(FuncRef(1)), &[one], Type::I32);
+            b.insts(Op::Call(FuncRef(1)), &[x], &[Type::I32]);
+            b.terminate(Terminator::Exit);
+            let mut program = Program { functions: vec![b.finish(), callee], ..Program::default() };
+            assert!(inline_calls(&mut program));
+            program
+        };
+        let calls = |program: &Program| direct_calls(program.kernel()).count();
+        let large = program(LARGE + 1, false);
+        assert_eq!(calls(&large), 2);
+        assert_eq!(stack_need(&large, 16), (40 + 8 + 16, false));
+        assert_eq!(calls(&program(10, false)), 0);
+        assert_eq!(calls(&program(LARGE + 1, true)), 0, "what ends threads must be in the kernel");
     }
 
     #[test]

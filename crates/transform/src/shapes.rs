@@ -13,8 +13,8 @@ use std::rc::Rc;
 
 use kernel_abi::{Shape, XLayout};
 use simt_ir::{
-    Block, Cfg, Convert, DomTree, Function, Inst, InstData, IntBinary, IntCmp, Op, Shift, Space, SpecialReg,
-    Terminator, Type, Value,
+    Block, Cfg, Convert, DomTree, Function, Inst, InstData, IntBinary, IntCmp, Op, Shift, ShuffleMode, Space,
+    SpecialReg, Terminator, Type, Value,
 };
 
 use crate::facts::Facts;
@@ -283,6 +283,12 @@ impl Analysis<'_> {
                 }
             }
             Op::ActiveMask | Op::Barrier { .. } => LaneShape::Uniform,
+            // All lanes read the same lane of the whole warp.
+            Op::Shuffle(ShuffleMode::Idx)
+                if args[1].is_uniform() && self.func.constant(data.args[2]) == Some(0x1f) =>
+            {
+                LaneShape::Uniform
+            }
             Op::Atomic(..)
             | Op::AtomicCas(_)
             | Op::Shuffle(_)

@@ -38,7 +38,7 @@ impl<'c> Emitter<'_, 'c> {
         let addresses = self.all_addresses(&address);
         let addresses = self.spill(addresses);
         let operands = self.lane_array(data.args[1]);
-        let results = data.results.first().map(|_| self.stack(lane.vector(LANES)));
+        let results = data.results.first().map(|_| self.scratch(lane.vector(LANES)));
         self.for_each_lane(lanes, |this, at| {
             let ptr = b.inttoptr(this.element(addresses, at, this.unit.types.i64));
             let operand = this.element(operands, at, lane);
@@ -71,7 +71,7 @@ impl<'c> Emitter<'_, 'c> {
         let addresses = self.spill(addresses);
         let expected = self.lane_array(data.args[1]);
         let new = self.lane_array(data.args[2]);
-        let results = data.results.first().map(|_| self.stack(lane.vector(LANES)));
+        let results = data.results.first().map(|_| self.scratch(lane.vector(LANES)));
         let mask = self.active();
         self.for_each_lane(b.mask_to_int(mask), |this, at| {
             let ptr = b.inttoptr(this.element(addresses, at, this.unit.types.i64));

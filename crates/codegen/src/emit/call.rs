@@ -17,7 +17,7 @@ use crate::math::value_type;
 const SLOT: u32 = 256;
 
 /// Bytes of local memory that a call takes besides the callee's frame, so that endless recursion meets its limit.
-const CALL_BYTES: u32 = 16;
+pub const CALL_BYTES: u32 = 16;
 
 /// The function for `func`, declared now if it is not yet.
 fn callee<'c>(unit: Unit<'_, 'c>, func: FuncRef) -> llvm::Function<'c> {
@@ -124,7 +124,7 @@ impl<'c> Emitter<'_, 'c> {
     /// Memory for so many arguments or results.
     fn places(&mut self, count: usize) -> Value<'c> {
         let words = self.unit.types.i64.vector(LANES * count.max(1) as u32);
-        self.stack(words)
+        self.scratch(words)
     }
 
     pub(super) fn call(&mut self, inst: Inst, func: FuncRef) {

@@ -57,6 +57,10 @@ pub struct Emitter<'a, 'c> {
     pub(super) local: HashMap<IrValue, Value<'c>>,
     /// The same as vectors.
     pub(super) vectors: HashMap<IrValue, Value<'c>>,
+    /// What has been put into `local` (false) and `vectors` (true), in order, since the block began.
+    added: Vec<(bool, IrValue)>,
+    /// Stack memory that an instruction uses and the next may use again, and how much of it the current one has taken.
+    scratch: HashMap<Type<'c>, (Vec<Value<'c>>, usize)>,
     pub(super) flow: Flow,
     pub(super) suspensions: Vec<Suspension<'c>>,
     pub(super) current: Block,
@@ -91,6 +95,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
             slot_list: Vec::new(),
             local: HashMap::new(),
             vectors: HashMap::new(),
+            added: Vec::new(),
+            scratch: HashMap::new(),
             flow: Flow::new(count),
             suspensions: Vec::new(),
             current: simt_ir::Function::ENTRY,
@@ -126,8 +132,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
     fn block(&mut self, block: Block, end: llvm::Block<'c>) -> Result<(), CompileError> {
         let b = self.unit.b;
         self.current = block;
-        self.local.clear();
-        self.vectors.clear();
+        self.forget();
         b.position_at_end(self.llvm_block(block));
         self.flow.enter(self.flow.node_of(block));
         if let Some(id) = self.p.loops.headed_by(block) {
@@ -144,6 +149,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             b.position_at_end(body);
         }
         for &inst in &self.p.func.block(block).insts {
+            self.scratch.values_mut().for_each(|(_, taken)| *taken = 0);
             self.inst(inst)?;
         }
         if self.p.polling.yields.contains(&block) {
@@ -233,12 +239,12 @@ impl<'a, 'c> Emitter<'a, 'c> {
                 let node = self.flow.current();
                 for (side, target) in sides.into_iter().zip([then, otherwise]) {
                     b.position_at_end(side);
-                    let (local, vectors) = (self.local.clone(), self.vectors.clone());
+                    let mark = self.mark();
                     self.flow.branch_from(node);
                     self.pass_on(target, mask);
                     let next = p.linear.next(block, &[target.block]).expect("there is a target");
                     self.go(next);
-                    (self.local, self.vectors) = (local, vectors);
+                    self.forget_since(mark);
                 }
             }
             Terminator::Return(values) => {
@@ -356,6 +362,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             self.read_slot(slot)
         };
         self.local.insert(value, at);
+        self.added.push((false, value));
         at
     }
 
@@ -367,7 +374,31 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let natural = self.natural(value);
         let vector = self.widen(natural, &self.p.shapes.of(value).clone());
         self.vectors.insert(value, vector);
+        self.added.push((true, value));
         vector
+    }
+
+    /// No value is at hand any more: control comes from elsewhere.
+    pub(super) fn forget(&mut self) {
+        self.local.clear();
+        self.vectors.clear();
+        self.added.clear();
+    }
+
+    /// What is at hand now.
+    fn mark(&self) -> usize {
+        self.added.len()
+    }
+
+    /// What has come to hand since is not at hand where control goes on.
+    fn forget_since(&mut self, mark: usize) {
+        for (vector, value) in self.added.drain(mark..) {
+            if vector {
+                self.vectors.remove(&value)
+            } else {
+                self.local.remove(&value)
+            };
+        }
     }
 
     /// A natural form of that shape as a vector.
@@ -386,6 +417,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
     /// Records the result of an instruction.
     pub(super) fn define(&mut self, value: IrValue, natural: Value<'c>) {
         self.local.insert(value, natural);
+        self.added.push((false, value));
         if self.crossing[value.index()] {
             let slot = self.slot(value);
             self.write_slot(slot, natural);
@@ -545,8 +577,21 @@ impl<'a, 'c> Emitter<'a, 'c> {
         SlotId(self.slot_list.len() as u32 - 1)
     }
 
+    /// Stack memory for one `ty`, for the instruction being emitted.
+    pub(super) fn scratch(&mut self, ty: Type<'c>) -> Value<'c> {
+        let (known, taken) =
+            self.scratch.get(&ty).map_or((None, 0), |(all, taken)| (all.get(*taken).copied(), *taken));
+        let memory = known.unwrap_or_else(|| self.stack(ty));
+        let (all, count) = self.scratch.entry(ty).or_default();
+        if known.is_none() {
+            all.push(memory);
+        }
+        *count = taken + 1;
+        memory
+    }
+
     /// Stack memory for one `ty`.
-    pub(super) fn stack(&mut self, ty: Type<'c>) -> Value<'c> {
+    fn stack(&mut self, ty: Type<'c>) -> Value<'c> {
         let b = self.unit.b;
         let here = b.block();
         b.position_at_end(self.prologue);
@@ -576,9 +621,9 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let branch = b.cond_br(condition, then, after);
         b.mark_odds(branch, 1, 2000);
         b.position_at_end(then);
-        let (local, vectors) = (self.local.clone(), self.vectors.clone());
+        let mark = self.mark();
         body(self);
-        (self.local, self.vectors) = (local, vectors);
+        self.forget_since(mark);
         if !b.block().is_terminated() {
             b.br(after);
         }
@@ -597,17 +642,17 @@ impl<'a, 'c> Emitter<'a, 'c> {
             (b.append_block("usual"), b.append_block("rare"), b.append_block("both"));
         let branch = b.cond_br(condition, then, otherwise);
         b.mark_odds(branch, 2000, 1);
-        let known = (self.local.clone(), self.vectors.clone());
+        let mark = self.mark();
         b.position_at_end(then);
         let usual = usual(self)?;
         let usual_end = b.block();
         b.br(after);
-        (self.local, self.vectors) = known.clone();
+        self.forget_since(mark);
         b.position_at_end(otherwise);
         let rare = rare(self)?;
         let rare_end = b.block();
         b.br(after);
-        (self.local, self.vectors) = known;
+        self.forget_since(mark);
         b.position_at_end(after);
         let merge = |(usual, rare): (Value<'c>, Value<'c>)| {
             let phi = b.phi(usual.ty());
@@ -629,9 +674,9 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let left = b.phi(self.unit.types.i32);
         left.add_incoming(lanes, before);
         let lane = b.cttz(left.value());
-        let (local, vectors) = (self.local.clone(), self.vectors.clone());
+        let mark = self.mark();
         body(self, lane);
-        (self.local, self.vectors) = (local, vectors);
+        self.forget_since(mark);
         let one = self.unit.types.i32.int_const(1);
         let rest = b.and(left.value(), b.sub(left.value(), one));
         left.add_incoming(rest, b.block());

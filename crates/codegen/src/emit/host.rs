@@ -81,7 +81,7 @@ impl<'c> Emitter<'_, 'c> {
 
     /// Stack memory that holds a vector.
     pub(super) fn spill(&mut self, vector: Value<'c>) -> Value<'c> {
-        let memory = self.stack(vector.ty());
+        let memory = self.scratch(vector.ty());
         self.unit.b.store(vector, memory, 64);
         memory
     }
@@ -113,7 +113,7 @@ impl<'c> Emitter<'_, 'c> {
             Syscall::Malloc => (offset_of!(Callbacks, malloc), Some(i64)),
             Syscall::Free => (offset_of!(Callbacks, free), None),
         };
-        let results = result.map(|ty| self.stack(ty.vector(LANES)));
+        let results = result.map(|ty| self.scratch(ty.vector(LANES)));
         args.extend(results);
         let mut params = vec![ptr, i32];
         params.resize(args.len(), ptr);

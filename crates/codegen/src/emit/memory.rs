@@ -502,7 +502,7 @@ impl<'c> Emitter<'_, 'c> {
         }
         let addresses = self.all_addresses(address);
         let addresses = self.spill(addresses);
-        let arrays: Vec<Value<'c>> = results.iter().map(|_| self.stack(lane.vector(LANES))).collect();
+        let arrays: Vec<Value<'c>> = results.iter().map(|_| self.scratch(lane.vector(LANES))).collect();
         let mask = self.active();
         self.for_each_lane(b.mask_to_int(mask), |this, at| {
             let address = this.element(addresses, at, this.unit.types.i64);

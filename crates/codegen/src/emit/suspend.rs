@@ -203,8 +203,7 @@ impl<'c> Emitter<'_, 'c> {
         b.position_at_end(suspension.resumed);
         self.suspensions.push(suspension);
         // Values at hand before are not at hand after.
-        self.local.clear();
-        self.vectors.clear();
+        self.forget();
     }
 
     fn wait_field(&self, offset: usize) -> Value<'c> {

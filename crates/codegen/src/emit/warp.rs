@@ -13,6 +13,9 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let p = self.p;
         let data = p.func.inst(inst);
+        if p.shapes.of(data.results[0]).is_uniform() {
+            return self.broadcast(inst);
+        }
         let value = self.vector(data.args[0]);
         let constants = (p.func.constant(data.args[1]), p.func.constant(data.args[2]));
         let (picked, valid) = if let (Some(lane), Some(clamp)) = constants {
@@ -29,6 +32,23 @@ impl<'c> Emitter<'_, 'c> {
         self.define(data.results[0], picked);
         if let Some(result) = data.results.get(1) {
             self.define(*result, valid);
+        }
+    }
+
+    /// A shuffle in which all lanes read one lane.
+    fn broadcast(&mut self, inst: Inst) {
+        let b = self.unit.b;
+        let data = self.p.func.inst(inst);
+        let value = if self.p.shapes.of(data.args[0]).is_uniform() {
+            self.natural(data.args[0])
+        } else {
+            let vector = self.vector(data.args[0]);
+            let lane = self.natural(data.args[1]);
+            b.extract_dynamic(vector, b.and(lane, lane.ty().int_const(31)))
+        };
+        self.define_scalar_or_vector(data.results[0], value);
+        if let Some(valid) = data.results.get(1) {
+            self.define_scalar_or_vector(*valid, self.unit.types.bit.all_ones());
         }
     }
 
@@ -132,7 +152,7 @@ impl<'c> Emitter<'_, 'c> {
         let i32 = self.unit.types.i32;
         let vector = self.vector(value);
         let values = self.spill(vector);
-        let results = self.stack(i32.vector(LANES));
+        let results = self.scratch(i32.vector(LANES));
         let mask = self.active();
         let active = b.mask_to_int(mask);
         self.for_each_lane(active, |this, at| {
