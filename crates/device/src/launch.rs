@@ -46,13 +46,21 @@ impl Function {
             // SAFETY: the caller's contract.
             return unsafe { self.launch_now(stream, launch, params) };
         }
-        self.module()?;
-        check_shape(self, launch)?;
+        self.check_launch(launch)?;
         if params.len() > self.kernel().entry().param_bytes as usize {
             return Err(Error::LaunchOutOfResources);
         }
         let call = KernelCall { function: self.clone(), launch: *launch, params: params.to_vec() };
         stream.perform(Operation::Kernel(call))
+    }
+
+    /// Checks what can be known of a launch before it is queued.
+    ///
+    /// # Errors
+    /// [`Error::InvalidHandle`] if the module is gone, [`Error::InvalidValue`] for a shape that device or kernel do not take.
+    pub fn check_launch(&self, launch: &Launch) -> Result<()> {
+        self.module()?;
+        check_shape(self, launch)
     }
 
     /// Queues the kernel even if the stream captures.

@@ -53,6 +53,12 @@ pub fn insert(module: CUmodule, function: Arc<device::Function>) -> CuResult<Arc
     find(CUfunction(handle.ok_or(CUDA_ERROR_OUT_OF_MEMORY)?))
 }
 
+/// The handle of a function that has one.
+pub fn handle_of(function: &Arc<device::Function>) -> CuResult<CUfunction> {
+    let known = FUNCTIONS.find_all(|known| Arc::ptr_eq(&known.function, function));
+    known.first().map(|(_, known)| known.handle).ok_or(CUDA_ERROR_INVALID_HANDLE.into())
+}
+
 /// Makes the handles of a module's functions stale.
 pub fn forget(module: CUmodule) {
     FUNCTIONS.remove_all(|function| function.module == module);

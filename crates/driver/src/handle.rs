@@ -27,6 +27,12 @@ pub enum Kind {
     Event,
     /// A pending invocation of the linker.
     Link,
+    /// A graph.
+    Graph,
+    /// A node of a graph.
+    GraphNode,
+    /// An executable graph.
+    GraphExec,
 }
 
 /// Why a handle does not name an object.

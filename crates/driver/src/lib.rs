@@ -12,6 +12,7 @@ mod contexts;
 mod error;
 mod exports;
 mod functions;
+mod graphs;
 mod handle;
 mod images;
 mod jit;

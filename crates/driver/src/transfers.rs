@@ -78,6 +78,43 @@ pub unsafe fn from_3d(copy: &CUDA_MEMCPY3D) -> CuResult<Transfer> {
     unsafe { transfer(&to, &from, extent) }
 }
 
+/// The plainest structure that describes a copy.
+pub fn to_3d(transfer: &Transfer) -> CUDA_MEMCPY3D {
+    let Transfer { to, from, extent } = transfer;
+    // The height of a slice counts only where there are several.
+    let height = |region: &Region| match region.pitch {
+        0 => extent.height,
+        pitch => (region.slice_pitch / pitch).max(extent.height),
+    };
+    CUDA_MEMCPY3D {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcZ: 0,
+        srcLOD: 0,
+        srcMemoryType: CU_MEMORYTYPE_UNIFIED,
+        srcHost: std::ptr::null(),
+        srcDevice: CUdeviceptr(from.start.address()),
+        srcArray: CUarray::NULL,
+        reserved0: std::ptr::null_mut(),
+        srcPitch: from.pitch as usize,
+        srcHeight: height(from) as usize,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstZ: 0,
+        dstLOD: 0,
+        dstMemoryType: CU_MEMORYTYPE_UNIFIED,
+        dstHost: std::ptr::null_mut(),
+        dstDevice: CUdeviceptr(to.start.address()),
+        dstArray: CUarray::NULL,
+        reserved1: std::ptr::null_mut(),
+        dstPitch: to.pitch as usize,
+        dstHeight: height(to) as usize,
+        WidthInBytes: extent.width as usize,
+        Height: extent.height as usize,
+        Depth: extent.depth as usize,
+    }
+}
+
 unsafe fn transfer(to: &End, from: &End, extent: Extent) -> CuResult<Transfer> {
     // SAFETY: the caller's duty, for both.
     unsafe { Ok(Transfer { to: to.region(extent)?, from: from.region(extent)?, extent }) }

@@ -7,7 +7,6 @@ use cuda_abi::args::Out;
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
 use entry_macros::entry_point;
-use std::cell::Cell;
 use std::ffi::c_void;
 
 #[entry_point]
@@ -96,69 +95,6 @@ fn cuStreamGetCtx_v2(
 #[entry_point(ptsz)]
 fn cuStreamGetDevice(default: DefaultStream, hStream: CUstream, device: Out<CUdevice>) -> CuResult {
     device.check()?.set(find(hStream, default)?.context()?.device() as CUdevice)?;
-    Ok(())
-}
-
-/// Nothing is ever captured, since streams cannot be captured yet.
-#[entry_point(ptsz)]
-fn cuStreamIsCapturing(
-    default: DefaultStream,
-    hStream: CUstream,
-    captureStatus: Out<CUstreamCaptureStatus>,
-) -> CuResult {
-    captureStatus.check()?;
-    find(hStream, default)?;
-    captureStatus.set(CU_STREAM_CAPTURE_STATUS_NONE)?;
-    Ok(())
-}
-
-/// Nothing is captured: there is no sequence to name and no graph.
-#[entry_point(ptsz)]
-fn cuStreamGetCaptureInfo(
-    default: DefaultStream,
-    hStream: CUstream,
-    captureStatus_out: Out<CUstreamCaptureStatus>,
-    id_out: Out<u64>,
-) -> CuResult {
-    captureStatus_out.check()?;
-    find(hStream, default)?;
-    captureStatus_out.set(CU_STREAM_CAPTURE_STATUS_NONE)?;
-    id_out.set_if_wanted(0);
-    Ok(())
-}
-
-/// Nothing is captured: there is no sequence to name and no graph.
-#[entry_point(ptsz)]
-fn cuStreamGetCaptureInfo_v2(
-    default: DefaultStream,
-    hStream: CUstream,
-    captureStatus_out: Out<CUstreamCaptureStatus>,
-    id_out: Out<u64>,
-    graph_out: Out<CUgraph>,
-    dependencies_out: Out<*const CUgraphNode>,
-    numDependencies_out: Out<usize>,
-) -> CuResult {
-    captureStatus_out.check()?;
-    find(hStream, default)?;
-    captureStatus_out.set(CU_STREAM_CAPTURE_STATUS_NONE)?;
-    id_out.set_if_wanted(0);
-    graph_out.set_if_wanted(CUgraph::NULL);
-    dependencies_out.set_if_wanted(std::ptr::null());
-    numDependencies_out.set_if_wanted(0);
-    Ok(())
-}
-
-/// Since nothing is captured, no call is unsafe in any mode; the mode is kept.
-#[entry_point]
-fn cuThreadExchangeStreamCaptureMode(mode: Out<CUstreamCaptureMode>) -> CuResult {
-    thread_local! {
-        static MODE: Cell<CUstreamCaptureMode> = const { Cell::new(CU_STREAM_CAPTURE_MODE_GLOBAL) };
-    }
-    let pointer = mode.check()?.as_ptr();
-    // SAFETY: the manual wants a place that holds the new mode and gets the old one.
-    let new = unsafe { pointer.read() };
-    new.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    mode.set(MODE.replace(new))?;
     Ok(())
 }
 

@@ -1,0 +1,438 @@
+//! Graph management: graphs and executable graphs.
+
+use crate::error::CuResult;
+use crate::functions;
+use crate::graphs::{self, find, find_executable, find_node, node_handle, node_id, read_nodes, write_nodes};
+use crate::streams;
+use cuda_abi::args::{Array, In, Out};
+use cuda_abi::driver::*;
+use cuda_abi::shim::DefaultStream;
+use device::graph::{Graph, NodeId, Operation, UpdateFailure};
+use entry_macros::entry_point;
+use std::ffi::c_char;
+use std::sync::Arc;
+
+#[entry_point]
+fn cuGraphCreate(phGraph: Out<CUgraph>, flags: u32) -> CuResult {
+    phGraph.check()?;
+    if flags != 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    phGraph.set(graphs::insert(Graph::new())?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphDestroy(hGraph: CUgraph) -> CuResult {
+    graphs::destroy(hGraph)
+}
+
+#[entry_point]
+fn cuGraphClone(phGraphClone: Out<CUgraph>, originalGraph: CUgraph) -> CuResult {
+    phGraphClone.check()?.set(graphs::insert(find(originalGraph)?.duplicate())?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphNodeFindInClone(
+    phNode: Out<CUgraphNode>,
+    hOriginalNode: CUgraphNode,
+    hClonedGraph: CUgraph,
+) -> CuResult {
+    phNode.check()?;
+    let clone = find(hClonedGraph)?;
+    let node = clone.find_copy(node_id(hOriginalNode)?)?;
+    phNode.set(node_handle(&clone, node)?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphGetNodes(hGraph: CUgraph, nodes: Array<CUgraphNode>, numNodes: Out<usize>) -> CuResult {
+    let graph = find(hGraph)?;
+    write_nodes(&graph, &graph.nodes(), nodes, numNodes)
+}
+
+#[entry_point]
+fn cuGraphGetRootNodes(hGraph: CUgraph, rootNodes: Array<CUgraphNode>, numRootNodes: Out<usize>) -> CuResult {
+    let graph = find(hGraph)?;
+    write_nodes(&graph, &graph.roots(), rootNodes, numRootNodes)
+}
+
+#[entry_point]
+fn cuGraphGetEdges(
+    hGraph: CUgraph,
+    from: Array<CUgraphNode>,
+    to: Array<CUgraphNode>,
+    numEdges: Out<usize>,
+) -> CuResult {
+    // SAFETY: null is allowed.
+    edges(hGraph, from, to, unsafe { Array::new(std::ptr::null_mut()) }, numEdges)
+}
+
+#[entry_point]
+fn cuGraphGetEdges_v2(
+    hGraph: CUgraph,
+    from: Array<CUgraphNode>,
+    to: Array<CUgraphNode>,
+    edgeData: Array<CUgraphEdgeData>,
+    numEdges: Out<usize>,
+) -> CuResult {
+    edges(hGraph, from, to, edgeData, numEdges)
+}
+
+fn edges(
+    graph: CUgraph,
+    from: Array<CUgraphNode>,
+    to: Array<CUgraphNode>,
+    data: Array<CUgraphEdgeData>,
+    count: Out<usize>,
+) -> CuResult {
+    let graph = find(graph)?;
+    let (sources, targets): (Vec<_>, Vec<_>) = graph.edges().into_iter().unzip();
+    let place = count.check()?.as_ptr();
+    if from.is_null() != to.is_null() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    // SAFETY: not null; the manual wants the arrays' length in it.
+    let room = if from.is_null() { 0 } else { unsafe { place.read_unaligned() } };
+    write_nodes(&graph, &sources, from, count)?;
+    if !to.is_null() {
+        count.set(room)?;
+        write_nodes(&graph, &targets, to, count)?;
+    }
+    if !data.is_null() {
+        for index in 0..room.min(sources.len()) {
+            data.set(index, CUgraphEdgeData::default())?;
+        }
+    }
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphAddDependencies(
+    hGraph: CUgraph,
+    from: Array<CUgraphNode>,
+    to: Array<CUgraphNode>,
+    numDependencies: usize,
+) -> CuResult {
+    let graph = find(hGraph)?;
+    let pairs = read_nodes(from, numDependencies)?.into_iter().zip(read_nodes(to, numDependencies)?);
+    for (from, to) in pairs {
+        graph.add_edge(from, to)?;
+    }
+    Ok(())
+}
+
+/// Edges are of one kind.
+#[entry_point]
+fn cuGraphAddDependencies_v2(
+    hGraph: CUgraph,
+    from: Array<CUgraphNode>,
+    to: Array<CUgraphNode>,
+    edgeData: Array<CUgraphEdgeData>,
+    numDependencies: usize,
+) -> CuResult {
+    check_edges(edgeData, numDependencies)?;
+    let graph = find(hGraph)?;
+    let pairs = read_nodes(from, numDependencies)?.into_iter().zip(read_nodes(to, numDependencies)?);
+    for (from, to) in pairs {
+        graph.add_edge(from, to)?;
+    }
+    Ok(())
+}
+
+/// An edge that waits for less than the end of a node is not supported.
+pub fn check_edges(data: Array<CUgraphEdgeData>, count: usize) -> CuResult {
+    if data.is_null() {
+        return Ok(());
+    }
+    for index in 0..count {
+        if data.get(index)? != CUgraphEdgeData::default() {
+            return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+        }
+    }
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphRemoveDependencies(
+    hGraph: CUgraph,
+    from: Array<CUgraphNode>,
+    to: Array<CUgraphNode>,
+    numDependencies: usize,
+) -> CuResult {
+    remove_edges(hGraph, from, to, numDependencies)
+}
+
+#[entry_point]
+fn cuGraphRemoveDependencies_v2(
+    hGraph: CUgraph,
+    from: Array<CUgraphNode>,
+    to: Array<CUgraphNode>,
+    edgeData: Array<CUgraphEdgeData>,
+    numDependencies: usize,
+) -> CuResult {
+    check_edges(edgeData, numDependencies)?;
+    remove_edges(hGraph, from, to, numDependencies)
+}
+
+fn remove_edges(graph: CUgraph, from: Array<CUgraphNode>, to: Array<CUgraphNode>, count: usize) -> CuResult {
+    let graph = find(graph)?;
+    for (from, to) in read_nodes(from, count)?.into_iter().zip(read_nodes(to, count)?) {
+        graph.remove_edge(from, to)?;
+    }
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphInstantiate(
+    phGraphExec: Out<CUgraphExec>,
+    hGraph: CUgraph,
+    phErrorNode: Out<CUgraphNode>,
+    logBuffer: Array<c_char>,
+    bufferSize: usize,
+) -> CuResult {
+    instantiate_logged(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize)
+}
+
+#[entry_point]
+fn cuGraphInstantiate_v2(
+    phGraphExec: Out<CUgraphExec>,
+    hGraph: CUgraph,
+    phErrorNode: Out<CUgraphNode>,
+    logBuffer: Array<c_char>,
+    bufferSize: usize,
+) -> CuResult {
+    instantiate_logged(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize)
+}
+
+fn instantiate_logged(
+    place: Out<CUgraphExec>,
+    graph: CUgraph,
+    error: Out<CUgraphNode>,
+    log: Array<c_char>,
+    size: usize,
+) -> CuResult {
+    place.check()?.set(graphs::instantiate(graph)?)?;
+    error.set_if_wanted(CUgraphNode::NULL);
+    if !log.is_null() && size > 0 {
+        log.set(0, 0)?;
+    }
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphInstantiateWithFlags(phGraphExec: Out<CUgraphExec>, hGraph: CUgraph, flags: u64) -> CuResult {
+    check_flags(flags)?;
+    phGraphExec.check()?.set(graphs::instantiate(hGraph)?)?;
+    Ok(())
+}
+
+#[entry_point(ptsz)]
+fn cuGraphInstantiateWithParams(
+    _default: DefaultStream,
+    phGraphExec: Out<CUgraphExec>,
+    hGraph: CUgraph,
+    instantiateParams: Out<CUDA_GRAPH_INSTANTIATE_PARAMS>,
+) -> CuResult {
+    phGraphExec.check()?;
+    // SAFETY: not null; the manual wants a structure that holds the wishes and gets the outcome.
+    let mut params = unsafe { instantiateParams.check()?.as_ptr().read_unaligned() };
+    check_flags(params.flags)?;
+    phGraphExec.set(graphs::instantiate(hGraph)?)?;
+    params.hErrNode_out = CUgraphNode::NULL;
+    params.result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+    instantiateParams.set(params)?;
+    Ok(())
+}
+
+fn check_flags(flags: u64) -> CuResult {
+    let hints = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH
+        | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD
+        | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+    match flags {
+        flags if flags & !hints == 0 => Ok(()),
+        flags if flags & !(hints | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) == 0 => {
+            Err(CUDA_ERROR_NOT_SUPPORTED.into())
+        }
+        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+    }
+}
+
+#[entry_point]
+fn cuGraphExecDestroy(hGraphExec: CUgraphExec) -> CuResult {
+    graphs::destroy_executable(hGraphExec)
+}
+
+#[entry_point]
+fn cuGraphExecGetFlags(hGraphExec: CUgraphExec, flags: Out<u64>) -> CuResult {
+    flags.check()?;
+    find_executable(hGraphExec)?;
+    flags.set(0)?;
+    Ok(())
+}
+
+/// There is nothing to upload: the device's memory is the host's.
+#[entry_point(ptsz)]
+fn cuGraphUpload(default: DefaultStream, hGraphExec: CUgraphExec, hStream: CUstream) -> CuResult {
+    find_executable(hGraphExec)?;
+    streams::find(hStream, default)?;
+    Ok(())
+}
+
+#[entry_point(ptsz)]
+fn cuGraphLaunch(default: DefaultStream, hGraphExec: CUgraphExec, hStream: CUstream) -> CuResult {
+    find_executable(hGraphExec)?.launch(&*streams::find(hStream, default)?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphExecUpdate(
+    hGraphExec: CUgraphExec,
+    hGraph: CUgraph,
+    hErrorNode_out: Out<CUgraphNode>,
+    updateResult_out: Out<CUgraphExecUpdateResult>,
+) -> CuResult {
+    let (result, node) = update(hGraphExec, hGraph)?;
+    hErrorNode_out.set_if_wanted(node);
+    updateResult_out.check()?.set(result)?;
+    update_code(result)
+}
+
+#[entry_point]
+fn cuGraphExecUpdate_v2(
+    hGraphExec: CUgraphExec,
+    hGraph: CUgraph,
+    resultInfo: Out<CUgraphExecUpdateResultInfo>,
+) -> CuResult {
+    resultInfo.check()?;
+    let (result, errorNode) = update(hGraphExec, hGraph)?;
+    resultInfo.set(CUgraphExecUpdateResultInfo { result, errorNode, errorFromNode: CUgraphNode::NULL })?;
+    update_code(result)
+}
+
+fn update(executable: CUgraphExec, graph: CUgraph) -> CuResult<(CUgraphExecUpdateResult, CUgraphNode)> {
+    let graph = find(graph)?;
+    Ok(match find_executable(executable)?.update(&graph) {
+        Ok(()) => (CU_GRAPH_EXEC_UPDATE_SUCCESS, CUgraphNode::NULL),
+        Err(UpdateFailure::TopologyChanged) => {
+            (CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, CUgraphNode::NULL)
+        }
+        Err(UpdateFailure::NodeTypeChanged(node)) => {
+            (CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node_handle(&graph, node)?)
+        }
+    })
+}
+
+fn update_code(result: CUgraphExecUpdateResult) -> CuResult {
+    match result {
+        CU_GRAPH_EXEC_UPDATE_SUCCESS => Ok(()),
+        _ => Err(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE.into()),
+    }
+}
+
+#[entry_point]
+fn cuGraphNodeSetEnabled(hGraphExec: CUgraphExec, hNode: CUgraphNode, isEnabled: u32) -> CuResult {
+    find_executable(hGraphExec)?.set_enabled(node_id(hNode)?, isEnabled != 0)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphNodeGetEnabled(hGraphExec: CUgraphExec, hNode: CUgraphNode, isEnabled: Out<u32>) -> CuResult {
+    isEnabled.check()?.set(find_executable(hGraphExec)?.is_enabled(node_id(hNode)?)?.into())?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphNodeGetType(hNode: CUgraphNode, r#type: Out<CUgraphNodeType>) -> CuResult {
+    let (node, graph) = find_node(hNode)?;
+    r#type.check()?.set(graphs::node_type(&graph.operation(node.id)?))?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphNodeGetDependencies(
+    hNode: CUgraphNode,
+    dependencies: Array<CUgraphNode>,
+    numDependencies: Out<usize>,
+) -> CuResult {
+    let (node, graph) = find_node(hNode)?;
+    write_nodes(&graph, &graph.dependencies(node.id)?, dependencies, numDependencies)
+}
+
+#[entry_point]
+fn cuGraphNodeGetDependencies_v2(
+    hNode: CUgraphNode,
+    dependencies: Array<CUgraphNode>,
+    edgeData: Array<CUgraphEdgeData>,
+    numDependencies: Out<usize>,
+) -> CuResult {
+    let (node, graph) = find_node(hNode)?;
+    let nodes = graph.dependencies(node.id)?;
+    write_with_edges(&graph, &nodes, dependencies, edgeData, numDependencies)
+}
+
+#[entry_point]
+fn cuGraphNodeGetDependentNodes(
+    hNode: CUgraphNode,
+    dependentNodes: Array<CUgraphNode>,
+    numDependentNodes: Out<usize>,
+) -> CuResult {
+    let (node, graph) = find_node(hNode)?;
+    write_nodes(&graph, &graph.dependents(node.id)?, dependentNodes, numDependentNodes)
+}
+
+#[entry_point]
+fn cuGraphNodeGetDependentNodes_v2(
+    hNode: CUgraphNode,
+    dependentNodes: Array<CUgraphNode>,
+    edgeData: Array<CUgraphEdgeData>,
+    numDependentNodes: Out<usize>,
+) -> CuResult {
+    let (node, graph) = find_node(hNode)?;
+    let nodes = graph.dependents(node.id)?;
+    write_with_edges(&graph, &nodes, dependentNodes, edgeData, numDependentNodes)
+}
+
+fn write_with_edges(
+    graph: &Arc<Graph>,
+    nodes: &[NodeId],
+    array: Array<CUgraphNode>,
+    data: Array<CUgraphEdgeData>,
+    count: Out<usize>,
+) -> CuResult {
+    write_nodes(graph, nodes, array, count)?;
+    if !array.is_null() && !data.is_null() {
+        // SAFETY: `write_nodes` has just written it.
+        for index in 0..unsafe { count.as_ptr().read_unaligned() } {
+            data.set(index, CUgraphEdgeData::default())?;
+        }
+    }
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphDestroyNode(hNode: CUgraphNode) -> CuResult {
+    graphs::destroy_node(hNode)
+}
+
+/// Only the launch being cooperative is more than a hint.
+#[entry_point]
+fn cuGraphKernelNodeSetAttribute(
+    hNode: CUgraphNode,
+    attr: CUkernelNodeAttrID,
+    value: In<CUkernelNodeAttrValue>,
+) -> CuResult {
+    let attribute = CUlaunchAttribute { id: attr, pad: [0; 4], value: value.get()? };
+    let (node, graph) = find_node(hNode)?;
+    let Operation::Kernel(mut call) = graph.operation(node.id)? else {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    };
+    // SAFETY: one attribute, which is ours.
+    let cooperative = unsafe { functions::is_cooperative(&attribute, 1) }?;
+    if attr == CU_LAUNCH_ATTRIBUTE_COOPERATIVE {
+        call.launch.cooperative = cooperative;
+        graph.set_operation(node.id, Operation::Kernel(call))?;
+    }
+    Ok(())
+}
