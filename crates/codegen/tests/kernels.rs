@@ -582,3 +582,69 @@ fn functions_that_are_not_inlined() {
     assert_eq!(fault(&program(5, 4), &mut data), kernel_abi::FaultKind::InvalidPc as u32);
     assert_eq!(fault(&program(0, 64), &mut data), kernel_abi::FaultKind::StackOverflow as u32);
 }
+
+/// Some threads of a warp pass a barrier, the others go to the end and meet nobody.
+#[test]
+fn a_barrier_that_not_all_threads_come_to() {
+    let mut k = Kernel::new();
+    let out = k.param(0, Type::I64);
+    let tid = k.reg(SpecialReg::Tid(0));
+    let place = k.element(out, tid);
+    k.b.effect(Op::Store(weak(Space::Global)), &[place, tid]);
+    let limit = k.i32(40);
+    let (meet, end, done) = (k.b.block(), k.b.block(), k.b.block());
+    let inside = k.cmp(IntCmp::LtU, tid, limit);
+    k.branch(inside, meet, end);
+    k.b.switch_to(meet);
+    let zero = k.i32(0);
+    k.b.effect(Op::Barrier { kind: BarrierKind::Sync, count: false }, &[zero]);
+    let (one, mask) = (k.i32(33), k.i32(31));
+    let other = k.int(IntBinary::Add, tid, one);
+    let other = k.int(IntBinary::And, other, mask);
+    let from = k.element(out, other);
+    let value = k.b.inst(Op::Load(weak(Space::Global)), &[from], Type::I32);
+    k.b.effect(Op::Store(Access::weak(Space::Global, 256)), &[place, value]);
+    k.b.terminate(Terminator::Jump(Target::new(end)));
+    k.b.switch_to(end);
+    k.b.effect(Op::Store(Access::weak(Space::Global, 512)), &[place, tid]);
+    k.b.terminate(Terminator::Jump(Target::new(done)));
+    k.b.switch_to(done);
+    k.b.terminate(Terminator::Exit);
+    agree(&k.finish(8), ONE_BLOCK, 256);
+}
+
+/// An index known at the entry: code that assumes it does not wrap refuses to run where it does, before it has done anything.
+#[test]
+fn an_assumption_that_fails_is_noticed_first() {
+    let mut k = Kernel::new();
+    let (n, out) = (k.param(0, Type::I32), k.param(8, Type::I64));
+    let tid = k.reg(SpecialReg::Tid(0));
+    let index = k.int(IntBinary::Add, tid, n);
+    let place = k.element(out, index);
+    let zero = k.i32(0);
+    let (body, end) = (k.b.block(), k.b.block());
+    let inside = k.cmp(IntCmp::GeS, index, zero);
+    k.branch(inside, body, end);
+    k.b.switch_to(body);
+    k.b.effect(Op::Store(weak(Space::Global)), &[place, tid]);
+    k.b.terminate(Terminator::Jump(Target::new(end)));
+    k.b.switch_to(end);
+    k.b.terminate(Terminator::Exit);
+    let program = k.finish(16);
+    let cpu = Cpu::native().unwrap();
+    let mut data = vec![u32::MAX; 64];
+    let at = data.as_mut_ptr() as u64;
+    let assuming = ONE_BLOCK.compile(&program, &cpu).unwrap();
+    assert!(!ONE_BLOCK.gives_up(&assuming, &[0, at]));
+    assert_eq!(data, (0..64).collect::<Vec<_>>());
+    data.fill(u32::MAX);
+    // Index 48 is 2^31.
+    let n = (1u64 << 31) - 48;
+    let params = [n, at.wrapping_sub(4 * n)];
+    assert!(ONE_BLOCK.gives_up(&assuming, &params));
+    assert_eq!(data, [u32::MAX; 64]);
+    let shape = kernel_abi::Shape { assume_no_wrap: false, ..ONE_BLOCK.shape() };
+    let plain = ONE_BLOCK.compile_for(&program, &shape, &cpu).unwrap();
+    ONE_BLOCK.run(&plain, &params).unwrap();
+    assert_eq!(data, (0..64).map(|i| if i < 48 { i } else { u32::MAX }).collect::<Vec<_>>());
+}

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::mem::offset_of;
 
 use kernel_abi::{BlockFrame, CompileError, Wait, WaitKind};
-use simt_ir::{BarrierKind, Block, Inst};
+use simt_ir::{BarrierKind, Block, Inst, Op};
 
 use super::function::{Emitter, stack_align};
 use super::unsupported;
@@ -130,7 +130,8 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn barrier(&mut self, inst: Inst, kind: BarrierKind, count: bool) -> Result<(), CompileError> {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
-        let pending = self.p.linear.deferred(self.current).any(|block| Some(block) != self.p.end);
+        // Lanes that wait elsewhere must have no barrier before them: they could not come to it while these are at this one.
+        let pending = self.p.linear.deferred(self.current).any(|block| self.reaches_barrier(block));
         if !self.p.is_kernel {
             return Err(unsupported(
                 "a barrier in a function that recurses or is called through a pointer",
@@ -175,6 +176,24 @@ impl<'c> Emitter<'_, 'c> {
             self.define_scalar_or_vector(result, value);
         }
         Ok(())
+    }
+
+    /// Whether a barrier can be executed after control has come to `from`.
+    fn reaches_barrier(&self, from: Block) -> bool {
+        let p = self.p;
+        let mut seen = vec![false; p.func.blocks().len()];
+        let mut work = vec![from];
+        while let Some(block) = work.pop() {
+            if std::mem::replace(&mut seen[block.index()], true) {
+                continue;
+            }
+            let mut insts = p.func.block(block).insts.iter();
+            if insts.any(|inst| matches!(p.func.inst(*inst).op, Op::Barrier { .. })) {
+                return true;
+            }
+            work.extend_from_slice(p.cfg.succs(block));
+        }
+        false
     }
 
     /// Lets others run for a while.

@@ -9,7 +9,7 @@ use interp::InterpretedKernel;
 use jit::object::LoadedObject;
 use kernel_abi::{
     BlockFrame, BlocksEntry, Callbacks, CompileError, CompiledKernel, EntryKind, Fault, FaultKind,
-    FaultRecord, LaunchFrame, Shape, Wait, WaitKind, WarpEntry,
+    FaultRecord, LaunchFrame, Shape, Status, Wait, WaitKind, WarpEntry,
 };
 use simt_ir::Program;
 
@@ -124,7 +124,11 @@ impl Launch {
     }
 
     pub fn compile(&self, program: &Program, cpu: &Cpu) -> Result<Compiled, CompileError> {
-        let object = codegen::compile(program, &self.shape(), cpu)?;
+        self.compile_for(program, &self.shape(), cpu)
+    }
+
+    pub fn compile_for(&self, program: &Program, shape: &Shape, cpu: &Cpu) -> Result<Compiled, CompileError> {
+        let object = codegen::compile(program, shape, cpu)?;
         let loaded = LoadedObject::load(&object.bytes, &jit::host_symbol).expect("the object loads");
         Ok(Compiled { loaded, info: object.info })
     }
@@ -152,6 +156,24 @@ impl Launch {
                 }
                 Ok(())
             }
+        })
+    }
+}
+
+impl Launch {
+    /// Whether compiled code without barriers refuses to run because an index wraps.
+    pub fn gives_up(&self, compiled: &Compiled, params: &[u64]) -> bool {
+        let entry = compiled.loaded.symbol(codegen::ENTRY_SYMBOL).expect("the entry is defined").address;
+        assert_eq!(compiled.info.entry, EntryKind::Blocks);
+        self.with_frame(params, 0, |frame, blocks| {
+            // SAFETY: the symbol is an entry of this kind.
+            let entry: BlocksEntry = unsafe { std::mem::transmute(entry as *const ()) };
+            call(frame, |frame| {
+                // SAFETY: the frame is as the program needs it.
+                unsafe { entry(frame, 0, blocks) }
+            })
+            .expect("no fault")
+                == Status::Deopt as u32
         })
     }
 }
