@@ -124,3 +124,77 @@ fn half(cpu: &Cpu) -> Effect {
 fn wants(same: bool) -> Effect {
     if same { Effect::Same } else { Effect::Differs }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Level;
+    use simt_ir::{FloatBinary, FloatCmp, FloatRel, FunctionBuilder, Signature, Terminator};
+
+    /// Whether a kernel of these operations runs with subnormals flushed on the least CPU of a level.
+    fn flushes(level: Level, ops: &[(Op, &[Type], Type)]) -> bool {
+        let mut builder = FunctionBuilder::new("k", Signature::default());
+        for (op, types, result) in ops {
+            let args: Vec<_> = types.iter().map(|ty| builder.constant(*ty, 1)).collect();
+            builder.inst(*op, &args, *result);
+        }
+        builder.terminate(Terminator::Exit);
+        let program = Program { functions: vec![builder.finish()], ..Program::default() };
+        in_hardware(&program, &Cpu::level_cpu(level))
+    }
+
+    fn add(ty: Type, ftz: bool, round: Rounding) -> (Op, &'static [Type], Type) {
+        let mode = FloatMode { ftz, round, ..FloatMode::default() };
+        let operands: &[Type] = match ty {
+            Type::F64 => &[Type::F64; 2],
+            Type::F16 => &[Type::F16; 2],
+            _ => &[Type::F32; 2],
+        };
+        (Op::Float(FloatBinary::Add, mode), operands, ty)
+    }
+
+    const FTZ: (Op, &[Type], Type) = (
+        Op::Float(
+            FloatBinary::Mul,
+            FloatMode { round: Rounding::Nearest, ftz: true, sat: false, contract: false },
+        ),
+        &[Type::F32; 2],
+        Type::F32,
+    );
+
+    #[test]
+    fn all_operations_must_want_it() {
+        let near = Rounding::Nearest;
+        for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
+            assert!(flushes(level, &[FTZ, add(Type::F32, true, near)]));
+            assert!(!flushes(level, &[FTZ, add(Type::F32, false, near)]), "an f32 sum that keeps subnormals");
+            assert!(!flushes(level, &[FTZ, add(Type::F64, false, near)]), "f64 would be flushed too");
+        }
+    }
+
+    #[test]
+    fn nothing_to_gain_is_nothing_to_do() {
+        let double = (Op::Convert(Convert::Bitcast), &[Type::F32][..], Type::I32);
+        assert!(!flushes(Level::Avx512, &[double]));
+    }
+
+    #[test]
+    fn what_is_made_of_steps_flushes_by_itself() {
+        let down = add(Type::F32, true, Rounding::Down);
+        assert!(flushes(Level::Avx512, &[FTZ, down]), "one instruction");
+        assert!(!flushes(Level::Avx2, &[FTZ, down]));
+        let half = add(Type::F16, false, Rounding::Nearest);
+        assert!(flushes(Level::Avx2, &[FTZ, half]));
+        assert!(!flushes(Level::Baseline, &[FTZ, half]), "f16 is widened through f32 subnormals");
+    }
+
+    #[test]
+    fn comparisons_count() {
+        let compare = |ftz| {
+            let cmp = FloatCmp { rel: FloatRel::Lt, nan: false, ftz };
+            (Op::FloatCmp(cmp), &[Type::F32; 2][..], Type::Pred)
+        };
+        assert!(flushes(Level::Avx2, &[FTZ, compare(true)]));
+        assert!(!flushes(Level::Avx2, &[FTZ, compare(false)]));
+    }
+}

@@ -257,7 +257,7 @@ impl<'c> Lowering<'_, 'c> {
                 // The sign of a/b - q is that of (a - q*b) * b, and q*b is exact.
                 let result = b.fdiv(args[0], args[1]);
                 let rest = b.fsub(wide(args[0]), b.fmul(wide(result), wide(args[1])));
-                (result, b.copysign_product(rest, wide(args[1])))
+                (result, self.signed_by(rest, wide(args[1])))
             }
             Arithmetic::Sqrt => {
                 let result = b.sqrt(args[0]);
@@ -306,6 +306,12 @@ impl<'c> Lowering<'_, 'c> {
         };
         let stepped = b.sub(b.add(bits, b.zext(outwards, bits.ty())), b.zext(inwards, bits.ty()));
         self.with_bits(stepped, result.ty())
+    }
+
+    /// `a` with its sign inverted if `b` is negative.
+    fn signed_by(&self, a: Value<'c>, b: Value<'c>) -> Value<'c> {
+        let one = a.ty().float_const(1.0);
+        self.b.fmul(a, self.b.copysign(one, b))
     }
 
     /// `a*b + c` of f32 as an f64 and what that leaves out.
@@ -359,11 +365,4 @@ pub(super) fn rounding_control(round: Rounding) -> u64 {
             Rounding::Zero => 3,
             Rounding::NearestAway => unreachable!("no instruction rounds ties away"),
         }
-}
-
-impl<'c> crate::llvm::Builder<'c> {
-    /// `a` with its sign inverted if `b` is negative.
-    fn copysign_product(&self, a: Value<'c>, b: Value<'c>) -> Value<'c> {
-        self.fmul(a, self.copysign(a.ty().float_const(1.0), b))
-    }
 }
