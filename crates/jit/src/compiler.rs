@@ -111,31 +111,49 @@ impl Opened {
 }
 
 /// Where the library is: named by the environment, or beside this code's own file, or in `lib` beside that file's folder (a
-/// program in `bin`).
+/// program in `bin`), or above it (one that Cargo built in `examples` or `deps`).
 fn find() -> Option<PathBuf> {
     if let Some(path) = env::var_os("ANYWARP_COMPILER_LIB").filter(|path| !path.is_empty()) {
         return Some(path.into());
     }
     let own = own_file()?;
     let folder = own.parent()?;
-    let candidates = [folder.join(FILE_NAME), folder.join("../lib").join(FILE_NAME)];
+    let candidates = ["", "../lib", ".."].map(|place| folder.join(place).join(FILE_NAME));
     candidates.into_iter().find(|path| path.exists())
 }
 
 /// The file that this code was loaded from, links resolved.
-fn own_file() -> Option<PathBuf> {
+fn own_file() -> Option<&'static Path> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FOUND.get_or_init(|| named_by_loader().or_else(named_by_kernel)?.canonicalize().ok()).as_deref()
+}
+
+/// The name by which the file was opened, unless it depends on the folder the process was in then.
+fn named_by_loader() -> Option<PathBuf> {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
-    let here = own_file as *const c_void;
     // SAFETY: `info` is ours; on success the name is NUL-terminated and lives as long as this code is loaded.
     let name = unsafe {
-        if libc::dladdr(here, info.as_mut_ptr()) == 0 {
+        if libc::dladdr(own_file as *const c_void, info.as_mut_ptr()) == 0 {
             return None;
         }
         CStr::from_ptr(info.assume_init().dli_fname)
     };
     let path = Path::new(OsStr::from_bytes(name.to_bytes()));
-    // A program's own name may be relative to where it was started.
-    path.canonicalize().or_else(|_| env::current_exe()).ok()
+    path.is_absolute().then(|| path.to_owned())
+}
+
+/// The name of the mapping that holds this code. Lines: `start-end permissions offset device inode path`.
+fn named_by_kernel() -> Option<PathBuf> {
+    let here = own_file as *const () as u64;
+    let maps = std::fs::read("/proc/self/maps").ok()?;
+    maps.split(|byte| *byte == b'\n').find_map(|line| {
+        let text = String::from_utf8_lossy(line);
+        let (start, rest) = text.split_once('-')?;
+        let (end, _) = rest.split_once(' ')?;
+        let range = u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?;
+        let path = line.iter().position(|byte| *byte == b'/')?;
+        range.contains(&here).then(|| Path::new(OsStr::from_bytes(&line[path..])).to_owned())
+    })
 }
 
 fn open() -> Result<Opened, CompileError> {
@@ -191,5 +209,17 @@ fn last_error() -> String {
         } else {
             CStr::from_ptr(error).to_string_lossy().into_owned()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_code_knows_its_file() {
+        let program = env::current_exe().unwrap().canonicalize().unwrap();
+        assert_eq!(own_file(), Some(&*program));
+        assert_eq!(named_by_kernel(), Some(program));
     }
 }
