@@ -1,6 +1,6 @@
 //! Machine code from transformed kernels. The only crate that knows LLVM.
 //!
-//! [`compile`] takes a program in IR, the launch shape to specialise for and a CPU, and gives an object file.
+//! [`compile()`] takes a program in IR, the launch shape to specialise for and a CPU, and gives an object file.
 
 mod compile;
 mod emit;

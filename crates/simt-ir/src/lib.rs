@@ -4,7 +4,7 @@
 //! thread, in SSA form with block parameters; operations that look beyond their thread (shuffles, votes, barriers,
 //! atomics) are explicit. Types carry no signs, operations do ([`op`]).
 //!
-//! Rules, checked by [`verify`]:
+//! Rules, checked by [`verify()`]:
 //! * every use is dominated by its definition, and operand types are those that [`Op`] lists;
 //! * the entry block has no predecessors; its parameters are the function's;
 //! * a kernel has no parameters and no results.
