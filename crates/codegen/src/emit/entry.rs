@@ -103,12 +103,14 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
 /// Whether blocks may run row by row of their threads, interleaved: several rows, each of whole warps or less, and no memory of the block's own.
 fn runs_along_rows(unit: Unit<'_, '_>, kernel: &Prepared) -> bool {
     let regular = unit.shape.dims > 1 && unit.shape.x != XLayout::Irregular && unit.shape.whole_warps;
-    let shared = |op: &Op| {
-        op.access().is_some_and(|access| access.space == Space::Shared)
+    // Output would come in an order that surprises.
+    let in_order = |op: &Op| {
+        matches!(op, Op::Syscall(_))
+            || op.access().is_some_and(|access| access.space == Space::Shared)
             || matches!(op, Op::ToGeneric(Space::Shared) | Op::FromGeneric(Space::Shared) | Op::IsSpace(_))
     };
     let mut ops = kernel.cfg.order().iter().flat_map(|block| kernel.func.block(*block).insts.iter());
-    regular && !ops.any(|inst| shared(&kernel.func.inst(*inst).op))
+    regular && !ops.any(|inst| in_order(&kernel.func.inst(*inst).op))
 }
 
 /// A loop over `0 .. limit` whose body is being emitted.

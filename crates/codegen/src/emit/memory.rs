@@ -58,6 +58,10 @@ impl<'c> Emitter<'_, 'c> {
         self.check_alignment(data.args[0], access, size * count, data.loc);
         let address = self.address(data.args[0], access);
         if access.order != Order::Weak && !self.keeps_order(&address, access, size * count) {
+            let address = match self.p.shapes.checks(data.args[0]) {
+                [] => address,
+                _ => Address::Varying(self.exact_address(data.args[0], access)?),
+            };
             self.ordered_load(&data.results, lane, &address, access);
             return Ok(());
         }
@@ -102,6 +106,10 @@ impl<'c> Emitter<'_, 'c> {
         self.check_alignment(data.args[0], access, size * count, data.loc);
         let address = self.address(data.args[0], access);
         if access.order != Order::Weak && !self.keeps_order(&address, access, size * count) {
+            let address = match self.p.shapes.checks(data.args[0]) {
+                [] => address,
+                _ => Address::Varying(self.exact_address(data.args[0], access)?),
+            };
             self.ordered_store(values, lane, &address, access);
             return Ok(());
         }
