@@ -334,7 +334,7 @@ fn atomics_of_every_kind() {
     ];
     for (op, ty) in ops {
         // Each lane at its own place, with the old value stored; all at one place, without.
-        for shared in [false, true] {
+        for (shared, space) in [(false, Space::Global), (true, Space::Global), (false, Space::Shared)] {
             if shared && matches!(op, FAdd { .. } | Exch | Inc | Dec) {
                 continue;
             }
@@ -343,16 +343,18 @@ fn atomics_of_every_kind() {
             let tid = k.reg(SpecialReg::Tid(0));
             let (four, factor) = (k.i32(128), k.i32(0x9e37_79b1u32 as i32));
             let index = if shared { four } else { k.int(IntBinary::Add, tid, four) };
-            let place = k.element(out, index);
+            let start = if space == Space::Shared { k.b.constant(Type::I64, 0) } else { out };
+            let place = k.element(start, index);
             let mut value = k.int(IntBinary::Mul, tid, factor);
             if ty == Type::F32 {
                 value = k.b.inst(Op::Convert(Convert::SToFloat(FloatMode::default())), &[value], Type::F32);
             }
-            let access = Access { order: Order::Relaxed, ..weak(Space::Global) };
+            let access = Access { order: Order::Relaxed, ..weak(space) };
             if shared {
                 k.b.effect(Op::Atomic(op, access), &[place, value]);
             } else {
-                let old = k.b.inst(Op::Atomic(op, access), &[place, value], ty);
+                let first = k.b.inst(Op::Atomic(op, access), &[place, value], ty);
+                let old = k.b.inst(Op::Atomic(op, access), &[place, first], ty);
                 let own = k.element(out, tid);
                 k.b.effect(Op::Store(weak(Space::Global)), &[own, old]);
             }
@@ -360,6 +362,21 @@ fn atomics_of_every_kind() {
             agree(&k.finish(8), ONE_BLOCK, 256);
         }
     }
+    // All count at one place: each gets another number, none is left out.
+    let mut k = Kernel::new();
+    let out = k.param(0, Type::I64);
+    let (tid, three) = (k.reg(SpecialReg::Tid(0)), k.i32(3));
+    let counter = k.b.inst(Op::Atomic(Add, Access::weak(Space::Global, 512)), &[out, three], Type::I32);
+    let place = k.element(out, tid);
+    k.b.effect(Op::Store(weak(Space::Global)), &[place, counter]);
+    k.b.terminate(Terminator::Exit);
+    let compiled = ONE_BLOCK.compile(&k.finish(8), &Cpu::native().unwrap()).unwrap();
+    let mut data = vec![100u32; 129];
+    ONE_BLOCK.run(&compiled, &[data.as_mut_ptr() as u64]).unwrap();
+    assert_eq!(data[128], 100 + 3 * 64);
+    data[..64].sort();
+    assert_eq!(data[..64], (0..64).map(|i| 100 + 3 * i).collect::<Vec<_>>());
+
     let mut k = Kernel::new();
     let out = k.param(0, Type::I64);
     let tid = k.reg(SpecialReg::Tid(0));

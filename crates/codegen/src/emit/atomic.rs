@@ -1,8 +1,11 @@
-//! Atomics: one lane after another.
+//! Atomics: one lane after another, or the whole warp at once where that cannot be told apart.
+//!
+//! A block's shared memory belongs to the host thread that runs the block: nobody comes between a load and a store there.
 
 use kernel_abi::CompileError;
 use simt_ir::{
-    Access, AtomicOp, FloatBinary, FloatMode, Inst, MinMax, Op, Order, Type as IrType, Value as IrValue,
+    Access, AtomicOp, FloatBinary, FloatMode, Inst, IntBinary, MinMax, Op, Order, Space, Type as IrType,
+    Value as IrValue,
 };
 
 use super::LANES;
@@ -35,6 +38,21 @@ impl<'c> Emitter<'_, 'c> {
             b.atomic_rmw(rmw, b.inttoptr(*address), part, rmw_ordering(access.order));
             return Ok(());
         }
+        if let (Address::Uniform(address), [result], AtomicOp::Add) = (&address, &data.results[..], op)
+            && self.p.shapes.of(data.args[1]).is_uniform()
+        {
+            // Lanes count up one after another: each finds what those below it have added.
+            let operand = self.natural(data.args[1]);
+            let count = b.int_resize(b.ctpop(lanes), lane, false);
+            let total = b.mul(operand, count);
+            let old = b.atomic_rmw(Rmw::Add, b.inttoptr(*address), total, rmw_ordering(access.order));
+            let below = lanes.ty().int_vector(&std::array::from_fn::<u64, 32, _>(|lane| (1 << lane) - 1));
+            let rank = b.ctpop(b.and(b.splat(lanes, LANES), below));
+            let rank = b.int_resize(rank, lane, false);
+            let added = b.mul(b.splat(operand, LANES), rank);
+            self.define(*result, b.add(b.splat(old, LANES), added));
+            return Ok(());
+        }
         let addresses = self.all_addresses(&address);
         let addresses = self.spill(addresses);
         let operands = self.lane_array(data.args[1]);
@@ -43,6 +61,12 @@ impl<'c> Emitter<'_, 'c> {
             let ptr = b.inttoptr(this.element(addresses, at, this.unit.types.i64));
             let operand = this.element(operands, at, lane);
             let old = match integer_rmw(op).filter(|_| ty.is_int()) {
+                _ if access.space == Space::Shared => {
+                    let old = b.load(lane, ptr, bytes);
+                    let new = this.combined(op, ty, old, operand);
+                    b.store(new, ptr, bytes);
+                    old
+                }
                 Some(rmw) => b.atomic_rmw(rmw, ptr, operand, rmw_ordering(access.order)),
                 None if op == AtomicOp::Exch => {
                     let int = lane.to_int();
@@ -77,6 +101,15 @@ impl<'c> Emitter<'_, 'c> {
             let ptr = b.inttoptr(this.element(addresses, at, this.unit.types.i64));
             let (expected, new) = (this.element(expected, at, lane), this.element(new, at, lane));
             let int = lane.to_int();
+            if access.space == Space::Shared {
+                let old = b.load(int, ptr, bytes);
+                let equal = b.icmp(IntPredicate::Eq, old, b.bitcast(expected, int));
+                b.store(b.select(equal, b.bitcast(new, int), old), ptr, bytes);
+                if let Some(results) = results {
+                    b.store(b.bitcast(old, lane), this.element_ptr(results, at, lane), bytes);
+                }
+                return;
+            }
             let ordering = rmw_ordering(access.order);
             let (old, _) = b.compare_exchange(ptr, b.bitcast(expected, int), b.bitcast(new, int), ordering);
             if let Some(results) = results {
@@ -115,14 +148,7 @@ impl<'c> Emitter<'_, 'c> {
         let known = b.phi(int);
         known.add_incoming(first, before);
         let old = b.bitcast(known.value(), lane);
-        let math = self.unit.math();
-        let op = match op {
-            AtomicOp::FAdd { ftz } => Op::Float(FloatBinary::Add, FloatMode { ftz, ..FloatMode::default() }),
-            AtomicOp::FMin => Op::MinMax(MinMax { max: false, nan: false, ftz: false, xorsign_abs: false }),
-            _ => Op::MinMax(MinMax { max: true, nan: false, ftz: false, xorsign_abs: false }),
-        };
-        let new = math.op(op, &[old, operand], &[ty, ty], ty).expect("arithmetic");
-        let new = if ty == IrType::F64 { new } else { math.canon_nan(ty, new) };
+        let new = self.combined(op, ty, old, operand);
         let (seen, replaced) =
             b.compare_exchange(ptr, known.value(), b.bitcast(new, int), rmw_ordering(order));
         known.add_incoming(seen, b.block());
@@ -131,7 +157,39 @@ impl<'c> Emitter<'_, 'c> {
         b.bitcast(seen, lane)
     }
 
-    /// What an operation on leaves its other operand as it is.
+    /// What an atomic puts in the place of `old`.
+    fn combined(&self, op: AtomicOp, ty: IrType, old: Value<'c>, operand: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let math = self.unit.math();
+        let min_max = |max: bool| Op::MinMax(MinMax { max, nan: false, ftz: false, xorsign_abs: false });
+        let pure = match op {
+            AtomicOp::Add => Op::Int(IntBinary::Add),
+            AtomicOp::And => Op::Int(IntBinary::And),
+            AtomicOp::Or => Op::Int(IntBinary::Or),
+            AtomicOp::Xor => Op::Int(IntBinary::Xor),
+            AtomicOp::MinS => Op::Int(IntBinary::MinS),
+            AtomicOp::MinU => Op::Int(IntBinary::MinU),
+            AtomicOp::MaxS => Op::Int(IntBinary::MaxS),
+            AtomicOp::MaxU => Op::Int(IntBinary::MaxU),
+            AtomicOp::FAdd { ftz } => Op::Float(FloatBinary::Add, FloatMode { ftz, ..FloatMode::default() }),
+            AtomicOp::FMin => min_max(false),
+            AtomicOp::FMax => min_max(true),
+            AtomicOp::Exch => return operand,
+            AtomicOp::Inc => {
+                let over = b.icmp(IntPredicate::Uge, old, operand);
+                return b.select(over, old.ty().zero(), b.add(old, old.ty().int_const(1)));
+            }
+            AtomicOp::Dec => {
+                let zero = b.icmp(IntPredicate::Eq, old, old.ty().zero());
+                let over = b.or(zero, b.icmp(IntPredicate::Ugt, old, operand));
+                return b.select(over, operand, b.sub(old, old.ty().int_const(1)));
+            }
+        };
+        let new = math.op(pure, &[old, operand], &[ty, ty], ty).expect("every one is arithmetic");
+        if ty.is_int() || ty == IrType::F64 { new } else { math.canon_nan(ty, new) }
+    }
+
+    /// What leaves the other operand of an operation as it is.
     fn identity(&self, op: AtomicOp, like: Value<'c>) -> Value<'c> {
         let ty = like.ty();
         let top = 1u64 << (ty.scalar_bits() - 1);
