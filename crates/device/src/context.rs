@@ -12,7 +12,7 @@ use crate::fault::{FaultReport, Health};
 use crate::graph::capture;
 use crate::limits::{self, Limit, Limits};
 use crate::lock::{Rank, RankedMutex};
-use crate::memory::{AddressSpace, ContextId, Kind};
+use crate::memory::{AddressSpace, ContextId, Kind, Pool};
 use crate::module::Module;
 use crate::registry::Registry;
 use crate::stream::{Completion, Queue, Stream, StreamKind};
@@ -327,6 +327,12 @@ impl Context {
             capture::check_unsafe_call()?;
         }
         self.hardware.space.allocate(self.hardware.ordinal, self.id, size, kind)
+    }
+
+    pub(crate) fn allocate_pooled(&self, pool: &Pool, size: u64) -> Result<u64> {
+        self.check()?;
+        let (space, ordinal) = (&self.hardware.space, self.hardware.ordinal);
+        space.allocate_in(Some(pool.id()), ordinal, self.id, size, Kind::Pooled)
     }
 
     pub(crate) fn hardware(&self) -> &Arc<Hardware> {

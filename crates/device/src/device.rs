@@ -8,7 +8,7 @@ use crate::attributes::Attributes;
 use crate::context::{Context, ContextFlags};
 use crate::executor::Executor;
 use crate::lock::{Rank, RankedMutex};
-use crate::memory::AddressSpace;
+use crate::memory::{AddressSpace, Pool};
 use crate::registry::Registry;
 use crate::{Error, Options, Result};
 
@@ -27,6 +27,15 @@ pub(crate) struct Hardware {
     pub(crate) registry: Arc<Registry>,
     pub(crate) executor: Arc<Executor>,
     pub(crate) backend: Arc<dyn KernelBackend>,
+    default_pool: Arc<Pool>,
+    current_pool: RankedMutex<Arc<Pool>>,
+}
+
+impl Hardware {
+    /// What stream-ordered allocations are counted in unless they name a pool.
+    pub(crate) fn current_pool(&self) -> Arc<Pool> {
+        self.current_pool.lock().clone()
+    }
 }
 
 /// The context of a device that all users of the process share.
@@ -45,7 +54,10 @@ impl Device {
         backend: Arc<dyn KernelBackend>,
     ) -> Device {
         let total = space.info(ordinal).map_or(0, |(_, total)| total);
+        let default_pool = Arc::new(Pool::new(ordinal, space.clone()));
         let hardware = Arc::new(Hardware {
+            current_pool: RankedMutex::new(Rank::Pools, default_pool.clone()),
+            default_pool,
             ordinal,
             attributes: Attributes::of_machine(options, physical, total),
             options: options.clone(),
@@ -72,6 +84,33 @@ impl Device {
     /// Its primary context.
     pub fn primary(&self) -> &PrimaryContext {
         &self.primary
+    }
+
+    /// The pool it was made with.
+    pub fn default_pool(&self) -> &Arc<Pool> {
+        &self.hardware.default_pool
+    }
+
+    /// The pool of stream-ordered allocations that name none.
+    pub fn current_pool(&self) -> Arc<Pool> {
+        self.hardware.current_pool()
+    }
+
+    /// Sets the pool of stream-ordered allocations that name none.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a pool of another device.
+    pub fn set_current_pool(&self, pool: Arc<Pool>) -> Result<()> {
+        if pool.device() != self.ordinal() {
+            return Err(Error::InvalidValue);
+        }
+        *self.hardware.current_pool.lock() = pool;
+        Ok(())
+    }
+
+    /// Makes a pool.
+    pub fn create_pool(&self) -> Arc<Pool> {
+        Arc::new(Pool::new(self.ordinal(), self.hardware.space.clone()))
     }
 
     /// Makes a context.

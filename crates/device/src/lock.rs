@@ -50,6 +50,8 @@ pub enum Rank {
     DeviceHeap,
     /// Known allocations.
     Allocations,
+    /// Bytes in use of pools.
+    Pools,
     /// Free memory of a device.
     Heap,
     /// Which contexts exist.

@@ -192,6 +192,21 @@ fn stream_ordered_allocations() {
     stream.synchronize().unwrap();
     assert_eq!(setup.platform.memory().info(0).unwrap().1, 256 << 20);
     assert_eq!(stream.free(0x1234), Err(Error::InvalidValue));
+    let device = setup.platform.device(0).unwrap();
+    let usage = device.default_pool().usage();
+    assert!(usage.current == 0 && usage.high >= 4 << 20, "{usage:?}");
+    let pool = device.create_pool();
+    let address = stream.allocate_from(&pool, 5000).unwrap();
+    assert_eq!((pool.usage().current, device.default_pool().usage().current), (5000, 0));
+    device.set_current_pool(pool.clone()).unwrap();
+    let other = stream.allocate(1000).unwrap();
+    assert_eq!(pool.usage().current, 6000);
+    setup.platform.free(address).unwrap();
+    stream.free(other).unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!((pool.usage().current, pool.usage().high), (0, 6000));
+    pool.reset_high();
+    assert_eq!(pool.usage().high, 0);
 }
 
 #[test]

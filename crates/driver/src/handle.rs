@@ -33,6 +33,8 @@ pub enum Kind {
     GraphNode,
     /// An executable graph.
     GraphExec,
+    /// A pool of memory.
+    MemoryPool,
 }
 
 /// Why a handle does not name an object.

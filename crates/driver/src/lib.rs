@@ -21,6 +21,7 @@ mod links;
 mod modules;
 mod parameters;
 mod platform;
+mod pools;
 mod shim;
 mod stack;
 mod streams;

@@ -10,16 +10,18 @@ pub(crate) mod extents;
 pub mod fill;
 pub mod heap;
 pub mod machine;
+mod pool;
 pub mod range;
 pub mod transfer;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use fill::Fill;
 pub use heap::GRANULE;
 use heap::{Heap, Placement};
+pub use pool::{Pool, PoolId, PoolUsage, Reuse};
 use range::AddressRange;
 pub use transfer::{Extent, Region, Side, Transfer};
 
@@ -83,6 +85,8 @@ pub struct Allocation {
     pub device: usize,
     /// Unique in the process, even when the address is used again.
     pub id: u64,
+    /// The pool it is counted in.
+    pub pool: Option<PoolId>,
     placement: Option<Placement>,
 }
 
@@ -99,6 +103,7 @@ pub struct AddressSpace {
     devices: Vec<DeviceMemory>,
     allocations: RankedMutex<BTreeMap<u64, Allocation>>,
     last_id: AtomicU64,
+    pools: RankedMutex<HashMap<PoolId, PoolUsage>>,
 }
 
 #[derive(Debug)]
@@ -127,6 +132,7 @@ impl AddressSpace {
             devices: memory.iter().map(device).collect::<Result<_>>()?,
             allocations: RankedMutex::new(Rank::Allocations, BTreeMap::new()),
             last_id: AtomicU64::new(0),
+            pools: RankedMutex::new(Rank::Pools, HashMap::new()),
         })
     }
 
@@ -135,6 +141,18 @@ impl AddressSpace {
     /// # Errors
     /// [`Error::InvalidValue`] for a size of 0, [`Error::OutOfMemory`] when the device has not as much left.
     pub fn allocate(&self, device: usize, owner: ContextId, size: u64, kind: Kind) -> Result<u64> {
+        self.allocate_in(None, device, owner, size, kind)
+    }
+
+    /// As [`allocate`](Self::allocate), counted in a pool.
+    pub fn allocate_in(
+        &self,
+        pool: Option<PoolId>,
+        device: usize,
+        owner: ContextId,
+        size: u64,
+        kind: Kind,
+    ) -> Result<u64> {
         if size == 0 {
             return Err(Error::InvalidValue);
         }
@@ -145,8 +163,14 @@ impl AddressSpace {
         let placed = memory.heap.lock().allocate(size);
         let placement = placed.inspect_err(|_| memory.discharge(charged))?;
         let base = placement.address;
-        self.insert(Allocation { base, size, kind, owner, device, id: 0, placement: Some(placement) })
+        self.insert(Allocation { base, size, kind, owner, device, id: 0, pool, placement: Some(placement) })
             .expect("the heap hands out no address twice");
+        if let Some(pool) = pool {
+            let mut pools = self.pools.lock();
+            let usage = pools.entry(pool).or_default();
+            usage.current += size;
+            usage.high = usage.high.max(usage.current);
+        }
         Ok(base)
     }
 
@@ -194,7 +218,7 @@ impl AddressSpace {
             return Err(Error::InvalidValue);
         }
         let kind = Kind::Registered { flags };
-        self.insert(Allocation { base, size, kind, owner, device, id: 0, placement: None })
+        self.insert(Allocation { base, size, kind, owner, device, id: 0, pool: None, placement: None })
             .map_err(|_| Error::HostMemoryAlreadyRegistered)
     }
 
@@ -227,6 +251,17 @@ impl AddressSpace {
         Ok((unused.min(machine::available().unwrap_or(unused)), memory.total))
     }
 
+    /// Bytes in use of a pool.
+    pub(crate) fn pool_usage(&self, pool: PoolId) -> PoolUsage {
+        self.pools.lock().get(&pool).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn reset_pool_high(&self, pool: PoolId) {
+        if let Some(usage) = self.pools.lock().get_mut(&pool) {
+            usage.high = usage.current;
+        }
+    }
+
     fn device(&self, device: usize) -> Result<&DeviceMemory> {
         self.devices.get(device).ok_or(Error::InvalidDevice)
     }
@@ -243,6 +278,11 @@ impl AddressSpace {
     }
 
     fn reclaim(&self, allocation: &Allocation) {
+        if let Some(pool) = allocation.pool
+            && let Some(usage) = self.pools.lock().get_mut(&pool)
+        {
+            usage.current = usage.current.saturating_sub(allocation.size);
+        }
         if let Some(placement) = allocation.placement {
             let memory = &self.devices[allocation.device];
             memory.heap.lock().free(placement);

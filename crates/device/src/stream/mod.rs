@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::graph::capture::{self, CaptureSlot};
 use crate::graph::{CaptureInfo, CaptureMode, CaptureStatus, ExecutableGraph, Graph, NodeId, Operation};
 use crate::lock::{Rank, RankedMutex};
-use crate::memory::{Fill, Kind, Side, Transfer};
+use crate::memory::{Fill, Kind, Pool, Side, Transfer};
 use crate::{Error, Event, Result};
 
 /// How a stream's work is ordered with that of others.
@@ -273,12 +273,24 @@ impl Stream {
     pub fn allocate(&self, size: u64) -> Result<u64> {
         let context = self.context()?;
         if !self.is_capturing() {
-            return context.allocate_as(size, Kind::Pooled);
+            return context.allocate_pooled(&context.hardware().current_pool(), size);
         }
         let (graph, tips) = self.capture.graph()?;
         let (node, address) = graph.add_allocation(&context, size, &tips)?;
         self.capture.update_dependencies(&[node], true)?;
         Ok(address)
+    }
+
+    /// As [`allocate`](Self::allocate), from a pool. A capture takes memory of the graph's own.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a pool of another device.
+    pub fn allocate_from(&self, pool: &Pool, size: u64) -> Result<u64> {
+        let context = self.context()?;
+        if pool.device() != context.device() {
+            return Err(Error::InvalidValue);
+        }
+        if self.is_capturing() { self.allocate(size) } else { context.allocate_pooled(pool, size) }
     }
 
     /// Queues the freeing of memory.

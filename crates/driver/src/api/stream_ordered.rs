@@ -1,11 +1,15 @@
 //! Stream ordered memory allocator.
 
 use crate::error::CuResult;
+use crate::platform::device;
+use crate::pools;
 use crate::streams::find;
-use cuda_abi::args::Out;
+use cuda_abi::args::{Array, In, Out};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
+use device::memory::Reuse;
 use entry_macros::entry_point;
+use std::ffi::c_void;
 
 /// Memory for what the stream does from now on.
 #[entry_point(ptsz)]
@@ -26,5 +30,177 @@ fn cuMemFreeAsync(default: DefaultStream, dptr: CUdeviceptr, hStream: CUstream) 
     if dptr.0 != 0 {
         stream.free(dptr.0)?;
     }
+    Ok(())
+}
+
+/// As `cuMemAllocAsync`, counted in a pool.
+#[entry_point(ptsz)]
+fn cuMemAllocFromPoolAsync(
+    default: DefaultStream,
+    dptr: Out<CUdeviceptr>,
+    bytesize: usize,
+    pool: CUmemoryPool,
+    hStream: CUstream,
+) -> CuResult {
+    dptr.check()?;
+    let pool = pools::find(pool)?;
+    dptr.set(CUdeviceptr(find(hStream, default)?.allocate_from(&pool, bytesize as u64)?))?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuMemPoolCreate(pool: Out<CUmemoryPool>, poolProps: In<CUmemPoolProps>) -> CuResult {
+    pool.check()?.set(pools::create(&poolProps.get()?)?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuMemPoolDestroy(pool: CUmemoryPool) -> CuResult {
+    pools::destroy(pool)
+}
+
+/// Freed memory is the device's at once: there is nothing to give back.
+#[entry_point]
+fn cuMemPoolTrimTo(pool: CUmemoryPool, _minBytesToKeep: usize) -> CuResult {
+    pools::find(pool)?;
+    Ok(())
+}
+
+#[entry_point]
+unsafe fn cuMemPoolGetAttribute(
+    pool: CUmemoryPool,
+    attr: CUmemPool_attribute,
+    value: *mut c_void,
+) -> CuResult {
+    let pool = pools::find(pool)?;
+    // SAFETY: the manual wants an int for the first three attributes and a 64-bit number for the others.
+    let (flag, bytes) = unsafe { (Out::new(value.cast::<i32>()), Out::new(value.cast::<u64>())) };
+    match attr {
+        // What is in use is all that is reserved.
+        CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT | CU_MEMPOOL_ATTR_USED_MEM_CURRENT => {
+            bytes.set(pool.usage().current)?
+        }
+        CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH | CU_MEMPOOL_ATTR_USED_MEM_HIGH => bytes.set(pool.usage().high)?,
+        CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => bytes.set(pool.threshold())?,
+        _ => flag.set(pool.allows(reuse(attr)?).into())?,
+    }
+    Ok(())
+}
+
+#[entry_point]
+unsafe fn cuMemPoolSetAttribute(
+    pool: CUmemoryPool,
+    attr: CUmemPool_attribute,
+    value: *mut c_void,
+) -> CuResult {
+    let pool = pools::find(pool)?;
+    // SAFETY: as for `cuMemPoolGetAttribute`.
+    let (flag, bytes) = unsafe { (In::new(value.cast::<i32>()), In::new(value.cast::<u64>())) };
+    match attr {
+        CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => pool.set_threshold(bytes.get()?),
+        // High marks can be reset only.
+        CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH | CU_MEMPOOL_ATTR_USED_MEM_HIGH if bytes.get()? == 0 => {
+            pool.reset_high();
+        }
+        _ => pool.set_allowed(reuse(attr)?, flag.get()? != 0),
+    }
+    Ok(())
+}
+
+fn reuse(attribute: CUmemPool_attribute) -> CuResult<Reuse> {
+    match attribute {
+        CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES => Ok(Reuse::FollowEventDependencies),
+        CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC => Ok(Reuse::AllowOpportunistic),
+        CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES => Ok(Reuse::AllowInternalDependencies),
+        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+    }
+}
+
+/// Memory is accessible to every device; only the owner's access cannot be taken away.
+#[entry_point]
+fn cuMemPoolSetAccess(pool: CUmemoryPool, map: Array<CUmemAccessDesc>, count: usize) -> CuResult {
+    let pool = pools::find(pool)?;
+    for index in 0..count {
+        let access = map.get(index)?;
+        if access.location.r#type != CU_MEM_LOCATION_TYPE_DEVICE {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
+        let is_owner = device(access.location.id)?.ordinal() == pool.device();
+        if is_owner && access.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0 {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
+    }
+    Ok(())
+}
+
+#[entry_point]
+unsafe fn cuMemPoolGetAccess(
+    flags: Out<CUmemAccess_flags>,
+    memPool: CUmemoryPool,
+    location: Out<CUmemLocation>,
+) -> CuResult {
+    flags.check()?;
+    pools::find(memPool)?;
+    // SAFETY: not null; the manual wants a place to be named there.
+    let place = unsafe { location.check()?.as_ptr().read_unaligned() };
+    if place.r#type != CU_MEM_LOCATION_TYPE_DEVICE {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    device(place.id)?;
+    flags.set(CU_MEM_ACCESS_FLAGS_PROT_READWRITE)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuDeviceGetDefaultMemPool(pool_out: Out<CUmemoryPool>, dev: CUdevice) -> CuResult {
+    pool_out.check()?.set(pools::handle_of(device(dev)?.default_pool())?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuDeviceGetMemPool(pool: Out<CUmemoryPool>, dev: CUdevice) -> CuResult {
+    pool.check()?.set(pools::handle_of(&device(dev)?.current_pool())?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuDeviceSetMemPool(dev: CUdevice, pool: CUmemoryPool) -> CuResult {
+    device(dev)?.set_current_pool(pools::find(pool)?)?;
+    Ok(())
+}
+
+#[entry_point]
+unsafe fn cuMemGetDefaultMemPool(
+    pool_out: Out<CUmemoryPool>,
+    location: Out<CUmemLocation>,
+    r#type: CUmemAllocationType,
+) -> CuResult {
+    // SAFETY: not null; the manual wants a place to be named there.
+    let place = unsafe { location.check()?.as_ptr().read_unaligned() };
+    pool_out.check()?.set(pools::handle_of(pools::device_at(place, r#type)?.default_pool())?)?;
+    Ok(())
+}
+
+#[entry_point]
+unsafe fn cuMemGetMemPool(
+    pool: Out<CUmemoryPool>,
+    location: Out<CUmemLocation>,
+    r#type: CUmemAllocationType,
+) -> CuResult {
+    // SAFETY: as above.
+    let place = unsafe { location.check()?.as_ptr().read_unaligned() };
+    pool.check()?.set(pools::handle_of(&pools::device_at(place, r#type)?.current_pool())?)?;
+    Ok(())
+}
+
+#[entry_point]
+unsafe fn cuMemSetMemPool(
+    location: Out<CUmemLocation>,
+    r#type: CUmemAllocationType,
+    pool: CUmemoryPool,
+) -> CuResult {
+    // SAFETY: as above.
+    let place = unsafe { location.check()?.as_ptr().read_unaligned() };
+    pools::device_at(place, r#type)?.set_current_pool(pools::find(pool)?)?;
     Ok(())
 }
