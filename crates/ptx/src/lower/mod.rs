@@ -12,9 +12,9 @@ use simt_ir::Program;
 
 pub use variables::{Entry, EntryParam, ModuleVariable, ParamClass, Relocation, entries, variables};
 
-use crate::ast::{File, Item, Module};
+use crate::ast::{File, Item, Module, StateSpace};
 use crate::isa;
-use crate::resolve::Symbols;
+use crate::resolve::{ResolvedFunction, Symbols};
 use crate::target::Architecture;
 use crate::{Errors, LoadError, LoadErrorKind};
 use links::Links;
@@ -61,6 +61,25 @@ pub fn program(source: &str, module: &Module<'_>, entry: &str) -> Result<Program
     })
 }
 
+/// Bytes of static shared memory that a kernel can declare.
+const STATIC_SHARED: u64 = 48 << 10;
+
+/// A kernel's own shared variables must fit the static part of shared memory; more can only be had at the launch.
+fn check_shared(source: &str, kernel: &ResolvedFunction<'_, '_>) -> Result<(), LoadError> {
+    let shared = kernel
+        .variables
+        .iter()
+        .map(|local| local.declaration)
+        .filter(|variable| variable.space == StateSpace::Shared);
+    let bytes = shared.fold(0_u64, |bytes, variable| bytes.saturating_add(variable.size().unwrap_or(0)));
+    if !kernel.function.is_entry || bytes <= STATIC_SHARED {
+        return Ok(());
+    }
+    let message =
+        format!("the kernel has {bytes} bytes of shared variables, and {STATIC_SHARED} is the most");
+    Err(LoadError::at(LoadErrorKind::TooLarge, source, kernel.function.name.span, message))
+}
+
 /// Checks every instruction of a module against the instruction table: what a load must refuse. Bodies that were not read
 /// are not checked.
 pub fn check(source: &str, module: &Module<'_>) -> Result<(), Errors> {
@@ -79,6 +98,7 @@ pub fn check(source: &str, module: &Module<'_>) -> Result<(), Errors> {
                 errors.extend(
                     problems.map(|p| LoadError::at(p.kind, source, p.span, p.message)).take(Errors::LIMIT),
                 );
+                errors.extend(check_shared(source, &resolved).err());
             }
             Err(found) => errors.extend_from_slice(found.list()),
         }
