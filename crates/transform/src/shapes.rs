@@ -619,3 +619,165 @@ pub fn keeps_checks(op: &Op) -> bool {
             | Op::FromGeneric(_)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use simt_ir::{Access, FunctionBuilder, Signature, Target};
+
+    use super::*;
+    use crate::Prepared;
+
+    fn reg(b: &mut FunctionBuilder, reg: SpecialReg) -> Value {
+        b.inst(Op::SpecialReg(reg), &[], Type::I32)
+    }
+
+    fn int(b: &mut FunctionBuilder, op: IntBinary, x: Value, y: Value) -> Value {
+        let ty = b.func().ty(x);
+        b.inst(Op::Int(op), &[x, y], ty)
+    }
+
+    fn param(b: &mut FunctionBuilder, offset: i64, ty: Type) -> Value {
+        let zero = b.constant(Type::I64, 0);
+        b.inst(Op::Load(Access::weak(Space::Param, offset)), &[zero], ty)
+    }
+
+    /// The shape of the address that a kernel loads from, as `address` computes it.
+    fn of_address(
+        shape: &Shape,
+        address: impl FnOnce(&mut FunctionBuilder) -> Value,
+    ) -> (LaneShape, Prepared) {
+        let mut b = FunctionBuilder::new("k", Signature::default());
+        let address = address(&mut b);
+        let access = Access::weak(Space::Global, 0);
+        let value = b.inst(Op::Load(access), &[address], Type::I32);
+        let out = param(&mut b, 0, Type::I64);
+        b.effect(Op::Store(access), &[out, value]);
+        b.terminate(Terminator::Exit);
+        let prepared = crate::prepare(b.finish(), true, shape).unwrap();
+        (prepared.shapes.of(address).clone(), prepared)
+    }
+
+    fn element(b: &mut FunctionBuilder, index: Value) -> Value {
+        let base = param(b, 0, Type::I64);
+        let wide = b.inst(Op::Convert(Convert::SExt), &[index], Type::I64);
+        let four = b.constant(Type::I64, 4);
+        let bytes = int(b, IntBinary::Mul, wide, four);
+        int(b, IntBinary::Add, base, bytes)
+    }
+
+    fn global_id(b: &mut FunctionBuilder, axis: u8) -> Value {
+        let (cta, ntid, tid) =
+            (reg(b, SpecialReg::CtaId(axis)), reg(b, SpecialReg::Ntid(axis)), reg(b, SpecialReg::Tid(axis)));
+        let start = int(b, IntBinary::Mul, cta, ntid);
+        int(b, IntBinary::Add, start, tid)
+    }
+
+    fn consecutive(step: i64, period: i64) -> Offsets {
+        Rc::new(std::array::from_fn(|lane| lane as i64 % period * step))
+    }
+
+    #[test]
+    fn the_usual_index_is_consecutive_without_a_test() {
+        let shape = Shape::of([1 << 20, 1, 1], [256, 1, 1]);
+        let (of, prepared) = of_address(&shape, |b| {
+            let index = global_id(b, 0);
+            element(b, index)
+        });
+        assert_eq!(of, LaneShape::Affine(consecutive(4, 32)));
+        assert_eq!(prepared.shapes.assumed(), []);
+        let huge = Shape::of([1 << 30, 1, 1], [256, 1, 1]);
+        let (of, prepared) = of_address(&huge, |b| {
+            let index = global_id(b, 0);
+            element(b, index)
+        });
+        assert_eq!(of, LaneShape::Affine(consecutive(4, 32)));
+        assert_eq!(prepared.shapes.assumed().len(), 1, "in a larger grid it may wrap");
+        let (of, _) = of_address(&Shape { assume_no_wrap: false, ..huge }, |b| {
+            let index = global_id(b, 0);
+            element(b, index)
+        });
+        assert_eq!(of, LaneShape::Affine(consecutive(4, 32)), "then the access tests it");
+    }
+
+    #[test]
+    fn an_index_in_a_matrix_is_consecutive_in_each_row_of_the_block() {
+        let index = |b: &mut FunctionBuilder| {
+            let (x, y, width) = (global_id(b, 0), global_id(b, 1), param(b, 8, Type::I32));
+            let row = int(b, IntBinary::Mul, y, width);
+            let index = int(b, IntBinary::Add, row, x);
+            element(b, index)
+        };
+        let (of, prepared) = of_address(&Shape::of([64, 64, 1], [32, 8, 1]), index);
+        assert_eq!(of, LaneShape::Affine(consecutive(4, 32)));
+        assert_eq!(prepared.shapes.assumed().len(), 1);
+        let (of, _) = of_address(&Shape::of([64, 64, 1], [16, 16, 1]), index);
+        assert_eq!(of, LaneShape::Rows(consecutive(4, 16)));
+        let (of, _) = of_address(&Shape::of([64, 64, 1], [10, 10, 1]), index);
+        assert_eq!(of, LaneShape::Varying);
+    }
+
+    #[test]
+    fn lanes_and_warps_of_a_thread_index() {
+        let shape = Shape::of([1, 1, 1], [256, 1, 1]);
+        let of = |op: &dyn Fn(&mut FunctionBuilder, Value) -> Value| {
+            of_address(&shape, |b| {
+                let tid = reg(b, SpecialReg::Tid(0));
+                let value = op(b, tid);
+                element(b, value)
+            })
+            .0
+        };
+        let five = |b: &mut FunctionBuilder| b.constant(Type::I32, 5);
+        let warp = of(&|b, tid| {
+            let amount = five(b);
+            b.inst(Op::Shift(Shift::RightU), &[tid, amount], Type::I32)
+        });
+        assert_eq!(warp, LaneShape::Uniform);
+        let lane = of(&|b, tid| {
+            let mask = b.constant(Type::I32, 31);
+            int(b, IntBinary::And, tid, mask)
+        });
+        assert_eq!(lane, LaneShape::Affine(consecutive(4, 32)));
+        let pair = of(&|b, tid| {
+            let one = b.constant(Type::I32, 1);
+            int(b, IntBinary::Xor, tid, one)
+        });
+        assert_eq!(pair, LaneShape::Affine(Rc::new(std::array::from_fn(|lane| (lane as i64 ^ 1) * 4))));
+    }
+
+    /// `while (i < limit) i++;` with the limit given; the shapes of the counter in the loop and after it, and whether lanes part.
+    fn counter(limit: impl FnOnce(&mut FunctionBuilder) -> Value) -> (LaneShape, LaneShape, bool) {
+        let mut b = FunctionBuilder::new("k", Signature::default());
+        let limit = limit(&mut b);
+        let i = b.var(Type::I32);
+        let zero = b.constant(Type::I32, 0);
+        b.write(i, zero);
+        let (body, end) = (b.block(), b.block());
+        b.terminate(Terminator::Jump(Target::new(body)));
+        b.switch_to(body);
+        let (at, one) = (b.read(i), b.constant(Type::I32, 1));
+        let next = int(&mut b, IntBinary::Add, at, one);
+        b.write(i, next);
+        let more = b.inst(Op::IntCmp(IntCmp::LtS), &[next, limit], Type::Pred);
+        let then = Target::new(body);
+        b.terminate(Terminator::Branch { cond: more, then, otherwise: Target::new(end), uniform: false });
+        b.switch_to(end);
+        let (out, last) = (param(&mut b, 0, Type::I64), b.read(i));
+        b.effect(Op::Store(Access::weak(Space::Global, 0)), &[out, last]);
+        b.terminate(Terminator::Exit);
+        let prepared = crate::prepare(b.finish(), true, &Shape::of([1; 3], [32, 1, 1])).unwrap();
+        let mut insts = prepared.cfg.order().iter().flat_map(|block| &prepared.func.block(*block).insts);
+        let store = insts.find(|inst| matches!(prepared.func.inst(**inst).op, Op::Store(_))).unwrap();
+        let last = prepared.func.inst(*store).args[1];
+        let divergent = prepared.shapes.divergent_loops()[0];
+        (prepared.shapes.of(next).clone(), prepared.shapes.of(last).clone(), divergent)
+    }
+
+    #[test]
+    fn a_counter_is_uniform_while_lanes_count_and_not_when_they_have_left() {
+        let (inside, after, divergent) = counter(|b| param(b, 8, Type::I32));
+        assert_eq!((inside, after, divergent), (LaneShape::Uniform, LaneShape::Uniform, false));
+        let (inside, after, divergent) = counter(|b| reg(b, SpecialReg::Tid(0)));
+        assert_eq!((inside, after, divergent), (LaneShape::Uniform, LaneShape::Varying, true));
+    }
+}
