@@ -130,11 +130,11 @@ fn szext(x: &mut Expander<'_, '_>) {
     x.set("d", d);
 }
 
-/// The `offset`-th set bit of `mask` counted from bit `base`: upwards if positive, downwards if negative; all ones if there is none.
+/// The `offset`-th set bit of `mask` counted from bit `base`: upwards if positive, downwards if negative; all ones if there is none,
+/// as from a base beyond the mask.
 /// A binary search for the bit by counting ones.
 fn fns(x: &mut Expander<'_, '_>) {
     let (mask, base, offset) = (x.src("mask"), x.src("base"), x.src("offset"));
-    let base = x.int_imm(IntBinary::And, base, 31);
     let zero = x.imm(Type::I32, 0);
     let down = x.cmp(IntCmp::LtS, offset, zero);
     // Downwards is upwards in the mask reversed.
