@@ -346,7 +346,8 @@ impl<'c> Emitter<'_, 'c> {
                         }));
                         let row = b.add(b.splat(row, LANES), rows);
                         let height = b.splat(self.ntid(1), LANES);
-                        if axis == 1 { b.urem(row, height) } else { b.udiv(row, height) }
+                        let (quotient, rest) = self.divided(row, height);
+                        if axis == 1 { rest } else { quotient }
                     }
                 }
             }
@@ -354,17 +355,28 @@ impl<'c> Emitter<'_, 'c> {
                 let lane = i32.int_vector(&std::array::from_fn::<u64, 32, _>(|lane| lane as u64));
                 let linear = b.add(b.splat(first, LANES), lane);
                 let width = b.splat(self.ntid(0), LANES);
-                if axis == 0 {
-                    return b.urem(linear, width);
+                let (row, x) = self.divided(linear, width);
+                match (axis, shape.dims) {
+                    (0, _) => x,
+                    (_, 2) => row,
+                    _ => {
+                        let (z, y) = self.divided(row, b.splat(self.ntid(1), LANES));
+                        if axis == 1 { y } else { z }
+                    }
                 }
-                let row = b.udiv(linear, width);
-                if shape.dims == 2 {
-                    return row;
-                }
-                let height = b.splat(self.ntid(1), LANES);
-                if axis == 1 { b.urem(row, height) } else { b.udiv(row, height) }
             }
         }
+    }
+
+    /// Quotient and remainder of vectors of thread indices and dimensions, which are small enough for floating point: half a
+    /// unit is added so that rounding never reaches the next integer.
+    fn divided(&self, index: Value<'c>, by: Value<'c>) -> (Value<'c>, Value<'c>) {
+        let b = self.unit.b;
+        let float = self.unit.context().float();
+        let numerator = b.sitofp(index, float);
+        let numerator = b.fadd(numerator, numerator.ty().float_const(0.5));
+        let quotient = b.fptosi(b.fdiv(numerator, b.sitofp(by, float)), self.unit.types.i32);
+        (quotient, b.sub(index, b.mul(quotient, by)))
     }
 
     /// A special register that counts.
@@ -399,5 +411,17 @@ impl<'c> Emitter<'_, 'c> {
         let (mask, vector) = (self.active(), self.vector(value));
         let lane = b.cttz(b.mask_to_int(mask));
         b.extract_dynamic(vector, lane)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn thread_indices_divide_exactly_in_floating_point() {
+        for index in 0..2048 {
+            for by in 1..=1024 {
+                assert_eq!(((index as f32 + 0.5) / by as f32) as i32, index / by, "{index} / {by}");
+            }
+        }
     }
 }
