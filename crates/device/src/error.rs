@@ -36,6 +36,8 @@ pub enum Error {
     UnsupportedPtxVersion(String),
     /// Linked images define a symbol twice or not at all; the text is the log.
     InvalidSource(String),
+    /// There is no compiler to compile a kernel with; the text says what was looked for.
+    NoCompiler(String),
     /// The file cannot be read.
     FileNotFound,
     /// The operating system refused.
@@ -108,6 +110,7 @@ impl fmt::Display for Error {
             Error::InvalidPtx(log) => return write!(f, "invalid PTX: {log}"),
             Error::UnsupportedPtxVersion(log) => return write!(f, "unsupported PTX version: {log}"),
             Error::InvalidSource(log) => return write!(f, "linking failed: {log}"),
+            Error::NoCompiler(what) => return write!(f, "no compiler: {what}"),
             Error::FileNotFound => "the file cannot be read",
             Error::OperatingSystem(what) => return write!(f, "the operating system refused: {what}"),
             Error::InvalidHandle => "the object is gone",

@@ -49,6 +49,7 @@ pub fn code(error: &Error) -> CUresult {
         Error::InvalidPtx(_) => CUDA_ERROR_INVALID_PTX,
         Error::UnsupportedPtxVersion(_) => CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
         Error::InvalidSource(_) => CUDA_ERROR_INVALID_SOURCE,
+        Error::NoCompiler(_) => CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
         Error::FileNotFound => CUDA_ERROR_FILE_NOT_FOUND,
         Error::OperatingSystem(_) => CUDA_ERROR_OPERATING_SYSTEM,
         Error::InvalidHandle => CUDA_ERROR_INVALID_HANDLE,

@@ -197,7 +197,7 @@ unsafe fn symbol<F: Copy>(handle: *mut c_void, name: &CStr) -> Result<F, Compile
 }
 
 fn failed(why: impl fmt::Display) -> CompileError {
-    CompileError::new(format!("cannot open the compiler library: {why}"))
+    CompileError::no_compiler(format!("cannot open the compiler library: {why}"))
 }
 
 fn last_error() -> String {

@@ -170,17 +170,24 @@ pub struct CompileError {
     pub message: String,
     /// Something this implementation lacks, rather than a mistake in the program.
     pub unsupported: bool,
+    /// There is no compiler to ask.
+    pub no_compiler: bool,
 }
 
 impl CompileError {
     /// A mistake in the program, or a failure of the compiler.
     pub fn new(message: impl Into<String>) -> CompileError {
-        CompileError { message: message.into(), unsupported: false }
+        CompileError { message: message.into(), unsupported: false, no_compiler: false }
+    }
+
+    /// The compiler is missing.
+    pub fn no_compiler(message: impl Into<String>) -> CompileError {
+        CompileError { no_compiler: true, ..CompileError::new(message) }
     }
 
     /// Something this implementation lacks.
     pub fn unsupported(message: impl Into<String>) -> CompileError {
-        CompileError { message: message.into(), unsupported: true }
+        CompileError { unsupported: true, ..CompileError::new(message) }
     }
 }
 

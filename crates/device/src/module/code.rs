@@ -207,5 +207,5 @@ impl Kernel {
 }
 
 fn refused(error: CompileError) -> Error {
-    Error::InvalidPtx(error.message)
+    if error.no_compiler { Error::NoCompiler(error.message) } else { Error::InvalidPtx(error.message) }
 }

@@ -54,7 +54,7 @@ pub(crate) fn lower(text: &str, entry: &str, sm: u32) -> std::result::Result<Arc
         ptx::parse_with(text, &options).and_then(|module| ptx::lower::program(text, &module, entry));
     program.map(Arc::new).map_err(|errors| CompileError {
         unsupported: errors.kind() == LoadErrorKind::Unsupported,
-        message: errors.to_string(),
+        ..CompileError::new(errors.to_string())
     })
 }
 
