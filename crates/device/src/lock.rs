@@ -48,6 +48,8 @@ pub enum Rank {
     BlockMemory,
     /// The device heap of a context.
     DeviceHeap,
+    /// Reserved addresses and what is mapped there.
+    Mappings,
     /// Known allocations.
     Allocations,
     /// Bytes in use of pools.

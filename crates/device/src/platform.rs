@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kernel_abi::KernelBackend;
 
 use crate::device::Device;
-use crate::memory::{AddressSpace, Allocation, ContextId, Kind, machine};
+use crate::memory::{AddressSpace, Allocation, ContextId, Kind, PhysicalMemory, SharedHandle, machine};
 use crate::registry::Registry;
 use crate::{Context, Error, Options, Result};
 
@@ -109,6 +109,23 @@ impl Platform {
             owner.synchronize()?;
         }
         self.space.unregister(address)
+    }
+
+    /// Names an allocation so that other processes can open it, once all work of its context is done.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] unless device memory begins there; the owner's failure.
+    pub fn share(&self, address: u64) -> Result<SharedHandle> {
+        let found = self.space.find(address).ok_or(Error::InvalidValue)?;
+        if let Some(owner) = self.owner_of(&found) {
+            owner.synchronize()?;
+        }
+        self.space.share(address)
+    }
+
+    /// Makes memory without an address.
+    pub fn create_memory(&self, device: usize, size: u64) -> Result<Arc<PhysicalMemory>> {
+        PhysicalMemory::create(&self.space, device, size)
     }
 
     fn free_if(&self, address: u64, accept: impl Fn(Kind) -> bool) -> Result<()> {

@@ -35,6 +35,8 @@ pub enum Kind {
     GraphExec,
     /// A pool of memory.
     MemoryPool,
+    /// Memory without an address.
+    PhysicalMemory,
 }
 
 /// Why a handle does not name an object.

@@ -469,3 +469,22 @@ c_enum! {
         CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3,
     }
 }
+
+c_enum! {
+    /// How memory is handed to other processes: bits.
+    CUmemAllocationHandleType {
+        CU_MEM_HANDLE_TYPE_NONE = 0,
+        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1,
+        CU_MEM_HANDLE_TYPE_WIN32 = 2,
+        CU_MEM_HANDLE_TYPE_WIN32_KMT = 4,
+        CU_MEM_HANDLE_TYPE_FABRIC = 8,
+    }
+}
+
+c_enum! {
+    /// Which granularity is asked for.
+    CUmemAllocationGranularity_flags {
+        CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0,
+        CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1,
+    }
+}

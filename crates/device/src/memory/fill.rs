@@ -48,7 +48,9 @@ impl Fill {
         let len = (self.height - 1).checked_mul(self.pitch).and_then(|rows| rows.checked_add(row));
         let end = len.and_then(|len| self.address.checked_add(len)).ok_or(Error::InvalidValue)?;
         match space.find(self.address) {
-            Some(allocation) if end <= allocation.end() => Ok(()),
+            Some(allocation) if end <= allocation.end() || space.covers(self.address, end - self.address) => {
+                Ok(())
+            }
             _ => Err(Error::InvalidValue),
         }
     }

@@ -5,9 +5,12 @@
 //! of the same size up to a limit, since memory that was touched before is far cheaper than new memory.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::RawFd;
 
 use super::extents::Extents;
+use super::mapping::Access;
 use super::range::{AddressRange, HUGE_PAGE, PAGE};
+use super::shared::SharedFile;
 use crate::{Error, Result};
 
 /// What every size is rounded up to, and the least alignment of an allocation.
@@ -38,6 +41,8 @@ pub struct Heap {
     /// Extent length to starts of concealed extents, with the bytes that have been committed.
     cached: BTreeMap<u64, Vec<(u64, u64)>>,
     cached_bytes: u64,
+    /// Start of an extent or a slab to the file that its memory was moved to.
+    shared: BTreeMap<u64, SharedFile>,
 }
 
 #[derive(Debug)]
@@ -58,6 +63,7 @@ impl Heap {
             partial: vec![BTreeSet::new(); classes],
             cached: BTreeMap::new(),
             cached_bytes: 0,
+            shared: BTreeMap::new(),
         }
     }
 
@@ -87,6 +93,60 @@ impl Heap {
         } else {
             self.free_pages(placement);
         }
+    }
+
+    /// Takes addresses without memory.
+    pub fn take_addresses(&mut self, len: u64, align: u64) -> Result<u64> {
+        self.extents.take(len, align).ok_or(Error::OutOfMemory)
+    }
+
+    /// Gives addresses back, at which nothing is mapped.
+    pub fn give_addresses(&mut self, start: u64, len: u64) {
+        self.extents.give(start, len);
+    }
+
+    /// Maps a file at addresses that were [taken](Self::take_addresses).
+    pub fn map_shared(
+        &mut self,
+        start: u64,
+        len: u64,
+        file: &SharedFile,
+        offset: u64,
+        access: Access,
+    ) -> Result<()> {
+        self.range.map_file(start, len.next_multiple_of(PAGE), file, offset, protection(access))
+    }
+
+    /// Changes what may be done with a mapped file.
+    pub fn protect_shared(&mut self, start: u64, len: u64, access: Access) -> Result<()> {
+        self.range.protect(start, len, protection(access))
+    }
+
+    /// Takes a mapped file out.
+    pub fn unmap_shared(&mut self, start: u64, len: u64) -> Result<()> {
+        self.range.decommit(start, len)
+    }
+
+    /// Moves the memory of an allocation to a file, unless it is in one; answers the descriptor, and the address at which the
+    /// file begins.
+    pub fn share(&mut self, placement: Placement) -> Result<(RawFd, u64)> {
+        let (start, len) = if placement.reserved <= LARGEST_SLOT {
+            let class = class_of(placement.reserved);
+            let slab = self.slabs[class].range(..=placement.address).next_back();
+            (*slab.expect("slots lie in slabs").0, slab_len(class))
+        } else {
+            (placement.address, placement.reserved)
+        };
+        if let Some(file) = self.shared.get(&start) {
+            return Ok((file.descriptor(), start));
+        }
+        let file = SharedFile::create(len)?;
+        // SAFETY: the pages are committed, and the caller sees to it that nothing uses them.
+        unsafe { file.fill_from(start) }?;
+        self.range.map_file(start, len, &file, 0, protection(Access::ReadWrite))?;
+        let descriptor = file.descriptor();
+        self.shared.insert(start, file);
+        Ok((descriptor, start))
     }
 
     fn allocate_slot(&mut self, size: u64) -> Result<Placement> {
@@ -134,6 +194,7 @@ impl Heap {
             if self.range.decommit(start, len).is_ok() {
                 self.partial[class].remove(&start);
                 self.slabs[class].remove(&start);
+                self.shared.remove(&start);
                 self.extents.give(start, len + PAGE);
             }
         }
@@ -169,7 +230,12 @@ impl Heap {
 
     fn free_pages(&mut self, Placement { address, reserved }: Placement) {
         let Ok(extent) = extent_len(reserved) else { return };
-        if self.cached_bytes + reserved <= LARGEST_CACHE && self.range.conceal(address, reserved).is_ok() {
+        // Other processes may still look at memory that was shared: it is not used again.
+        let was_shared = self.shared.remove(&address).is_some();
+        if !was_shared
+            && self.cached_bytes + reserved <= LARGEST_CACHE
+            && self.range.conceal(address, reserved).is_ok()
+        {
             self.cached_bytes += reserved;
             self.cached.entry(extent).or_default().push((address, reserved));
         } else if self.range.decommit(address, reserved).is_ok() {
@@ -195,6 +261,14 @@ impl Heap {
 fn extent_len(pages: u64) -> Result<u64> {
     let len = pages.checked_add(PAGE).and_then(|len| len.checked_next_multiple_of(HUGE_PAGE));
     len.ok_or(Error::OutOfMemory)
+}
+
+fn protection(access: Access) -> libc::c_int {
+    match access {
+        Access::None => libc::PROT_NONE,
+        Access::Read => libc::PROT_READ,
+        Access::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
+    }
 }
 
 /// Four classes to each doubling: 512, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 5120, …

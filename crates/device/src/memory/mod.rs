@@ -10,8 +10,10 @@ pub(crate) mod extents;
 pub mod fill;
 pub mod heap;
 pub mod machine;
+mod mapping;
 mod pool;
 pub mod range;
+mod shared;
 pub mod transfer;
 
 use std::collections::{BTreeMap, HashMap};
@@ -21,6 +23,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use fill::Fill;
 pub use heap::GRANULE;
 use heap::{Heap, Placement};
+use mapping::Mappings;
+pub use mapping::{Access, GRANULARITY, PhysicalMemory, SharedHandle};
 pub use pool::{Pool, PoolId, PoolUsage, Reuse};
 use range::AddressRange;
 pub use transfer::{Extent, Region, Side, Transfer};
@@ -61,6 +65,8 @@ pub enum Kind {
     },
     /// A variable of a module.
     Variable,
+    /// Memory that was mapped: by the program, or from another process.
+    Mapped,
 }
 
 impl Kind {
@@ -98,12 +104,12 @@ impl Allocation {
 }
 
 /// All memory that the devices of a platform know.
-#[derive(Debug)]
 pub struct AddressSpace {
     devices: Vec<DeviceMemory>,
     allocations: RankedMutex<BTreeMap<u64, Allocation>>,
     last_id: AtomicU64,
     pools: RankedMutex<HashMap<PoolId, PoolUsage>>,
+    mappings: RankedMutex<Mappings>,
 }
 
 #[derive(Debug)]
@@ -133,6 +139,7 @@ impl AddressSpace {
             allocations: RankedMutex::new(Rank::Allocations, BTreeMap::new()),
             last_id: AtomicU64::new(0),
             pools: RankedMutex::new(Rank::Pools, HashMap::new()),
+            mappings: RankedMutex::new(Rank::Mappings, Mappings::default()),
         })
     }
 
@@ -237,6 +244,19 @@ impl AddressSpace {
         let allocations = self.allocations.lock();
         let (_, allocation) = allocations.range(..=address).next_back()?;
         (address - allocation.base < allocation.size).then_some(*allocation)
+    }
+
+    /// Whether all of a range lies in one allocation, or in mapped memory without a gap.
+    pub fn covers(&self, address: u64, len: u64) -> bool {
+        let Some(end) = address.checked_add(len) else { return false };
+        let allocations = self.allocations.lock();
+        let Some((_, first)) = allocations.range(..=address).next_back() else { return false };
+        let (mut reached, mut kind) = (first.end(), first.kind);
+        while reached < end && kind == Kind::Mapped {
+            let Some(next) = allocations.get(&reached) else { return false };
+            (reached, kind) = (next.end(), next.kind);
+        }
+        reached >= end && address < first.end()
     }
 
     /// Whether an address lies in the range of a device, allocated or not.

@@ -2,6 +2,7 @@
 
 use std::ptr;
 
+use super::shared::SharedFile;
 use crate::{Error, Result};
 
 /// Bytes of a page of the machine.
@@ -108,7 +109,31 @@ impl AddressRange {
         if mapped == libc::MAP_FAILED { Err(Error::OutOfMemory) } else { Ok(()) }
     }
 
-    fn protect(&self, start: u64, len: u64, protection: libc::c_int) -> Result<()> {
+    /// Replaces whole pages by those of a file.
+    pub fn map_file(
+        &self,
+        start: u64,
+        len: u64,
+        file: &SharedFile,
+        offset: u64,
+        protection: libc::c_int,
+    ) -> Result<()> {
+        self.assert_within(start, len);
+        // SAFETY: the pages are ours; what was there is replaced at once.
+        let mapped = unsafe {
+            libc::mmap(
+                start as *mut _,
+                len as usize,
+                protection,
+                libc::MAP_SHARED | libc::MAP_FIXED,
+                file.descriptor(),
+                offset as libc::off_t,
+            )
+        };
+        if mapped == libc::MAP_FAILED { Err(Error::OutOfMemory) } else { Ok(()) }
+    }
+
+    pub(super) fn protect(&self, start: u64, len: u64, protection: libc::c_int) -> Result<()> {
         self.assert_within(start, len);
         // SAFETY: the pages are ours.
         match unsafe { libc::mprotect(start as *mut _, len as usize, protection) } {

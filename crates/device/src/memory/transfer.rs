@@ -155,7 +155,7 @@ impl Region {
         let Side { address, rule } = self.start;
         let end = address.checked_add(len).ok_or(Error::InvalidValue)?;
         match space.find(address) {
-            Some(allocation) if end <= allocation.end() => Ok(false),
+            Some(allocation) if end <= allocation.end() || space.covers(address, len) => Ok(false),
             // Registered memory may end inside a longer buffer of the program.
             Some(allocation) if allocation.kind.is_host() && rule == Rule::Host => Ok(true),
             Some(_) => Err(Error::InvalidValue),

@@ -1,0 +1,359 @@
+//! Address ranges and memory as separate things: reservations, what is mapped into them, and memory of other processes.
+
+use std::collections::BTreeMap;
+use std::os::fd::{OwnedFd, RawFd};
+use std::sync::Arc;
+
+use super::range::HUGE_PAGE;
+use super::shared::SharedFile;
+use super::{AddressSpace, Allocation, ContextId, Kind};
+use crate::{Error, Result};
+
+/// Sizes and offsets of reservations, memory and mappings are multiples of this.
+pub const GRANULARITY: u64 = HUGE_PAGE;
+
+/// Memory without an address.
+pub struct PhysicalMemory {
+    file: SharedFile,
+    device: usize,
+    /// Counted as used of the device; not if it is another process's.
+    charged: Option<Arc<AddressSpace>>,
+}
+
+/// What may be done with mapped memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing.
+    None,
+    /// Reading.
+    Read,
+    /// Reading and writing.
+    ReadWrite,
+}
+
+/// Names an allocation to other processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedHandle {
+    /// The process that allocated it.
+    pub process: u32,
+    /// Its descriptor of the memory.
+    pub descriptor: RawFd,
+    /// Where in that memory the allocation begins.
+    pub offset: u64,
+    /// Bytes of the allocation.
+    pub size: u64,
+}
+
+/// Reservations, and what is mapped.
+#[derive(Default)]
+pub(super) struct Mappings {
+    /// Start to length and device.
+    reservations: BTreeMap<u64, (u64, usize)>,
+    mapped: BTreeMap<u64, Mapped>,
+    /// Memory of other processes: the allocation's address to the mapping's.
+    opened: BTreeMap<u64, (u64, u64, usize)>,
+}
+
+struct Mapped {
+    len: u64,
+    device: usize,
+    memory: Arc<PhysicalMemory>,
+    access: Access,
+}
+
+impl PhysicalMemory {
+    /// New memory of a device.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a size that is no multiple of [`GRANULARITY`], [`Error::OutOfMemory`].
+    pub fn create(space: &Arc<AddressSpace>, device: usize, size: u64) -> Result<Arc<PhysicalMemory>> {
+        if size == 0 || !size.is_multiple_of(GRANULARITY) {
+            return Err(Error::InvalidValue);
+        }
+        space.device(device)?.charge(size)?;
+        let file = SharedFile::create(size).inspect_err(|_| space.devices[device].discharge(size))?;
+        Ok(Arc::new(PhysicalMemory { file, device, charged: Some(space.clone()) }))
+    }
+
+    /// Memory of another process, by a descriptor that it has sent.
+    pub fn import(device: usize, descriptor: OwnedFd) -> Result<Arc<PhysicalMemory>> {
+        let file = SharedFile::from_descriptor(descriptor)?;
+        Ok(Arc::new(PhysicalMemory { file, device, charged: None }))
+    }
+
+    /// A descriptor to send to another process.
+    pub fn export(&self) -> Result<OwnedFd> {
+        self.file.duplicate()
+    }
+
+    /// Bytes.
+    pub fn size(&self) -> u64 {
+        self.file.bytes()
+    }
+
+    /// Number of its device.
+    pub fn device(&self) -> usize {
+        self.device
+    }
+}
+
+impl Drop for PhysicalMemory {
+    fn drop(&mut self) {
+        if let Some(space) = &self.charged {
+            space.devices[self.device].discharge(self.file.bytes());
+        }
+    }
+}
+
+impl AddressSpace {
+    /// Sets addresses aside. Nothing is there.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a size that is no multiple of [`GRANULARITY`] or an alignment that is no power of two.
+    pub fn reserve(&self, device: usize, size: u64, align: u64) -> Result<u64> {
+        let align = align.max(GRANULARITY);
+        if size == 0 || !size.is_multiple_of(GRANULARITY) || !align.is_power_of_two() {
+            return Err(Error::InvalidValue);
+        }
+        let mut mappings = self.mappings.lock();
+        let start = self.device(device)?.heap.lock().take_addresses(size, align)?;
+        mappings.reservations.insert(start, (size, device));
+        Ok(start)
+    }
+
+    /// Gives a reservation back.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] if it is none, or something is mapped in it.
+    pub fn unreserve(&self, start: u64, size: u64) -> Result<()> {
+        let mut mappings = self.mappings.lock();
+        let (_, device) =
+            *mappings.reservations.get(&start).filter(|(len, _)| *len == size).ok_or(Error::InvalidValue)?;
+        if mappings.mapped.range(start..start + size).next().is_some() {
+            return Err(Error::InvalidValue);
+        }
+        mappings.reservations.remove(&start);
+        self.devices[device].heap.lock().give_addresses(start, size);
+        Ok(())
+    }
+
+    /// Maps memory into a reservation. It cannot be accessed until [`set_access`](Self::set_access).
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a range that is not in a reservation, mapped already, or not in the memory.
+    pub fn map(&self, start: u64, size: u64, offset: u64, memory: Arc<PhysicalMemory>) -> Result<()> {
+        let whole = [start, size, offset].iter().all(|n| n.is_multiple_of(GRANULARITY)) && size > 0;
+        let end = start.checked_add(size).filter(|_| whole).ok_or(Error::InvalidValue)?;
+        if offset.checked_add(size).is_none_or(|end| end > memory.size()) {
+            return Err(Error::InvalidValue);
+        }
+        let mut mappings = self.mappings.lock();
+        let reserved = mappings.reservations.range(..=start).next_back();
+        let (_, &(_, device)) =
+            reserved.filter(|(base, (len, _))| end <= **base + len).ok_or(Error::InvalidValue)?;
+        let before = mappings.mapped.range(..end).next_back();
+        if before.is_some_and(|(base, mapped)| base + mapped.len > start) {
+            return Err(Error::InvalidValue);
+        }
+        let memory_device = memory.device;
+        self.devices[device].heap.lock().map_shared(start, size, &memory.file, offset, Access::None)?;
+        let access = Access::None;
+        mappings.mapped.insert(start, Mapped { len: size, device, memory, access });
+        self.insert_mapped(start, size, memory_device).map_err(|_| Error::InvalidValue)
+    }
+
+    /// Says what may be done with mapped memory.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] unless the range consists of whole mappings.
+    pub fn set_access(&self, start: u64, size: u64, access: Access) -> Result<()> {
+        let mut mappings = self.mappings.lock();
+        for base in mappings.whole(start, size)? {
+            let mapped = mappings.mapped.get_mut(&base).expect("found just now");
+            self.devices[mapped.device].heap.lock().protect_shared(base, mapped.len, access)?;
+            mapped.access = access;
+        }
+        Ok(())
+    }
+
+    /// What may be done with the memory at an address.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] where nothing is mapped.
+    pub fn access(&self, address: u64) -> Result<Access> {
+        let mappings = self.mappings.lock();
+        let found = mappings.mapped.range(..=address).next_back();
+        let found = found.filter(|(base, mapped)| address - **base < mapped.len);
+        found.map(|(_, mapped)| mapped.access).ok_or(Error::InvalidValue)
+    }
+
+    /// The memory that is mapped at an address.
+    pub fn mapped_memory(&self, address: u64) -> Result<Arc<PhysicalMemory>> {
+        let mappings = self.mappings.lock();
+        let found = mappings.mapped.range(..=address).next_back();
+        let found = found.filter(|(base, mapped)| address - **base < mapped.len);
+        found.map(|(_, mapped)| mapped.memory.clone()).ok_or(Error::InvalidValue)
+    }
+
+    /// Takes mappings out of their reservation.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] unless the range consists of whole mappings.
+    pub fn unmap(&self, start: u64, size: u64) -> Result<()> {
+        let mut mappings = self.mappings.lock();
+        for base in mappings.whole(start, size)? {
+            let mapped = mappings.mapped.remove(&base).expect("found just now");
+            self.allocations.lock().remove(&base);
+            self.devices[mapped.device].heap.lock().unmap_shared(base, mapped.len)?;
+        }
+        Ok(())
+    }
+
+    /// Makes an allocation one that other processes can open. No work may be using it meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] unless device memory begins there.
+    pub fn share(&self, address: u64) -> Result<SharedHandle> {
+        let found = self.find(address).filter(|found| found.base == address && found.kind == Kind::Device);
+        let found = found.ok_or(Error::InvalidValue)?;
+        let placement = found.placement.ok_or(Error::InvalidValue)?;
+        let (descriptor, start) = self.devices[found.device].heap.lock().share(placement)?;
+        let (process, offset, size) = (std::process::id(), address - start, found.size);
+        Ok(SharedHandle { process, descriptor, offset, size })
+    }
+
+    /// Maps an allocation of another process.
+    ///
+    /// # Errors
+    /// [`Error::InvalidContext`] for one of this process, [`Error::InvalidValue`] if it is not there.
+    pub fn open_shared(&self, device: usize, handle: &SharedHandle) -> Result<u64> {
+        if handle.process == std::process::id() {
+            return Err(Error::InvalidContext);
+        }
+        let file = SharedFile::of_process(handle.process, handle.descriptor)?;
+        let end = handle.offset.checked_add(handle.size).ok_or(Error::InvalidValue)?;
+        if handle.size == 0 || end > file.bytes() {
+            return Err(Error::InvalidValue);
+        }
+        let len = file.bytes().checked_next_multiple_of(GRANULARITY).ok_or(Error::InvalidValue)?;
+        let mut mappings = self.mappings.lock();
+        let mut heap = self.device(device)?.heap.lock();
+        let start = heap.take_addresses(len, GRANULARITY)?;
+        if let Err(error) = heap.map_shared(start, file.bytes(), &file, 0, Access::ReadWrite) {
+            heap.give_addresses(start, len);
+            return Err(error);
+        }
+        drop(heap);
+        let address = start + handle.offset;
+        self.insert_mapped(address, handle.size, device).map_err(|_| Error::InvalidValue)?;
+        mappings.opened.insert(address, (start, len, device));
+        Ok(address)
+    }
+
+    /// Takes back what [`open_shared`](Self::open_shared) did.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] if it did nothing here.
+    pub fn close_shared(&self, address: u64) -> Result<()> {
+        let mut mappings = self.mappings.lock();
+        let (start, len, device) = mappings.opened.remove(&address).ok_or(Error::InvalidValue)?;
+        self.allocations.lock().remove(&address);
+        let mut heap = self.devices[device].heap.lock();
+        heap.unmap_shared(start, len)?;
+        heap.give_addresses(start, len);
+        Ok(())
+    }
+
+    fn insert_mapped(&self, base: u64, size: u64, device: usize) -> std::result::Result<(), Allocation> {
+        let (kind, owner) = (Kind::Mapped, ContextId(0));
+        self.insert(Allocation { base, size, kind, owner, device, id: 0, pool: None, placement: None })
+    }
+}
+
+impl Mappings {
+    /// The starts of the mappings that make up a range without a gap.
+    fn whole(&self, start: u64, size: u64) -> Result<Vec<u64>> {
+        let end = start.checked_add(size).filter(|end| *end > start).ok_or(Error::InvalidValue)?;
+        let (mut next, mut found) = (start, Vec::new());
+        while next < end {
+            let mapped = self.mapped.get(&next).ok_or(Error::InvalidValue)?;
+            found.push(next);
+            next += mapped.len;
+        }
+        if next == end { Ok(found) } else { Err(Error::InvalidValue) }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(miri))] // reserved address space
+mod tests {
+    use super::*;
+
+    fn word(address: u64) -> Option<u32> {
+        // SAFETY: memory of the test's.
+        unsafe { guard::load(address) }.ok()
+    }
+
+    #[test]
+    fn memory_is_mapped_where_the_program_says() {
+        let space = Arc::new(AddressSpace::new(&[64 << 20]).unwrap());
+        let g = GRANULARITY;
+        let start = space.reserve(0, 4 * g, 0).unwrap();
+        let memory = PhysicalMemory::create(&space, 0, 2 * g).unwrap();
+        assert!(space.info(0).unwrap().0 <= (64 << 20) - 2 * g);
+        space.map(start, g, 0, memory.clone()).unwrap();
+        space.map(start + g, g, g, memory.clone()).unwrap();
+        assert_eq!(space.map(start, g, 0, memory.clone()), Err(Error::InvalidValue), "mapped already");
+        assert_eq!(space.map(start + 2 * g, g, 2 * g, memory.clone()), Err(Error::InvalidValue));
+        assert_eq!(space.map(start + 4 * g, g, 0, memory.clone()), Err(Error::InvalidValue));
+        assert_eq!(word(start), None, "no access yet");
+        assert_eq!(space.set_access(start, g / 2, Access::Read), Err(Error::InvalidValue));
+        space.set_access(start, 2 * g, Access::ReadWrite).unwrap();
+        // SAFETY: as above.
+        unsafe { guard::store(start + g, 7_u32).unwrap() };
+        assert!(space.covers(start, 2 * g) && !space.covers(start, 2 * g + 1));
+        space.map(start + 3 * g, g, g, memory.clone()).unwrap();
+        space.set_access(start + 3 * g, g, Access::Read).unwrap();
+        assert_eq!(word(start + 3 * g), Some(7), "the same memory");
+        // SAFETY: as above.
+        assert!(unsafe { guard::store(start + 3 * g, 8_u32) }.is_err());
+        assert_eq!(space.access(start + 3 * g), Ok(Access::Read));
+        assert_eq!(space.unreserve(start, 4 * g), Err(Error::InvalidValue));
+        space.unmap(start, 2 * g).unwrap();
+        space.unmap(start + 3 * g, g).unwrap();
+        assert_eq!(word(start), None);
+        space.unreserve(start, 4 * g).unwrap();
+        let copy = PhysicalMemory::import(0, memory.export().unwrap()).unwrap();
+        assert_eq!(copy.size(), 2 * g);
+        drop((memory, copy));
+        assert_eq!(space.devices[0].used.load(std::sync::atomic::Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn an_allocation_keeps_its_content_when_it_is_shared() {
+        let space = AddressSpace::new(&[64 << 20]).unwrap();
+        for size in [1000, 3 << 20] {
+            let address = space.allocate(0, ContextId(1), size, Kind::Device).unwrap();
+            // SAFETY: as above.
+            unsafe { guard::store(address + 500, 0xabcd_u32).unwrap() };
+            let handle = space.share(address).unwrap();
+            assert_eq!(space.share(address), Ok(handle));
+            assert_eq!(word(address + 500), Some(0xabcd));
+            assert_eq!(space.open_shared(0, &handle), Err(Error::InvalidContext));
+            // As another process would see it.
+            let file = SharedFile::of_process(handle.process, handle.descriptor).unwrap();
+            let mapped = space.reserve(0, 16 << 20, 0).unwrap();
+            let len = file.bytes();
+            let mut heap = space.devices[0].heap.lock();
+            heap.map_shared(mapped, len, &file, 0, Access::ReadWrite).unwrap();
+            assert_eq!(word(mapped + handle.offset + 500), Some(0xabcd));
+            // SAFETY: as above.
+            unsafe { guard::store(mapped + handle.offset + 500, 1_u32).unwrap() };
+            assert_eq!(word(address + 500), Some(1));
+            heap.unmap_shared(mapped, 16 << 20).unwrap();
+            drop(heap);
+            space.free(address, |_| true).unwrap();
+            space.unreserve(mapped, 16 << 20).unwrap();
+        }
+    }
+}

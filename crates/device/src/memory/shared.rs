@@ -1,0 +1,72 @@
+//! Memory that several mappings, in this process or others, can be of.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
+
+use crate::{Error, Result};
+
+/// A file without a name in memory.
+#[derive(Debug)]
+pub struct SharedFile {
+    file: File,
+    len: u64,
+}
+
+impl SharedFile {
+    /// New memory of so many bytes, all zero.
+    pub fn create(len: u64) -> Result<SharedFile> {
+        // SAFETY: a plain call with a name that ends in NUL; the descriptor is ours alone.
+        let file = unsafe {
+            match libc::memfd_create(c"anywarp".as_ptr(), libc::MFD_CLOEXEC) {
+                -1 => return Err(Error::OutOfMemory),
+                fd => File::from_raw_fd(fd),
+            }
+        };
+        file.set_len(len).map_err(|_| Error::OutOfMemory)?;
+        Ok(SharedFile { file, len })
+    }
+
+    /// Memory that somebody else made.
+    pub fn from_descriptor(descriptor: OwnedFd) -> Result<SharedFile> {
+        SharedFile::from_file(File::from(descriptor))
+    }
+
+    /// The memory behind another process's descriptor.
+    pub fn of_process(process: u32, descriptor: RawFd) -> Result<SharedFile> {
+        let path = format!("/proc/{process}/fd/{descriptor}");
+        let file = File::options().read(true).write(true).open(path).map_err(|_| Error::InvalidValue)?;
+        SharedFile::from_file(file)
+    }
+
+    fn from_file(file: File) -> Result<SharedFile> {
+        let len = file.metadata().map_err(|_| Error::InvalidValue)?.len();
+        if len == 0 { Err(Error::InvalidValue) } else { Ok(SharedFile { file, len }) }
+    }
+
+    /// Bytes.
+    pub fn bytes(&self) -> u64 {
+        self.len
+    }
+
+    /// The descriptor, which stays this object's.
+    pub fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    /// A descriptor of the same memory for somebody else.
+    pub fn duplicate(&self) -> Result<OwnedFd> {
+        let copy = self.file.try_clone();
+        copy.map(OwnedFd::from).map_err(|error| Error::OperatingSystem(error.to_string()))
+    }
+
+    /// Fills the file with what is at `address`.
+    ///
+    /// # Safety
+    /// As many bytes as the file has are readable there, and nobody writes them meanwhile.
+    pub unsafe fn fill_from(&self, address: u64) -> Result<()> {
+        // SAFETY: the caller's contract.
+        let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, self.len as usize) };
+        self.file.write_all_at(bytes, 0).map_err(|_| Error::OutOfMemory)
+    }
+}
