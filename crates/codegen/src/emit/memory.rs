@@ -13,7 +13,6 @@ use transform::{LaneShape, Offsets};
 use super::LANES;
 use super::function::Emitter;
 use crate::llvm::{IntPredicate, Ordering, Type, Value};
-use crate::target::Level;
 
 /// Host addresses of an access.
 #[derive(Clone)]
@@ -42,7 +41,7 @@ enum Pattern<'c> {
 
 /// How the accesses of one instruction are marked.
 #[derive(Clone, Copy)]
-enum Mark {
+pub(super) enum Mark {
     None,
     Volatile,
     Invariant,
@@ -80,13 +79,13 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         let values = match self.in_range(data.args[0]) {
-            None => self.load_lanes(&address, lane, count, mark),
+            None => self.load_lanes(&address, lane, count, mark)?,
             Some(in_range) => self.either(
                 in_range,
-                |this| Ok(this.load_lanes(&address, lane, count, mark)),
+                |this| this.load_lanes(&address, lane, count, mark),
                 |this| {
                     let addresses = this.exact_address(data.args[0], access)?;
-                    Ok(this.load_lanes(&Address::Varying(addresses), lane, count, mark))
+                    this.load_lanes(&Address::Varying(addresses), lane, count, mark)
                 },
             )?,
         };
@@ -124,17 +123,17 @@ impl<'c> Emitter<'_, 'c> {
         }
         let vectors: Vec<Value<'c>> = values.iter().map(|value| self.vector(*value)).collect();
         match self.in_range(data.args[0]) {
-            None => self.store_lanes(&address, &vectors, mark),
+            None => self.store_lanes(&address, &vectors, mark)?,
             Some(in_range) => {
                 self.either(
                     in_range,
                     |this| {
-                        this.store_lanes(&address, &vectors, mark);
+                        this.store_lanes(&address, &vectors, mark)?;
                         Ok(Vec::new())
                     },
                     |this| {
                         let addresses = this.exact_address(data.args[0], access)?;
-                        this.store_lanes(&Address::Varying(addresses), &vectors, mark);
+                        this.store_lanes(&Address::Varying(addresses), &vectors, mark)?;
                         Ok(Vec::new())
                     },
                 )?;
@@ -149,22 +148,23 @@ impl<'c> Emitter<'_, 'c> {
         lane: Type<'c>,
         count: u32,
         mark: Mark,
-    ) -> Vec<Value<'c>> {
+    ) -> Result<Vec<Value<'c>>, CompileError> {
         let b = self.unit.b;
         let size = lane.scalar_bits() / 8;
-        match self.pattern(address, size, count, true) {
+        Ok(match self.pattern(address, size, count, true) {
             Pattern::Consecutive(start) => {
                 let mask = self.active();
-                let wide = self.load_run(lane, start, LANES * count, self.repeated(mask, count), mark);
+                let wide = self.load_run(lane, start, LANES * count, self.repeated(mask, count), mark)?;
                 self.split(wide, count)
             }
             Pattern::Pieces { lanes, same: false, starts } => {
                 let mask = self.active();
-                let pieces = starts.iter().enumerate().map(|(at, start)| {
+                let mut pieces = Vec::new();
+                for (at, start) in starts.into_iter().enumerate() {
                     let part = self.repeated(b.subvector(mask, at as u32 * lanes, lanes), count);
-                    self.load_run(lane, *start, lanes * count, part, mark)
-                });
-                let wide = self.concatenated(pieces.collect());
+                    pieces.push(self.load_run(lane, start, lanes * count, part, mark)?);
+                }
+                let wide = self.concatenated(pieces);
                 self.split(wide, count)
             }
             Pattern::Pieces { lanes, starts, .. } => {
@@ -187,18 +187,21 @@ impl<'c> Emitter<'_, 'c> {
                 vec![b.shuffle(wide, wide, &lanes)]
             }
             Pattern::Scattered(addresses) => {
-                let mask = self.active();
-                let ty = lane.vector(LANES);
                 let element = |index: u32| {
-                    let ptrs = b.inttoptr(self.offset(addresses, i64::from(index * size)));
-                    b.gather(ty, ptrs, size, mask, ty.zero())
+                    let addresses = self.offset(addresses, i64::from(index * size));
+                    self.gather(lane, addresses)
                 };
                 (0..count).map(element).collect()
             }
-        }
+        })
     }
 
-    fn store_lanes(&mut self, address: &Address<'c>, values: &[Value<'c>], mark: Mark) {
+    fn store_lanes(
+        &mut self,
+        address: &Address<'c>,
+        values: &[Value<'c>],
+        mark: Mark,
+    ) -> Result<(), CompileError> {
         let b = self.unit.b;
         let count = values.len() as u32;
         let size = values[0].ty().scalar_bits() / 8;
@@ -206,14 +209,14 @@ impl<'c> Emitter<'_, 'c> {
         match self.pattern(address, size, count, false) {
             Pattern::Consecutive(start) => {
                 let wide = self.join(values);
-                self.store_run(wide, start, self.repeated(mask, count), mark);
+                self.store_run(wide, start, self.repeated(mask, count), mark)?;
             }
             Pattern::Pieces { lanes, starts, .. } => {
                 let wide = self.join(values);
                 for (at, start) in starts.into_iter().enumerate() {
                     let at = at as u32 * lanes;
                     let part = self.repeated(b.subvector(mask, at, lanes), count);
-                    self.store_run(b.subvector(wide, at * count, lanes * count), start, part, mark);
+                    self.store_run(b.subvector(wide, at * count, lanes * count), start, part, mark)?;
                 }
             }
             Pattern::Strided(stride, start) => {
@@ -223,14 +226,15 @@ impl<'c> Emitter<'_, 'c> {
             }
             Pattern::Scattered(addresses) => {
                 for (index, value) in values.iter().enumerate() {
-                    let ptrs = b.inttoptr(self.offset(addresses, index as i64 * i64::from(size)));
-                    b.scatter(*value, ptrs, size, mask);
+                    let addresses = self.offset(addresses, index as i64 * i64::from(size));
+                    self.scatter(*value, addresses);
                 }
             }
         }
+        Ok(())
     }
 
-    fn marked(&self, access: Value<'c>, mark: Mark) -> Value<'c> {
+    pub(super) fn marked(&self, access: Value<'c>, mark: Mark) -> Value<'c> {
         match mark {
             Mark::None => access,
             Mark::Volatile => self.unit.b.mark_volatile(access),
@@ -366,7 +370,7 @@ impl<'c> Emitter<'_, 'c> {
         }
         let step = offsets[1].wrapping_sub(offsets[0]);
         // Only where masked accesses of this element are instructions.
-        let masked = self.unit.machine.cpu().level() >= Level::Avx2 && matches!(size, 4 | 8) && count == 1;
+        let masked = self.has_masked(size) && matches!(size, 4 | 8) && count == 1;
         if masked
             && rows == LANES as usize
             && steps(&offsets[..], step)
@@ -392,36 +396,6 @@ impl<'c> Emitter<'_, 'c> {
             some = b.select(active[at], starts[at], some);
         }
         starts.iter().zip(active).map(|(start, active)| b.select(active, *start, some)).collect()
-    }
-
-    /// Loads consecutive elements; only those of the mask are touched.
-    fn load_run(
-        &self,
-        lane: Type<'c>,
-        start: Value<'c>,
-        count: u32,
-        mask: Value<'c>,
-        mark: Mark,
-    ) -> Value<'c> {
-        let b = self.unit.b;
-        let ptr = b.inttoptr(start);
-        let (ty, align) = (lane.vector(count), lane.scalar_bits() / 8);
-        if self.is_full() {
-            self.marked(b.load(ty, ptr, align), mark)
-        } else {
-            b.masked_load(ty, ptr, align, mask, ty.zero())
-        }
-    }
-
-    fn store_run(&self, value: Value<'c>, start: Value<'c>, mask: Value<'c>, mark: Mark) {
-        let b = self.unit.b;
-        let ptr = b.inttoptr(start);
-        let align = value.ty().scalar_bits() / 8;
-        if self.is_full() {
-            self.marked(b.store(value, ptr, align), mark);
-        } else {
-            b.masked_store(value, ptr, align, mask);
-        }
     }
 
     /// Vectors of one length, a power of two of them, one after another.

@@ -3,6 +3,7 @@
 //! * [`function`][]: control flow, masks, and where values are kept;
 //! * [`value`][]: instructions that compute from their operands; thread indices;
 //! * [`memory`][]: loads and stores by the shape of their addresses;
+//! * [`masked`][]: accesses by some lanes;
 //! * [`atomic`][]: what goes lane by lane;
 //! * [`warp`][]: exchange between lanes;
 //! * [`suspend`][]: barriers;
@@ -15,6 +16,7 @@ mod call;
 mod entry;
 mod function;
 mod host;
+mod masked;
 mod memory;
 mod suspend;
 mod value;

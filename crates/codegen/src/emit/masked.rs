@@ -1,0 +1,149 @@
+//! Accesses by the lanes of a mask.
+//!
+//! Where the processor has no instruction for one, LLVM would branch around each lane. Here each lane is accessed without a
+//! branch instead: those that are not active go to a place on the stack.
+
+use kernel_abi::CompileError;
+
+use super::LANES;
+use super::function::Emitter;
+use super::memory::Mark;
+use crate::llvm::{Type, Value};
+use crate::target::Level;
+
+impl<'c> Emitter<'_, 'c> {
+    /// Whether masked accesses of consecutive elements of so many bytes are instructions.
+    pub(super) fn has_masked(&self, bytes: u32) -> bool {
+        match self.unit.machine.cpu().level() {
+            Level::Baseline => false,
+            Level::Avx2 => bytes >= 4,
+            Level::Avx512 => true,
+        }
+    }
+
+    fn has_gather(&self, bytes: u32) -> bool {
+        self.unit.machine.cpu().level() >= Level::Avx512 && bytes >= 4
+    }
+
+    /// Loads consecutive elements; only those of the mask are touched.
+    pub(super) fn load_run(
+        &mut self,
+        lane: Type<'c>,
+        start: Value<'c>,
+        count: u32,
+        mask: Value<'c>,
+        mark: Mark,
+    ) -> Result<Value<'c>, CompileError> {
+        let b = self.unit.b;
+        let ptr = b.inttoptr(start);
+        let (ty, size) = (lane.vector(count), lane.scalar_bits() / 8);
+        if self.is_full() {
+            return Ok(self.marked(b.load(ty, ptr, size), mark));
+        }
+        if self.has_masked(size) {
+            return Ok(b.masked_load(ty, ptr, size, mask, ty.zero()));
+        }
+        let values = self.either(
+            b.all(mask),
+            |_| Ok(vec![b.load(ty, ptr, size)]),
+            |this| {
+                let addresses = this.run(start, count, size);
+                Ok(vec![this.load_each(lane, addresses, Some(mask))])
+            },
+        )?;
+        Ok(values[0])
+    }
+
+    /// Stores consecutive elements; only those of the mask are touched.
+    pub(super) fn store_run(
+        &mut self,
+        value: Value<'c>,
+        start: Value<'c>,
+        mask: Value<'c>,
+        mark: Mark,
+    ) -> Result<(), CompileError> {
+        let b = self.unit.b;
+        let ptr = b.inttoptr(start);
+        let size = value.ty().scalar_bits() / 8;
+        if self.is_full() {
+            self.marked(b.store(value, ptr, size), mark);
+        } else if self.has_masked(size) {
+            b.masked_store(value, ptr, size, mask);
+        } else {
+            self.either(
+                b.all(mask),
+                |_| {
+                    b.store(value, ptr, size);
+                    Ok(Vec::new())
+                },
+                |this| {
+                    let addresses = this.run(start, value.ty().lanes(), size);
+                    this.store_each(value, addresses, Some(mask));
+                    Ok(Vec::new())
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Loads an element for each active lane.
+    pub(super) fn gather(&mut self, lane: Type<'c>, addresses: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let mask = self.active();
+        let size = lane.scalar_bits() / 8;
+        if self.has_gather(size) {
+            let ty = lane.vector(LANES);
+            return b.gather(ty, b.inttoptr(addresses), size, mask, ty.zero());
+        }
+        let mask = (!self.is_full()).then_some(mask);
+        self.load_each(lane, addresses, mask)
+    }
+
+    /// Stores an element of each active lane, lowest first.
+    pub(super) fn scatter(&mut self, value: Value<'c>, addresses: Value<'c>) {
+        let b = self.unit.b;
+        let mask = self.active();
+        let size = value.ty().scalar_bits() / 8;
+        if self.has_gather(size) {
+            b.scatter(value, b.inttoptr(addresses), size, mask);
+        } else {
+            let mask = (!self.is_full()).then_some(mask);
+            self.store_each(value, addresses, mask);
+        }
+    }
+
+    /// The addresses of consecutive elements.
+    fn run(&self, start: Value<'c>, count: u32, size: u32) -> Value<'c> {
+        let offsets: Vec<u64> = (0..count).map(|index| u64::from(index * size)).collect();
+        self.unit.b.add(self.unit.b.splat(start, count), start.ty().int_vector(&offsets))
+    }
+
+    fn load_each(&mut self, lane: Type<'c>, addresses: Value<'c>, mask: Option<Value<'c>>) -> Value<'c> {
+        let b = self.unit.b;
+        let addresses = self.harmless(addresses, mask);
+        let mut result = lane.vector(addresses.ty().lanes()).zero();
+        for at in 0..addresses.ty().lanes() {
+            let value = b.load(lane, b.inttoptr(b.extract(addresses, at)), lane.scalar_bits() / 8);
+            result = b.insert(result, value, at);
+        }
+        result
+    }
+
+    fn store_each(&mut self, value: Value<'c>, addresses: Value<'c>, mask: Option<Value<'c>>) {
+        let b = self.unit.b;
+        let addresses = self.harmless(addresses, mask);
+        for at in 0..addresses.ty().lanes() {
+            let ptr = b.inttoptr(b.extract(addresses, at));
+            b.store(b.extract(value, at), ptr, value.ty().scalar_bits() / 8);
+        }
+    }
+
+    /// The addresses of active lanes, and for the others a place of our own.
+    fn harmless(&mut self, addresses: Value<'c>, mask: Option<Value<'c>>) -> Value<'c> {
+        let b = self.unit.b;
+        let Some(mask) = mask else { return addresses };
+        let place = self.scratch(self.unit.types.i64);
+        let place = b.splat(b.ptrtoint(place, self.unit.types.i64), addresses.ty().lanes());
+        b.select(mask, addresses, place)
+    }
+}
