@@ -1,21 +1,27 @@
 //! The Driver API's types, under the manual's names.
 #![allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "the manual's names")]
 
+mod batches;
+mod capabilities;
 mod codes;
 mod device_attributes;
 mod enums;
 mod flags;
 mod graphs;
 mod handles;
+mod notifications;
 mod resources;
 mod structs;
 
+pub use batches::*;
+pub use capabilities::*;
 pub use codes::*;
 pub use device_attributes::*;
 pub use enums::*;
 pub use flags::*;
 pub use graphs::*;
 pub use handles::*;
+pub use notifications::*;
 pub use resources::*;
 pub use structs::*;
 

@@ -58,6 +58,29 @@ pub type cudaLaunchAttributeValue = CUlaunchAttributeValue;
 /// One attribute of a launch.
 pub type cudaLaunchAttribute = CUlaunchAttribute;
 
+/// How copies of a batch are made.
+pub type cudaMemcpyAttributes = CUmemcpyAttributes;
+/// One copy of a batch of boxes.
+pub type cudaMemcpy3DBatchOp = CUDA_MEMCPY3D_BATCH_OP;
+/// What another process needs to reach an allocation of a shared memory pool.
+pub type cudaMemPoolPtrExportData = CUmemPoolPtrExportData;
+/// The memory that an array needs.
+pub type cudaArrayMemoryRequirements = CUDA_ARRAY_MEMORY_REQUIREMENTS;
+/// How a sparse array is divided into tiles.
+pub type cudaArraySparseProperties = CUDA_ARRAY_SPARSE_PROPERTIES;
+/// An atomic operation.
+pub type cudaAtomicOperation = CUatomicOperation;
+/// A registered asynchronous callback.
+pub type cudaAsyncCallbackHandle_t = CUasyncCallbackHandle;
+/// Called with a notification, the caller's datum and the registration.
+pub type cudaAsyncCallback = CUasyncCallback;
+/// A place in the log of errors.
+pub type cudaLogIterator = CUlogIterator;
+/// Called with the caller's datum and a message of the log of errors.
+pub type cudaLogsCallback_t = CUlogsCallback;
+/// A registered function that is told of messages.
+pub type cudaLogsCallbackHandle = CUlogsCallbackHandle;
+
 /// Called on a stream's behalf with the stream, its state and the caller's datum.
 pub type cudaStreamCallback_t = Option<unsafe extern "C" fn(cudaStream_t, cudaError_t, *mut c_void)>;
 /// Called on a stream's behalf with the caller's datum.
