@@ -2,7 +2,7 @@
 # first, after saying so, and work offline once it is there.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build bench fuzz-smoke golden setup clean
+.PHONY: help demo test gpu-test build bench fuzz-smoke golden setup clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -12,6 +12,9 @@ demo: build ## build everything, then run every example on our libraries
 
 test: setup ## formatting, lints, every test, every example on every back end
 	@scripts/test
+
+gpu-test: ## on a machine with a GPU: the tests of both APIs against NVIDIA's driver
+	@scripts/gpu-test
 
 build: setup ## leave the libraries and the command in dist/
 	@scripts/build

@@ -1,0 +1,107 @@
+//! Generates, for each of the two APIs:
+//!
+//! * `<api>_functions.rs`: a Rust function for every exported function that the tests name, typed as in
+//!   `cuda-abi/functions.in`, which looks its symbol up at the first call;
+//! * `<api>_tests.rs`: the table of tests, which are the functions `pub fn name()` of the files in `src/<api>/`,
+//!   except `common.rs`.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::error::Error;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cuda_abi::functions::{self, Function, Library};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=src");
+    println!("cargo::rerun-if-changed=build.rs");
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
+    let mut files = Vec::new();
+    collect_files(Path::new("src"), &mut files)?;
+
+    let mut words = BTreeSet::new();
+    for (_, source) in &files {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        words.extend(source.split(|c| !is_word(c)));
+    }
+    for (api, library) in [("driver", Library::Driver), ("runtime", Library::Runtime)] {
+        let mut text = String::new();
+        for function in functions::all() {
+            if function.library == library && words.contains(function.name) {
+                write_function(&mut text, api, &function)?;
+            }
+        }
+        fs::write(out.join(format!("{api}_functions.rs")), text)?;
+        fs::write(out.join(format!("{api}_tests.rs")), table_of_tests(api, &files)?)?;
+    }
+    Ok(())
+}
+
+/// Every source file under a folder, with its text, in order of their paths.
+fn collect_files(folder: &Path, files: &mut Vec<(PathBuf, String)>) -> std::io::Result<()> {
+    let mut paths: Vec<_> =
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            collect_files(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let source = fs::read_to_string(&path)?;
+            files.push((path, source));
+        }
+    }
+    Ok(())
+}
+
+fn write_function(text: &mut String, api: &str, function: &Function) -> Result<(), Box<dyn Error>> {
+    let Function { name, result, .. } = function;
+    // Without a public signature there is nothing that a test could call.
+    let Some(types) = function.parameters.as_ref() else { return Ok(()) };
+    let parameters: Vec<_> = types.iter().enumerate().map(|(i, ty)| format!("a{i}: {ty}")).collect();
+    let arguments: Vec<_> = (0..types.len()).map(|i| format!("a{i}")).collect();
+    let (parameters, arguments, types) = (parameters.join(", "), arguments.join(", "), types.join(", "));
+    write!(
+        text,
+        "/// Calls `{name}` of the library under test.\n\
+         ///\n\
+         /// # Safety\n\
+         /// The pointers are what the manual demands, or what the library must notice.\n\
+         #[allow(clippy::too_many_arguments, reason = \"the manual's signature\")]\n\
+         pub unsafe fn {name}({parameters}) -> {result} {{\n    \
+             static SYMBOL: Symbol = Symbol::{api}(c\"{name}\");\n    \
+             // SAFETY: the library's function of this name has this signature.\n    \
+             let function: unsafe extern \"C\" fn({types}) -> {result} = unsafe {{ std::mem::transmute(SYMBOL.address()) }};\n    \
+             // SAFETY: the caller's duty.\n    \
+             unsafe {{ function({arguments}) }}\n\
+         }}\n\n"
+    )?;
+    Ok(())
+}
+
+/// The table of the tests in `src/<api>/`; a file that no `mod` names would hold tests that never run.
+fn table_of_tests(api: &str, files: &[(PathBuf, String)]) -> Result<String, Box<dyn Error>> {
+    let folder = Path::new("src").join(api);
+    let root = fs::read_to_string(folder.join("mod.rs"))?;
+    let mut text = format!("/// The tests of the files in `src/{api}/`.\npub static TESTS: &[Test] = &[\n");
+    for (path, source) in files {
+        let Ok(relative) = path.strip_prefix(&folder) else { continue };
+        let file = relative.file_stem().and_then(|stem| stem.to_str()).ok_or("a file has a name")?;
+        if ["mod", "common"].contains(&file) {
+            continue;
+        }
+        if relative.components().count() > 1 {
+            return Err(format!("{}: the folder has no folders", path.display()).into());
+        }
+        if !root.lines().any(|line| line == format!("mod {file};") || line == format!("pub mod {file};")) {
+            return Err(format!("{}: src/{api}/mod.rs has no `mod {file};`", path.display()).into());
+        }
+        for line in source.lines() {
+            if let Some(name) = line.strip_prefix("pub fn ").and_then(|line| line.strip_suffix("() {")) {
+                writeln!(text, "    Test {{ name: \"{api}::{file}::{name}\", body: {file}::{name} }},")?;
+            }
+        }
+    }
+    Ok(text + "];\n")
+}

@@ -1,0 +1,116 @@
+//! What the tests of the Driver API share.
+#![allow(dead_code, unused_imports, reason = "each test file uses some of it")]
+
+pub use crate::answers::{differs, is_ours, ours_only, set_env, skip};
+pub use crate::driver::functions::*;
+pub use cuda_abi::driver::*;
+pub use std::ffi::{CStr, CString, c_char, c_void};
+pub use std::ptr::{null, null_mut};
+
+/// Initialises the driver.
+pub fn init() {
+    cu!(cuInit(0));
+}
+
+/// A new context of device 0, current on this thread.
+pub fn new_context() -> CUcontext {
+    init();
+    create_context()
+}
+
+/// A further context, current on this thread.
+pub fn create_context() -> CUcontext {
+    let mut context = CUcontext::NULL;
+    cu!(cuCtxCreate_v4(&mut context, null_mut(), 0, 0));
+    context
+}
+
+/// The current context.
+pub fn current() -> CUcontext {
+    let mut context = CUcontext(1);
+    cu!(cuCtxGetCurrent(&mut context));
+    context
+}
+
+/// Device memory.
+pub fn alloc(bytes: usize) -> CUdeviceptr {
+    let mut pointer = CUdeviceptr(0);
+    cu!(cuMemAlloc_v2(&mut pointer, bytes));
+    pointer
+}
+
+/// Device memory with this content.
+pub fn alloc_with<T: Copy>(values: &[T]) -> CUdeviceptr {
+    let pointer = alloc(size_of_val(values));
+    cu!(cuMemcpyHtoD_v2(pointer, values.as_ptr().cast(), size_of_val(values)));
+    pointer
+}
+
+/// Copies values out of device memory.
+pub fn read<T: Copy + Default>(pointer: CUdeviceptr, count: usize) -> Vec<T> {
+    let mut values = vec![T::default(); count];
+    cu!(cuMemcpyDtoH_v2(values.as_mut_ptr().cast(), pointer, count * size_of::<T>()));
+    values
+}
+
+/// A module from PTX.
+pub fn load(ptx: &str) -> CUmodule {
+    let mut module = CUmodule::NULL;
+    let ptx = CString::new(ptx).expect("no NUL inside");
+    cu!(cuModuleLoadData(&mut module, ptx.as_ptr().cast()));
+    module
+}
+
+/// A kernel of a module.
+pub fn function(module: CUmodule, name: &CStr) -> CUfunction {
+    let mut function = CUfunction::NULL;
+    cu!(cuModuleGetFunction(&mut function, module, name.as_ptr()));
+    function
+}
+
+/// A kernel of [`KERNELS`].
+pub fn kernel(name: &CStr) -> CUfunction {
+    function(load(KERNELS), name)
+}
+
+/// A stream with these flags.
+pub fn stream(flags: u32) -> CUstream {
+    let mut stream = CUstream::NULL;
+    cu!(cuStreamCreate(&mut stream, flags));
+    stream
+}
+
+/// Launches on a stream, with pointers to the arguments; answers with the call's code.
+pub fn launch(
+    function: CUfunction,
+    grid: u32,
+    block: u32,
+    stream: CUstream,
+    arguments: &mut [*mut c_void],
+) -> CUresult {
+    let arguments = if arguments.is_empty() { null_mut() } else { arguments.as_mut_ptr() };
+    // SAFETY: the test's arguments are what the kernel takes.
+    unsafe { cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, arguments, null_mut()) }
+}
+
+/// A pointer to an argument.
+pub fn arg<T>(value: &T) -> *mut c_void {
+    std::ptr::from_ref(value).cast_mut().cast()
+}
+
+/// A device attribute.
+pub fn attribute(attribute: CUdevice_attribute) -> i32 {
+    let mut value = 0;
+    cu!(cuDeviceGetAttribute(&mut value, attribute, 0));
+    value
+}
+
+/// The text of a code's name or description.
+pub fn text_of(text: *const c_char) -> String {
+    assert!(!text.is_null(), "no text");
+    // SAFETY: the driver's own text, which lives for ever.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+/// Kernels that several tests use.
+pub const KERNELS: &str = include_str!("kernels.ptx");

@@ -1,0 +1,27 @@
+//! Tests of the Driver API, a file for each heading of the manual.
+
+use crate::Test;
+
+mod contexts;
+mod initialization;
+
+/// The functions of the library under test that the tests name.
+#[allow(
+    non_snake_case,
+    dead_code,
+    unused_imports,
+    reason = "the manual's names; a helper may name more than the tests use"
+)]
+pub(crate) mod functions {
+    use cuda_abi::driver::*;
+    use std::ffi::*;
+
+    use crate::library::Symbol;
+
+    include!(concat!(env!("OUT_DIR"), "/driver_functions.rs"));
+}
+
+include!(concat!(env!("OUT_DIR"), "/driver_tests.rs"));
+
+/// What the tests share.
+mod common;

@@ -1,0 +1,26 @@
+//! Tests of the Runtime API, a file for each heading of the manual.
+
+use crate::Test;
+
+mod versions;
+
+/// The functions of the library under test that the tests name.
+#[allow(
+    non_snake_case,
+    dead_code,
+    unused_imports,
+    reason = "the manual's names; a helper may name more than the tests use"
+)]
+mod functions {
+    use cuda_abi::runtime::*;
+    use std::ffi::*;
+
+    use crate::library::Symbol;
+
+    include!(concat!(env!("OUT_DIR"), "/runtime_functions.rs"));
+}
+
+include!(concat!(env!("OUT_DIR"), "/runtime_tests.rs"));
+
+/// What the tests share.
+mod common;
