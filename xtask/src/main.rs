@@ -4,8 +4,10 @@
 //! cargo run -p xtask -- tidy              dependency edges, sources, licences, the list of exported names
 //! cargo run -p xtask -- symbols dist/lib  what the built libraries export, against that list
 //! cargo run -p xtask -- support           that list as tables: what is there and what is missing
+//! cargo run -p xtask -- support --check   whether a test names each function that is there
 //! ```
 
+mod coverage;
 mod exports;
 mod support;
 mod symbols;
@@ -23,9 +25,10 @@ fn main() -> ExitCode {
             support::print();
             return ExitCode::SUCCESS;
         }
+        ["support", "--check"] => coverage::run(),
         ["tidy"] => tidy::run(),
         ["symbols", folder] => symbols::run(Path::new(folder)),
-        _ => Err("usage: xtask tidy | xtask symbols FOLDER | xtask support".into()),
+        _ => Err("usage: xtask tidy | xtask symbols FOLDER | xtask support [--check]".into()),
     };
     match outcome {
         Ok(report) => report.print(),

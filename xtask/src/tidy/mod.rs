@@ -4,7 +4,7 @@ mod edges;
 mod licences;
 mod sources;
 
-use crate::{Error, Report, exports, workspace};
+use crate::{Error, Report, coverage, exports, workspace};
 
 /// Runs every check.
 pub fn run() -> Result<Report, Error> {
@@ -19,5 +19,6 @@ pub fn run() -> Result<Report, Error> {
     report.add("SAFETY comments say something", sources::safety(&texts));
     report.add("no words that do not belong here", sources::words(&texts));
     report.add("every exported name has one body or is a stub", exports::check(&texts));
+    coverage::check(&texts, &mut report);
     Ok(report)
 }
