@@ -1,7 +1,6 @@
 //! Generates stubs and linker input (see `cuda_abi::functions`), and a Rust function for each driver function that the
 //! sources name.
 
-use std::collections::BTreeSet;
 use std::env;
 use std::error::Error;
 use std::fmt::Write;
@@ -15,34 +14,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     functions::generate(Library::Runtime, &out)?;
 
     println!("cargo::rerun-if-changed=src");
-    let mut words = BTreeSet::new();
-    collect_words(Path::new("src"), &mut words)?;
     let mut text =
         String::from("use cuda_abi::driver::*;\nuse cuda_abi::runtime::CudaResult;\nuse std::ffi::*;\n\n");
     text += "use super::symbols::{Symbol, check};\n\n";
-    for function in functions::all() {
-        if function.library == Library::Driver && words.contains(function.name) {
-            write_function(&mut text, &function)?;
-        }
+    for function in functions::named_under(Library::Driver, Path::new("src"))? {
+        write_function(&mut text, &function)?;
     }
     fs::write(out.join("driver_functions.rs"), text)?;
-    Ok(())
-}
-
-/// Every word under `folder` that could name a driver function.
-fn collect_words(folder: &Path, words: &mut BTreeSet<String>) -> std::io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            collect_words(&path, words)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let source = fs::read_to_string(&path)?;
-            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            words.extend(
-                source.split(|c| !is_word(c)).filter(|word| word.starts_with("cu")).map(str::to_owned),
-            );
-        }
-    }
     Ok(())
 }
 

@@ -2,11 +2,7 @@
 
 use crate::{Context, Error, Result};
 use device::{Platform, limits};
-use interp::Interpreter;
-use jit::Jit;
-use jit::cache::DiskCache;
-use jit::compiler::CompilerLibrary;
-use kernel_abi::{KernelBackend, WithFallback};
+use platform::WithoutCompiler;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -92,31 +88,12 @@ pub struct Limits {
 
 /// Where compiled kernels are kept between runs; `None` if they are not.
 pub fn kernel_cache() -> Option<PathBuf> {
-    DiskCache::from_environment().map(|cache| cache.directory().to_owned())
+    platform::kernel_cache()
 }
 
 /// All devices, made when first asked for.
 pub(crate) fn platform() -> Result<&'static Platform> {
     static PLATFORM: OnceLock<std::result::Result<Platform, device::Error>> = OnceLock::new();
-    let make = || Platform::new(device::Options::from_environment(), backend()?);
+    let make = || platform::from_environment(WithoutCompiler::Interpret);
     PLATFORM.get_or_init(make).as_ref().map_err(|error| Error::new(error.clone()))
-}
-
-/// What runs kernels: compiled code, and the interpreter behind it for what the compiler lacks; or the one that
-/// `ANYWARP_BACKEND` names.
-fn backend() -> device::Result<Arc<dyn KernelBackend>> {
-    let interpreter = || Arc::new(Interpreter::default());
-    match std::env::var("ANYWARP_BACKEND").as_deref() {
-        Err(_) | Ok("") if !CompilerLibrary::is_installed() => {
-            // Correct, but a hundred times slower: worth a word.
-            eprintln!("anywarp: no compiler library (ANYWARP_COMPILER_LIB): kernels are interpreted");
-            Ok(interpreter())
-        }
-        Err(_) | Ok("" | "jit") => Ok(Arc::new(WithFallback::new(Arc::new(Jit::default()), interpreter()))),
-        Ok("interp") => Ok(interpreter()),
-        Ok(other) => {
-            let what = format!("ANYWARP_BACKEND={other}: there are jit and interp");
-            Err(device::Error::NotSupported(what))
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! `functions.in`, the table of every exported function, and what is generated from it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::io;
 use std::path::Path;
@@ -134,6 +135,27 @@ fn parse_function(library: Library, group: &'static str, done: bool, rest: &'sta
         })
         .collect::<Option<_>>()?;
     Some(Function { library, group, done, name, parameters, result, lookups })
+}
+
+/// The functions of a library whose names stand, as whole words, in the Rust sources under a folder.
+pub fn named_under(library: Library, folder: &Path) -> io::Result<Vec<Function>> {
+    let mut words = BTreeSet::new();
+    collect_words(folder, &mut words)?;
+    Ok(all().into_iter().filter(|f| f.library == library && words.contains(f.name)).collect())
+}
+
+fn collect_words(folder: &Path, words: &mut BTreeSet<String>) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect_words(&path, words)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let source = std::fs::read_to_string(&path)?;
+            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            words.extend(source.split(|c| !is_word(c)).filter(|w| w.starts_with("cu")).map(str::to_owned));
+        }
+    }
+    Ok(())
 }
 
 /// Writes what a library's crate includes and its linker needs into `out`, the build script's `OUT_DIR`:

@@ -2,10 +2,8 @@
 
 use crate::error::CuResult;
 use cuda_abi::driver::*;
-use device::{Device, Options, Platform};
-use interp::Interpreter;
-use jit::Jit;
-use kernel_abi::{KernelBackend, WithFallback};
+use device::{Device, Platform};
+use platform::WithoutCompiler;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Never dropped: programs call the driver from their exit handlers.
@@ -17,7 +15,7 @@ pub fn initialise() -> CuResult {
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     Platform::check_process()?;
     if PLATFORM.get().is_none() {
-        let made = Platform::new(Options::from_environment(), backend()?)?;
+        let made = platform::from_environment(WithoutCompiler::Refuse)?;
         assert!(PLATFORM.set(made).is_ok(), "made under the lock");
     }
     Ok(())
@@ -33,20 +31,4 @@ pub fn platform() -> CuResult<&'static Platform> {
 pub fn device(ordinal: CUdevice) -> CuResult<&'static Arc<Device>> {
     let index = usize::try_from(ordinal).map_err(|_| CUDA_ERROR_INVALID_DEVICE)?;
     Ok(platform()?.device(index)?)
-}
-
-/// What runs kernels. `ANYWARP_BACKEND` says whether only the compiler (`jit`) or only the interpreter (`interp`) does; if it
-/// is not set, the interpreter runs what the compiler does not support.
-fn backend() -> CuResult<Arc<dyn KernelBackend>> {
-    let name = std::env::var("ANYWARP_BACKEND").unwrap_or_default();
-    let (jit, interp) = (|| Arc::new(Jit::default()), || Arc::new(Interpreter::default()));
-    match name.as_str() {
-        "" => Ok(Arc::new(WithFallback::new(jit(), interp()))),
-        "jit" => Ok(jit()),
-        "interp" => Ok(interp()),
-        other => {
-            eprintln!("anywarp: ANYWARP_BACKEND={other} is no back end");
-            Err(CUDA_ERROR_INVALID_VALUE.into())
-        }
-    }
 }

@@ -19,9 +19,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("compiler", &["ptx", "codegen"]),
     ("jit", &["kernel-abi", "guard"]),
     ("device", &["ptx", "fatbin", "kernel-abi", "guard"]),
-    ("driver", &["device", "jit", "interp", "fatbin", "kernel-abi", "cuda-abi", "entry-macros"]),
+    // The devices with their back ends and CUDA's codes, for both of those that are above them.
+    ("platform", &["device", "jit", "interp", "kernel-abi", "cuda-abi"]),
+    ("driver", &["platform", "device", "fatbin", "cuda-abi", "entry-macros"]),
     ("runtime", &["cuda-abi", "entry-macros"]),
-    ("anywarp", &["device", "jit", "interp"]),
+    ("anywarp", &["platform", "device"]),
     ("cli", &["anywarp", "cuda-abi"]),
 ];
 
