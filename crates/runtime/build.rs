@@ -7,17 +7,17 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cuda_abi::functions::{self, Function, Library};
+use cuda_abi::functions::{self, Api, Function};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
-    functions::generate(Library::Runtime, &out)?;
+    functions::generate(Api::Runtime, &out)?;
 
     println!("cargo::rerun-if-changed=src");
     let mut text =
         String::from("use cuda_abi::driver::*;\nuse cuda_abi::runtime::CudaResult;\nuse std::ffi::*;\n\n");
     text += "use super::symbols::{Symbol, check};\n\n";
-    for function in functions::named_under(Library::Driver, Path::new("src"))? {
+    for function in functions::named_under(Api::Driver, Path::new("src"))? {
         write_function(&mut text, &function)?;
     }
     fs::write(out.join("driver_functions.rs"), text)?;

@@ -1,20 +1,20 @@
 //! `functions.in` against the sources: a function marked `done` has one body, and every body's function is marked so.
 
-use cuda_abi::functions::{self, Library};
+use cuda_abi::functions::{self, Api};
 use std::collections::BTreeMap;
 
 /// One sentence for each name whose status and sources disagree. (The macro and the linker notice too, but only once
 /// everything is compiled.)
 pub fn check(texts: &[(String, String)]) -> Vec<String> {
     let mut findings = Vec::new();
-    for (library, folder) in [(Library::Driver, "crates/driver/"), (Library::Runtime, "crates/runtime/")] {
+    for (api, folder) in [(Api::Driver, "crates/driver/"), (Api::Runtime, "crates/runtime/")] {
         let mut bodies: BTreeMap<String, usize> = BTreeMap::new();
         for (_, text) in texts.iter().filter(|(path, _)| path.starts_with(folder) && path.ends_with(".rs")) {
             for name in entry_points(text) {
                 *bodies.entry(name).or_default() += 1;
             }
         }
-        for function in functions::all().iter().filter(|function| function.library == library) {
+        for function in functions::all().iter().filter(|function| function.api == api) {
             let count = bodies.remove(function.name).unwrap_or(0);
             match (function.done, count) {
                 (true, 0) => findings.push(format!("{} is `done` but {folder} has no body", function.name)),

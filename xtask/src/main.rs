@@ -45,12 +45,12 @@ type Error = Box<dyn std::error::Error>;
 /// The outcome of several checks: each has a name and its findings, one sentence each.
 #[derive(Default)]
 struct Report {
-    checks: Vec<(&'static str, Vec<String>)>,
+    checks: Vec<(String, Vec<String>)>,
 }
 
 impl Report {
-    fn add(&mut self, name: &'static str, findings: Vec<String>) {
-        self.checks.push((name, findings));
+    fn add(&mut self, name: impl Into<String>, findings: Vec<String>) {
+        self.checks.push((name.into(), findings));
     }
 
     /// Prints the findings and, last, the line `N passed, M failed` that `scripts/test` adds up.

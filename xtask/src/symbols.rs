@@ -1,7 +1,7 @@
 //! `xtask symbols FOLDER`: the built libraries export exactly what `functions.in` lists.
 
 use crate::{Error, Report, workspace};
-use cuda_abi::functions::{self, Library};
+use cuda_abi::functions::{Library, exported_by};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -11,11 +11,11 @@ const COMPILER_PREFIX: &str = "anywarp_";
 /// Compares the libraries in a folder with the table.
 pub fn run(folder: &Path) -> Result<Report, Error> {
     let mut report = Report::default();
-    let driver = exported(&folder.join(Library::Driver.soname()))?;
-    report.add("libcuda.so.1 exports the table's functions", compare(&driver, &expected(Library::Driver)));
-    let runtime = exported(&folder.join(Library::Runtime.soname()))?;
-    report
-        .add("libcudart.so.13 exports the table's functions", compare(&runtime, &expected(Library::Runtime)));
+    for library in Library::ALL {
+        let found = exported(&folder.join(library.soname()))?;
+        let check = format!("{} exports the table's functions", library.soname());
+        report.add(check, compare(&found, &expected(library)));
+    }
     let compiler = exported(&folder.join("libanywarp_compiler.so"))?;
     let strange = compiler.iter().filter(|name| !name.starts_with(COMPILER_PREFIX));
     report.add("the compiler exports names of its own", strange.cloned().collect());
@@ -24,13 +24,8 @@ pub fn run(folder: &Path) -> Result<Report, Error> {
 
 /// The names a library should export, with their version as `nm` writes it.
 fn expected(library: Library) -> BTreeSet<String> {
-    let node = match library {
-        Library::Driver => "",
-        Library::Runtime => "@@libcudart.so.13",
-    };
-    let functions = functions::all();
-    let names = functions.iter().filter(|function| function.library == library);
-    names.map(|function| format!("{}{node}", function.name)).collect()
+    let node = library.version_node().map(|node| format!("@@{node}")).unwrap_or_default();
+    exported_by(library).into_iter().map(|(name, _)| format!("{name}{node}")).collect()
 }
 
 /// The dynamic symbols that a library defines, without the version nodes themselves.
@@ -79,8 +74,9 @@ mod tests {
     }
 
     #[test]
-    fn the_table_names_both_libraries() {
+    fn the_table_names_every_library() {
         assert!(expected(Library::Driver).contains("cuInit"));
-        assert!(expected(Library::Runtime).contains("cudaMalloc@@libcudart.so.13"));
+        assert!(expected(Library::Runtime13).contains("cudaMalloc@@libcudart.so.13"));
+        assert!(expected(Library::Runtime12).contains("cudaMemAdvise_v2@@libcudart.so.12"));
     }
 }

@@ -8,45 +8,79 @@ use std::path::Path;
 /// The table's text.
 pub const TEXT: &str = include_str!("../functions.in");
 
-/// One of the two libraries.
+/// One of the two APIs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Library {
-    /// `libcuda.so.1`, the Driver API.
+pub enum Api {
+    /// The Driver API, crate `driver`.
     Driver,
-    /// `libcudart.so.13`, the Runtime API.
+    /// The Runtime API, crate `runtime`.
     Runtime,
 }
 
-impl Library {
-    /// The file name that programs are linked against.
-    pub fn soname(self) -> &'static str {
-        match self {
-            Library::Driver => "libcuda.so.1",
-            Library::Runtime => "libcudart.so.13",
-        }
-    }
-
-    /// The version node that the symbols carry, if any.
-    fn version_node(self) -> &'static str {
-        match self {
-            Library::Driver => "",
-            Library::Runtime => "libcudart.so.13 ",
-        }
-    }
-
+impl Api {
     /// What a function that does not exist yet answers.
     fn not_supported(self) -> u32 {
         match self {
-            Library::Driver => crate::driver::CUDA_ERROR_NOT_SUPPORTED.0,
-            Library::Runtime => crate::runtime::cudaErrorNotSupported.0,
+            Api::Driver => crate::driver::CUDA_ERROR_NOT_SUPPORTED.0,
+            Api::Runtime => crate::runtime::cudaErrorNotSupported.0,
         }
     }
 
     /// The result type that `functions.in` leaves out.
     fn result(self) -> &'static str {
         match self {
-            Library::Driver => "CUresult",
-            Library::Runtime => "cudaError_t",
+            Api::Driver => "CUresult",
+            Api::Runtime => "cudaError_t",
+        }
+    }
+}
+
+/// One of the libraries that programs find an API in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// `libcuda.so.1`, the Driver API.
+    Driver,
+    /// `libcudart.so.13`, the Runtime API for programs that were compiled with CUDA 13.
+    Runtime13,
+    /// `libcudart.so.12`, the Runtime API for programs that were compiled with CUDA 12.
+    Runtime12,
+}
+
+impl Library {
+    /// Every library.
+    pub const ALL: [Library; 3] = [Library::Driver, Library::Runtime13, Library::Runtime12];
+
+    /// The API that the library offers.
+    pub fn api(self) -> Api {
+        match self {
+            Library::Driver => Api::Driver,
+            Library::Runtime13 | Library::Runtime12 => Api::Runtime,
+        }
+    }
+
+    /// The file name that programs are linked against.
+    pub fn soname(self) -> &'static str {
+        match self {
+            Library::Driver => "libcuda.so.1",
+            Library::Runtime13 => "libcudart.so.13",
+            Library::Runtime12 => "libcudart.so.12",
+        }
+    }
+
+    /// The version node that the symbols carry, if any.
+    pub fn version_node(self) -> Option<&'static str> {
+        match self {
+            Library::Driver => None,
+            Library::Runtime13 | Library::Runtime12 => Some(self.soname()),
+        }
+    }
+
+    /// The major version by which `functions.in` names a library of the runtime.
+    fn major(self) -> Option<i32> {
+        match self {
+            Library::Driver => None,
+            Library::Runtime13 => Some(13),
+            Library::Runtime12 => Some(12),
         }
     }
 }
@@ -54,20 +88,37 @@ impl Library {
 /// One line of `functions.in`.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// The library that exports it.
-    pub library: Library,
+    /// The API that it belongs to.
+    pub api: Api,
     /// The heading under which the manual describes it.
     pub group: &'static str,
     /// Whether it has a body; otherwise a stub answers "not supported".
     pub done: bool,
-    /// The exported name.
+    /// The name of the function in its crate; also the exported name unless [`Function::exports`] says otherwise.
     pub name: &'static str,
     /// The types of its parameters in Rust; `None` where they are not public.
     pub parameters: Option<Vec<&'static str>>,
     /// The type of its result in Rust; `()` for none.
     pub result: &'static str,
-    /// How `cuGetProcAddress` finds it.
+    /// How `cuGetProcAddress` finds it (driver).
     pub lookups: Vec<Lookup>,
+    /// The names under which libraries of single major versions export it (runtime); if empty, all do under its name.
+    pub exports: Vec<(&'static str, i32)>,
+}
+
+impl Function {
+    /// The name under which a library exports the function, if it does.
+    pub fn name_in(&self, library: Library) -> Option<&'static str> {
+        if library.api() != self.api {
+            return None;
+        }
+        match library.major() {
+            Some(major) if !self.exports.is_empty() => {
+                self.exports.iter().find(|(_, of)| *of == major).map(|(name, _)| *name)
+            }
+            _ => Some(self.name),
+        }
+    }
 }
 
 /// A name and version for which `cuGetProcAddress` answers with a symbol.
@@ -81,30 +132,28 @@ pub struct Lookup {
     pub per_thread: bool,
 }
 
-/// Every exported function, in the table's order.
+/// Every function of both APIs, in the table's order.
 pub fn all() -> Vec<Function> {
     let mut functions = Vec::new();
-    let (mut library, mut group) = (Library::Driver, "");
+    let (mut api, mut group) = (Api::Driver, "");
     for (number, line) in TEXT.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         let parsed = match line.split_once(' ') {
-            Some(("library", "libcuda.so.1")) => {
-                library = Library::Driver;
-                continue;
-            }
-            Some(("library", "libcudart.so.13")) => {
-                library = Library::Runtime;
+            Some(("library", names)) => {
+                let named =
+                    Library::ALL.into_iter().find(|library| names.split(' ').any(|n| n == library.soname()));
+                api = named.unwrap_or_else(|| panic!("functions.in line {}: {line}", number + 1)).api();
                 continue;
             }
             Some(("group", heading)) => {
                 group = heading;
                 continue;
             }
-            Some(("done", rest)) => parse_function(library, group, true, rest),
-            Some(("missing", rest)) => parse_function(library, group, false, rest),
+            Some(("done", rest)) => parse_function(api, group, true, rest),
+            Some(("missing", rest)) => parse_function(api, group, false, rest),
             _ => None,
         };
         functions.push(parsed.unwrap_or_else(|| panic!("functions.in line {}: {line}", number + 1)));
@@ -112,36 +161,42 @@ pub fn all() -> Vec<Function> {
     functions
 }
 
-fn parse_function(library: Library, group: &'static str, done: bool, rest: &'static str) -> Option<Function> {
-    let (signature, lookups) = rest.split_once(" = ").unwrap_or((rest, ""));
-    let (signature, result) = signature.split_once(" -> ").unwrap_or((signature, library.result()));
+/// The functions that a library exports, with the names that it gives them.
+pub fn exported_by(library: Library) -> Vec<(&'static str, Function)> {
+    let named = |function: Function| function.name_in(library).map(|name| (name, function));
+    all().into_iter().filter_map(named).collect()
+}
+
+fn parse_function(api: Api, group: &'static str, done: bool, rest: &'static str) -> Option<Function> {
+    let (signature, found_as) = rest.split_once(" = ").unwrap_or((rest, ""));
+    let (signature, result) = signature.split_once(" -> ").unwrap_or((signature, api.result()));
     let (name, parameters) = signature.strip_suffix(')')?.split_once('(')?;
     let parameters = match parameters {
         ".." => None,
         "" => Some(Vec::new()),
         list => Some(list.split(", ").collect()),
     };
-    let lookups = lookups
-        .split(", ")
-        .filter(|text| !text.is_empty())
-        .map(|text| {
-            let mut words = text.split(' ');
-            let (base, since) = (words.next()?, words.next()?.parse().ok()?);
-            match words.next() {
-                None => Some(Lookup { base, since, per_thread: false }),
-                Some("per-thread") => Some(Lookup { base, since, per_thread: true }),
-                Some(_) => None,
+    let (mut lookups, mut exports) = (Vec::new(), Vec::new());
+    for text in found_as.split(", ").filter(|text| !text.is_empty()) {
+        let mut words = text.split(' ');
+        let (name, version) = (words.next()?, words.next()?.parse().ok()?);
+        match (api, words.next()) {
+            (Api::Driver, None) => lookups.push(Lookup { base: name, since: version, per_thread: false }),
+            (Api::Driver, Some("per-thread")) => {
+                lookups.push(Lookup { base: name, since: version, per_thread: true });
             }
-        })
-        .collect::<Option<_>>()?;
-    Some(Function { library, group, done, name, parameters, result, lookups })
+            (Api::Runtime, None) => exports.push((name, version)),
+            _ => return None,
+        }
+    }
+    Some(Function { api, group, done, name, parameters, result, lookups, exports })
 }
 
-/// The functions of a library whose names stand, as whole words, in the Rust sources under a folder.
-pub fn named_under(library: Library, folder: &Path) -> io::Result<Vec<Function>> {
+/// The functions of an API whose names stand, as whole words, in the Rust sources under a folder.
+pub fn named_under(api: Api, folder: &Path) -> io::Result<Vec<Function>> {
     let mut words = BTreeSet::new();
     collect_words(folder, &mut words)?;
-    Ok(all().into_iter().filter(|f| f.library == library && words.contains(f.name)).collect())
+    Ok(all().into_iter().filter(|f| f.api == api && words.contains(f.name)).collect())
 }
 
 fn collect_words(folder: &Path, words: &mut BTreeSet<String>) -> io::Result<()> {
@@ -158,20 +213,20 @@ fn collect_words(folder: &Path, words: &mut BTreeSet<String>) -> io::Result<()> 
     Ok(())
 }
 
-/// Writes what a library's crate includes and its linker needs into `out`, the build script's `OUT_DIR`:
+/// Writes what an API's crate includes into `out`, the build script's `OUT_DIR`:
 ///
 /// * `stubs.rs`: an exported function for every `missing` line;
 /// * `exports.rs` (driver): `EXPORTS`, the table behind `cuGetProcAddress`, sorted by base name and version.
-pub fn generate(library: Library, out: &Path) -> io::Result<()> {
-    let functions: Vec<_> = all().into_iter().filter(|function| function.library == library).collect();
-    std::fs::write(out.join("stubs.rs"), stubs(library, &functions))?;
-    if library == Library::Driver {
+pub fn generate(api: Api, out: &Path) -> io::Result<()> {
+    let functions: Vec<_> = all().into_iter().filter(|function| function.api == api).collect();
+    std::fs::write(out.join("stubs.rs"), stubs(api, &functions))?;
+    if api == Api::Driver {
         std::fs::write(out.join("exports.rs"), exports(&functions))?;
     }
     Ok(())
 }
 
-fn stubs(library: Library, functions: &[Function]) -> String {
+fn stubs(api: Api, functions: &[Function]) -> String {
     let mut text = String::new();
     for function in functions.iter().filter(|function| !function.done) {
         let name = function.name;
@@ -180,7 +235,7 @@ fn stubs(library: Library, functions: &[Function]) -> String {
             text,
             "/// Not there yet.\n#[unsafe(no_mangle)]\npub extern \"C\" fn {name}() -> u32 {{\n    \
              crate::shim::missing(\"{name}\");\n    {}\n}}\n\n",
-            library.not_supported()
+            api.not_supported()
         )
         .expect("a String takes any text");
     }
@@ -189,11 +244,44 @@ fn stubs(library: Library, functions: &[Function]) -> String {
 
 /// The linker's version script: exactly the table's names are exported, with the version node that programs expect.
 pub fn version_script(library: Library) -> String {
-    let mut text = format!("{}{{\n  global:\n", library.version_node());
-    for function in all().iter().filter(|function| function.library == library) {
-        writeln!(text, "    {};", function.name).expect("a String takes any text");
+    let mut text = format!(
+        "{}{{\n  global:\n",
+        library.version_node().map(|node| format!("{node} ")).unwrap_or_default()
+    );
+    for (name, _) in exported_by(library) {
+        writeln!(text, "    {name};").expect("a String takes any text");
     }
     text + "  local: *;\n};\n"
+}
+
+/// What objcopy renames in the crate's archive before a library is linked: `name exported-name`, a line each.
+///
+/// A function that the library does not export makes way where another takes its name.
+pub fn renames(library: Library) -> String {
+    let mut text = String::new();
+    for (exported, Function { name, .. }) in exported_by(library) {
+        if exported != name {
+            writeln!(text, "{name} {exported}").expect("a String takes any text");
+        }
+    }
+    let taken: Vec<_> = exported_by(library).into_iter().map(|(exported, _)| exported).collect();
+    for Function { name, .. } in
+        all().iter().filter(|f| f.api == library.api() && f.name_in(library).is_none())
+    {
+        if taken.contains(name) {
+            writeln!(text, "{name} {name}_elsewhere").expect("a String takes any text");
+        }
+    }
+    text
+}
+
+/// Symbols that the linker defines in a library of the runtime, a `name=name` each: the version that its functions see,
+/// which is the only thing that differs inside them.
+pub fn definitions(library: Library) -> String {
+    library
+        .major()
+        .map(|major| format!("anywarp_cudart_version=anywarp_cudart_version_{major}\n"))
+        .unwrap_or_default()
 }
 
 fn exports(functions: &[Function]) -> String {
@@ -235,14 +323,60 @@ mod tests {
 
     #[test]
     fn every_line_is_understood_and_every_name_is_there_once() {
-        let functions = all();
-        for library in [Library::Driver, Library::Runtime] {
-            let mut names: Vec<_> =
-                functions.iter().filter(|f| f.library == library).map(|f| f.name).collect();
+        for library in Library::ALL {
+            let mut names: Vec<_> = exported_by(library).into_iter().map(|(name, _)| name).collect();
             assert!(names.len() > 400, "{library:?} exports {} names", names.len());
             names.sort();
             assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "a name of {library:?} is there twice");
         }
+        let mut names: Vec<_> = all().into_iter().map(|function| function.name).collect();
+        names.sort();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "two functions have one name");
+    }
+
+    #[test]
+    fn every_function_is_exported_by_a_library() {
+        for function in all() {
+            assert!(
+                Library::ALL.into_iter().any(|library| function.name_in(library).is_some()),
+                "{} is exported by no library",
+                function.name
+            );
+        }
+    }
+
+    #[test]
+    fn one_name_in_two_libraries_is_two_functions() {
+        let find = |name: &str| all().into_iter().find(|function| function.name == name).unwrap();
+        let names = |name: &str| Library::ALL.map(|library| find(name).name_in(library));
+        assert_eq!(names("cuInit"), [Some("cuInit"), None, None]);
+        assert_eq!(names("cudaMalloc"), [None, Some("cudaMalloc"), Some("cudaMalloc")]);
+        assert_eq!(names("cudaMemAdvise"), [None, Some("cudaMemAdvise"), Some("cudaMemAdvise_v2")]);
+        assert_eq!(names("cudaMemAdvise_cuda12"), [None, None, Some("cudaMemAdvise")]);
+        assert_eq!(names("cudaLogsCurrent"), [None, Some("cudaLogsCurrent"), None]);
+    }
+
+    #[test]
+    fn renaming_leaves_each_name_to_one_function() {
+        for library in Library::ALL {
+            let renames = renames(library);
+            let renames: Vec<_> = renames.lines().map(|line| line.split_once(' ').unwrap()).collect();
+            let functions = all();
+            let mut names: Vec<_> = functions
+                .iter()
+                .filter(|function| function.api == library.api())
+                .map(|function| {
+                    renames
+                        .iter()
+                        .find(|(from, _)| *from == function.name)
+                        .map_or(function.name, |(_, to)| to)
+                })
+                .collect();
+            names.sort();
+            let twice: Vec<_> = names.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+            assert!(twice.is_empty(), "{library:?}: {twice:?}");
+        }
+        assert_eq!(renames(Library::Driver), "");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 use common::*;
-use cuda_abi::functions::{self, Library};
+use cuda_abi::functions::{self, Api};
 
 /// As many arguments as any function has, and more.
 type AnyFunction = unsafe extern "C" fn(
@@ -27,7 +27,7 @@ type AnyFunction = unsafe extern "C" fn(
 /// Name and address of every symbol that `cuGetProcAddress` knows.
 fn all_functions() -> Vec<(&'static str, AnyFunction)> {
     let mut found = Vec::new();
-    for function in functions::all().into_iter().filter(|function| function.library == Library::Driver) {
+    for function in functions::all().into_iter().filter(|function| function.api == Api::Driver) {
         for lookup in &function.lookups {
             let flags = if lookup.per_thread { CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM } else { 0 };
             let mut pointer = null_mut::<c_void>();

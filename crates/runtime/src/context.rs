@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cuda_abi::driver::{CUcontext, CUdevice};
-use cuda_abi::runtime::{CUDART_VERSION, CudaResult, cudaErrorInsufficientDriver};
+use cuda_abi::runtime::{CudaResult, cudaErrorInsufficientDriver};
 
 use crate::driver::call;
+use crate::version::version;
 use crate::{devices, thread};
 
 /// Initialises the driver, once.
@@ -18,9 +19,9 @@ pub fn initialize() -> CudaResult {
     if INITIALIZED.load(Ordering::Acquire) {
         return Ok(());
     }
-    let mut version = 0;
-    call!(cuDriverGetVersion(&mut version))?;
-    if version < CUDART_VERSION {
+    let mut driver_version = 0;
+    call!(cuDriverGetVersion(&mut driver_version))?;
+    if driver_version < version() {
         return Err(cudaErrorInsufficientDriver);
     }
     // Safe to repeat: a second thread that comes here meanwhile initialises what is initialised already.

@@ -27,6 +27,7 @@ mod shim;
 mod streams;
 mod stubs;
 mod thread;
+mod version;
 
 #[cfg(test)]
 mod mock_driver;

@@ -2,8 +2,9 @@
 
 use super::prelude::*;
 use crate::context;
+use crate::version::version;
 
-/// The driver's function of a name, in the variant that version 13.0 of the API has.
+/// The driver's function of a name, in the variant that the library's version of the API has.
 #[entry_point(ptsz)]
 fn cudaGetDriverEntryPoint(
     default: DefaultStream,
@@ -12,7 +13,7 @@ fn cudaGetDriverEntryPoint(
     flags: u64,
     driverStatus: Out<cudaDriverEntryPointQueryResult>,
 ) -> CudaResult {
-    lookup(default, symbol, funcPtr, CUDART_VERSION, flags, driverStatus)
+    lookup(default, symbol, funcPtr, version(), flags, driverStatus)
 }
 
 /// The driver's function of a name, in the newest variant that a version of the API has.

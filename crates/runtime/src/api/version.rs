@@ -1,6 +1,7 @@
 //! Version management.
 
 use super::prelude::*;
+use crate::version::version;
 
 /// The version of the API that the driver implements; 0 if there is no driver.
 #[entry_point]
@@ -17,6 +18,6 @@ fn cudaDriverGetVersion(driverVersion: Out<i32>) -> CudaResult {
 /// The version of this library's API.
 #[entry_point]
 fn cudaRuntimeGetVersion(runtimeVersion: Out<i32>) -> CudaResult {
-    runtimeVersion.set(CUDART_VERSION)?;
+    runtimeVersion.set(version())?;
     Ok(())
 }
