@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cuda_abi::functions::{self, Function, Library};
+use cuda_abi::functions::{Function, Library, exported_by};
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src");
@@ -26,10 +26,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         words.extend(source.split(|c| !is_word(c)));
     }
-    for (api, library) in [("driver", Library::Driver), ("runtime", Library::Runtime)] {
+    for (api, library) in [("driver", Library::Driver), ("runtime", Library::Runtime13)] {
         let mut text = String::new();
-        for function in functions::all() {
-            if function.library == library && words.contains(function.name) {
+        for (_, function) in exported_by(library) {
+            if words.contains(function.name) {
                 write_function(&mut text, api, &function)?;
             }
         }

@@ -1,50 +1,50 @@
 //! `xtask support --check`: every function that is done is named by a test.
 
 use crate::{Error, Report, workspace};
-use cuda_abi::functions::{self, Function, Library};
+use cuda_abi::functions::{self, Api, Function};
 use std::collections::BTreeSet;
 
 /// Headings with functions that no test names yet. Nothing may be added; a heading whose functions are all named leaves.
-const EXCEPTIONS: &[(Library, &str)] = &[
-    (Library::Driver, "Context Management"),
-    (Library::Driver, "Context Management [DEPRECATED]"),
-    (Library::Driver, "Device Management"),
-    (Library::Driver, "Device Management [DEPRECATED]"),
-    (Library::Driver, "Driver Entry Point Access"),
-    (Library::Driver, "Error Handling"),
-    (Library::Driver, "Event Management"),
-    (Library::Driver, "Execution Control"),
-    (Library::Driver, "Execution Control [DEPRECATED]"),
-    (Library::Driver, "Graph Management"),
-    (Library::Driver, "Library Management"),
-    (Library::Driver, "Memory Management"),
-    (Library::Driver, "Module Management"),
-    (Library::Driver, "Occupancy"),
-    (Library::Driver, "Peer Context Memory Access"),
-    (Library::Driver, "Primary Context Management"),
-    (Library::Driver, "Profiler Control"),
-    (Library::Driver, "Stream Management"),
-    (Library::Driver, "Stream Memory Operations"),
-    (Library::Driver, "Stream Ordered Memory Allocator"),
-    (Library::Driver, "Unified Addressing"),
-    (Library::Driver, "Virtual Memory Management"),
-    (Library::Runtime, "Compiler interface"),
-    (Library::Runtime, "Device Management"),
-    (Library::Runtime, "Device Management [DEPRECATED]"),
-    (Library::Runtime, "Driver Entry Point Access"),
-    (Library::Runtime, "Event Management"),
-    (Library::Runtime, "Execution Control"),
-    (Library::Runtime, "Execution Control [DEPRECATED]"),
-    (Library::Runtime, "Graph Management"),
-    (Library::Runtime, "Library Management"),
-    (Library::Runtime, "Memory Management"),
-    (Library::Runtime, "Occupancy"),
-    (Library::Runtime, "Peer Device Memory Access"),
-    (Library::Runtime, "Profiler Control"),
-    (Library::Runtime, "Stream Management"),
-    (Library::Runtime, "Stream Ordered Memory Allocator"),
-    (Library::Runtime, "Surface Object Management"),
-    (Library::Runtime, "Texture Object Management"),
+const EXCEPTIONS: &[(Api, &str)] = &[
+    (Api::Driver, "Context Management"),
+    (Api::Driver, "Context Management [DEPRECATED]"),
+    (Api::Driver, "Device Management"),
+    (Api::Driver, "Device Management [DEPRECATED]"),
+    (Api::Driver, "Driver Entry Point Access"),
+    (Api::Driver, "Error Handling"),
+    (Api::Driver, "Event Management"),
+    (Api::Driver, "Execution Control"),
+    (Api::Driver, "Execution Control [DEPRECATED]"),
+    (Api::Driver, "Graph Management"),
+    (Api::Driver, "Library Management"),
+    (Api::Driver, "Memory Management"),
+    (Api::Driver, "Module Management"),
+    (Api::Driver, "Occupancy"),
+    (Api::Driver, "Peer Context Memory Access"),
+    (Api::Driver, "Primary Context Management"),
+    (Api::Driver, "Profiler Control"),
+    (Api::Driver, "Stream Management"),
+    (Api::Driver, "Stream Memory Operations"),
+    (Api::Driver, "Stream Ordered Memory Allocator"),
+    (Api::Driver, "Unified Addressing"),
+    (Api::Driver, "Virtual Memory Management"),
+    (Api::Runtime, "Compiler interface"),
+    (Api::Runtime, "Device Management"),
+    (Api::Runtime, "Device Management [DEPRECATED]"),
+    (Api::Runtime, "Driver Entry Point Access"),
+    (Api::Runtime, "Event Management"),
+    (Api::Runtime, "Execution Control"),
+    (Api::Runtime, "Execution Control [DEPRECATED]"),
+    (Api::Runtime, "Graph Management"),
+    (Api::Runtime, "Library Management"),
+    (Api::Runtime, "Memory Management"),
+    (Api::Runtime, "Occupancy"),
+    (Api::Runtime, "Peer Device Memory Access"),
+    (Api::Runtime, "Profiler Control"),
+    (Api::Runtime, "Stream Management"),
+    (Api::Runtime, "Stream Ordered Memory Allocator"),
+    (Api::Runtime, "Surface Object Management"),
+    (Api::Runtime, "Texture Object Management"),
 ];
 
 /// Whether each function that is done is named by a test, or its heading is an exception.
@@ -57,12 +57,12 @@ pub fn run() -> Result<Report, Error> {
 /// The same on files that are read already.
 pub fn check(texts: &[(String, String)], report: &mut Report) {
     let words: BTreeSet<&str> = texts.iter().flat_map(|(path, text)| words_of_tests(path, text)).collect();
-    for library in [Library::Driver, Library::Runtime] {
-        let name = match library {
-            Library::Driver => "functions of the Driver API have tests",
-            Library::Runtime => "functions of the Runtime API have tests",
+    for api in [Api::Driver, Api::Runtime] {
+        let name = match api {
+            Api::Driver => "functions of the Driver API have tests",
+            Api::Runtime => "functions of the Runtime API have tests",
         };
-        report.add(name, findings(library, &functions::all(), &words, EXCEPTIONS));
+        report.add(name, findings(api, &functions::all(), &words, EXCEPTIONS));
     }
 }
 
@@ -85,20 +85,20 @@ fn words_of_tests<'a>(path: &str, text: &'a str) -> impl Iterator<Item = &'a str
 }
 
 fn findings(
-    library: Library,
+    api: Api,
     functions: &[Function],
     words: &BTreeSet<&str>,
-    exceptions: &[(Library, &str)],
+    exceptions: &[(Api, &str)],
 ) -> Vec<String> {
-    let of_library = functions.iter().filter(|function| function.library == library && function.done);
-    let untested: Vec<&Function> = of_library.filter(|function| !words.contains(function.name)).collect();
-    let excepted = |heading: &str| exceptions.contains(&(library, heading));
+    let of_api = functions.iter().filter(|function| function.api == api && function.done);
+    let untested: Vec<&Function> = of_api.filter(|function| !words.contains(function.name)).collect();
+    let excepted = |heading: &str| exceptions.contains(&(api, heading));
     let mut findings: Vec<String> = untested
         .iter()
         .filter(|function| !excepted(function.group))
         .map(|function| format!("no test names {} ({})", function.name, function.group))
         .collect();
-    for (_, heading) in exceptions.iter().filter(|(of, _)| *of == library) {
+    for (_, heading) in exceptions.iter().filter(|(of, _)| *of == api) {
         if untested.iter().all(|function| function.group != *heading) {
             findings.push(format!("{heading} is an exception in {} and need not be", file!()));
         }
@@ -113,21 +113,22 @@ mod tests {
     #[test]
     fn a_function_without_a_test_is_found_and_so_is_an_exception_without_need() {
         let function = |name| Function {
-            library: Library::Driver,
+            api: Api::Driver,
             group: "Streams",
             done: true,
             name,
             parameters: None,
             result: "CUresult",
             lookups: Vec::new(),
+            exports: Vec::new(),
         };
         let functions = [function("cuOne"), function("cuTwo")];
-        let check = |words: &[&'static str], exceptions: &[(Library, &str)]| {
-            findings(Library::Driver, &functions, &words.iter().copied().collect(), exceptions)
+        let check = |words: &[&'static str], exceptions: &[(Api, &str)]| {
+            findings(Api::Driver, &functions, &words.iter().copied().collect(), exceptions)
         };
         assert_eq!(check(&["cuOne"], &[]), ["no test names cuTwo (Streams)"]);
-        assert!(check(&["cuOne"], &[(Library::Driver, "Streams")]).is_empty());
-        assert_eq!(check(&["cuOne", "cuTwo"], &[(Library::Driver, "Streams")]).len(), 1);
+        assert!(check(&["cuOne"], &[(Api::Driver, "Streams")]).is_empty());
+        assert_eq!(check(&["cuOne", "cuTwo"], &[(Api::Driver, "Streams")]).len(), 1);
     }
 
     #[test]
