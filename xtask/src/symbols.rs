@@ -19,7 +19,14 @@ pub fn run(folder: &Path) -> Result<Report, Error> {
     let compiler = exported(&folder.join("libanywarp_compiler.so"))?;
     let strange = compiler.iter().filter(|name| !name.starts_with(COMPILER_PREFIX));
     report.add("the compiler exports names of its own", strange.cloned().collect());
+    let redirection = exported(&folder.join("libanywarp_redirect.so"))?;
+    report.add("the redirection exports what the loader asks for", compare(&redirection, &auditor()));
     Ok(report)
+}
+
+/// What `man 7 rtld-audit` lists and we need.
+fn auditor() -> BTreeSet<String> {
+    ["la_objopen", "la_version"].map(String::from).into()
 }
 
 /// The names a library should export, with their version as `nm` writes it.

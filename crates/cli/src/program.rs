@@ -1,9 +1,11 @@
 //! What a program is, before it runs.
 
-use object::{Object, ObjectSection};
+use object::elf::PT_INTERP;
+use object::read::elf::{ElfFile64, ProgramHeader};
+use object::{Endianness, Object, ObjectSection};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The file that a shell would run for this name: a path as it is, a bare name by way of `PATH`.
@@ -18,28 +20,34 @@ fn is_executable(file: &Path) -> bool {
     file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-/// How a program reaches the CUDA runtime, as far as its file tells.
+/// Why the dynamic loader will not bring our libraries into a program, although it is asked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Runtime {
-    /// It was linked with NVIDIA's static runtime, which serves NVIDIA's own driver only.
-    BuiltIn,
-    /// It finds a shared runtime, or uses none (the driver API, a script, an interpreter that loads libraries later).
-    Shared,
+pub enum OutOfReach {
+    /// There is no dynamic loader: the program is linked statically, with NVIDIA's runtime and all.
+    Static,
+    /// It runs with the rights of another user, so the loader trusts nothing that this user says.
+    Privileged,
 }
 
-/// Reads the file of a program. A file that is no ELF file (a script) counts as `Shared`.
-pub fn runtime(file: &Path) -> std::io::Result<Runtime> {
-    Ok(runtime_of(&std::fs::read(file)?))
+/// Looks for such a reason in the file of a program. A script is as reachable as its interpreter.
+pub fn out_of_reach(file: &Path) -> Option<OutOfReach> {
+    let program = std::fs::metadata(file).ok()?;
+    // The kernel lets every process see itself.
+    let user = std::fs::metadata("/proc/self").ok()?;
+    let set_user = program.mode() & 0o4000 != 0 && program.uid() != user.uid();
+    let set_group = program.mode() & 0o2000 != 0 && program.gid() != user.gid();
+    if set_user || set_group {
+        return Some(OutOfReach::Privileged);
+    }
+    is_static_with_kernels(&std::fs::read(file).ok()?).then_some(OutOfReach::Static)
 }
 
-fn runtime_of(bytes: &[u8]) -> Runtime {
-    let Ok(elf) = object::File::parse(bytes) else { return Runtime::Shared };
-    // nvcc leaves kernels in this section, and what registers them with a runtime beside it.
-    let has_kernels = elf.sections().any(|section| section.name() == Ok(".nv_fatbin"));
-    let imports_runtime = elf
-        .imports()
-        .is_ok_and(|imports| imports.iter().any(|import| import.name() == b"__cudaRegisterFatBinary"));
-    if has_kernels && !imports_runtime { Runtime::BuiltIn } else { Runtime::Shared }
+fn is_static_with_kernels(bytes: &[u8]) -> bool {
+    let Ok(elf) = ElfFile64::<Endianness>::parse(bytes) else { return false };
+    let has_loader =
+        elf.elf_program_headers().iter().any(|segment| segment.p_type(elf.endian()) == PT_INTERP);
+    // nvcc leaves kernels in this section. A shared object that is run as a program (the loader itself) has none.
+    !has_loader && elf.sections().any(|section| section.name() == Ok(".nv_fatbin"))
 }
 
 #[cfg(test)]
@@ -55,9 +63,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_elf_file_carries_no_runtime() {
-        assert_eq!(runtime_of(b"#!/bin/sh\n"), Runtime::Shared);
-        assert_eq!(runtime_of(b""), Runtime::Shared);
-        assert_eq!(runtime_of(b"\x7fELF\x02\x01\x01"), Runtime::Shared);
+    fn what_is_no_elf_file_is_in_reach() {
+        assert!(!is_static_with_kernels(b"#!/bin/sh\n"));
+        assert!(!is_static_with_kernels(b""));
+        assert!(!is_static_with_kernels(b"\x7fELF\x02\x01\x01"));
     }
 }

@@ -31,11 +31,11 @@ impl Folder {
     }
 
     /// A program compiled from C.
-    fn program(&self, source: &str) -> String {
+    fn program(&self, source: &str, flags: &[&str]) -> String {
         let (text, binary) = (self.0.join("program.c"), self.0.join("program"));
         fs::write(&text, source).unwrap();
         let mut compiler = Command::new("cc");
-        assert!(compiler.arg(&text).arg("-o").arg(&binary).status().unwrap().success());
+        assert!(compiler.arg(&text).args(flags).arg("-o").arg(&binary).status().unwrap().success());
         binary.to_str().unwrap().to_owned()
     }
 }
@@ -91,15 +91,15 @@ fn without_libraries_nothing_runs() {
 }
 
 #[test]
-fn a_program_with_a_runtime_inside_is_told() {
-    let folder = Folder::installed("static_runtime");
+fn a_static_program_with_kernels_is_told() {
+    let folder = Folder::installed("static_program");
     let kernels = "__attribute__((section(\".nv_fatbin\"))) int kernels = 1;\n";
     let inside = format!("{kernels} int main(void) {{ return 3; }}");
-    let output = folder.run(&[&folder.program(&inside)]);
+    let output = folder.run(&[&folder.program(&inside, &["-static"])]);
     assert!(stderr(&output).contains("-cudart shared"), "{}", stderr(&output));
     assert_eq!(output.status.code(), Some(3), "the program runs nevertheless");
-    let plain = folder.run(&[&folder.program("int main(void) { return 0; }")]);
-    assert_eq!(stderr(&plain), "");
+    let dynamic = folder.run(&[&folder.program(&inside, &[])]);
+    assert_eq!(stderr(&dynamic), "");
 }
 
 #[test]

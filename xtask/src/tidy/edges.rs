@@ -23,6 +23,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("platform", &["device", "jit", "interp", "kernel-abi", "cuda-abi"]),
     ("driver", &["platform", "device", "fatbin", "cuda-abi", "entry-macros"]),
     ("runtime", &["cuda-abi", "entry-macros"]),
+    ("redirect", &[]),
     ("anywarp", &["platform", "device"]),
     ("cli", &["anywarp", "cuda-abi"]),
 ];

@@ -1,0 +1,57 @@
+//! What our own runtimes export, read from their files without opening them.
+
+use object::LittleEndian;
+use object::elf::{self, FileHeader64};
+use object::read::elf::{FileHeader, Sym};
+use std::ffi::CString;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// One of our runtimes.
+pub struct Exports {
+    /// Its file.
+    pub path: PathBuf,
+    /// The exported functions, sorted. A function's place is the number of its stub.
+    names: Vec<CString>,
+}
+
+impl Exports {
+    /// The number of an exported function.
+    pub fn index(&self, name: &[u8]) -> Option<usize> {
+        self.names.binary_search_by(|exported| exported.as_bytes().cmp(name)).ok()
+    }
+
+    /// The name of an exported function.
+    pub fn name(&self, index: usize) -> Option<&CString> {
+        self.names.get(index)
+    }
+}
+
+/// Our runtime for programs of a major version of CUDA.
+pub fn exports(version: u32) -> Result<&'static Exports, String> {
+    static TWELVE: OnceLock<Result<Exports, String>> = OnceLock::new();
+    static THIRTEEN: OnceLock<Result<Exports, String>> = OnceLock::new();
+    let cell = if version == 12 { &TWELVE } else { &THIRTEEN };
+    cell.get_or_init(|| read(version)).as_ref().map_err(Clone::clone)
+}
+
+fn read(version: u32) -> Result<Exports, String> {
+    let path = crate::own_folder()?.join(format!("libcudart.so.{version}"));
+    let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut names = functions(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+    names.sort();
+    names.dedup();
+    Ok(Exports { path, names })
+}
+
+fn functions(bytes: &[u8]) -> object::Result<Vec<CString>> {
+    let header = FileHeader64::<LittleEndian>::parse(bytes)?;
+    let sections = header.sections(LittleEndian, bytes)?;
+    let symbols = sections.symbols(LittleEndian, bytes, elf::SHT_DYNSYM)?;
+    let defined = symbols
+        .iter()
+        .filter(|symbol| symbol.st_type() == elf::STT_FUNC && !symbol.is_undefined(LittleEndian));
+    defined
+        .map(|symbol| Ok(CString::new(symbol.name(LittleEndian, symbols.strings())?).unwrap_or_default()))
+        .collect()
+}
