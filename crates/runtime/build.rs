@@ -17,10 +17,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut text =
         String::from("use cuda_abi::driver::*;\nuse cuda_abi::runtime::CudaResult;\nuse std::ffi::*;\n\n");
     text += "use super::symbols::{Symbol, check};\n\n";
+    let mut recorders = String::new();
+    let mut table = String::from(
+        "/// Every function of the driver that the crate calls, as one that only remembers the call.\n\
+         pub static RECORDERS: &[(&str, Address)] = &[\n",
+    );
     for function in functions::named_under(Api::Driver, Path::new("src"))? {
         write_function(&mut text, &function)?;
+        write_recorder(&mut recorders, &function)?;
+        writeln!(table, "    (\"{0}\", Address({0} as *const ())),", function.name)?;
     }
     fs::write(out.join("driver_functions.rs"), text)?;
+    fs::write(out.join("driver_recorders.rs"), format!("{table}];\n\n{recorders}"))?;
     Ok(())
 }
 
@@ -46,6 +54,22 @@ fn write_function(text: &mut String, function: &Function) -> Result<(), Box<dyn 
              let function: unsafe extern \"C\" fn({types}) -> CUresult = unsafe {{ std::mem::transmute(address) }};\n    \
              // SAFETY: the caller's duty.\n    \
              check(unsafe {{ function({arguments}) }})\n\
+         }}\n\n"
+    )?;
+    Ok(())
+}
+
+/// A function for the tests' driver, which remembers the call's arguments and does nothing.
+fn write_recorder(text: &mut String, function: &Function) -> Result<(), Box<dyn Error>> {
+    let Function { name, .. } = function;
+    let types = function.parameters.as_ref().ok_or_else(|| format!("{name} has no public signature"))?;
+    let parameters: Vec<_> = types.iter().enumerate().map(|(i, ty)| format!("a{i}: {ty}")).collect();
+    let arguments: Vec<_> = (0..types.len()).map(|i| format!("&a{i}")).collect();
+    let (parameters, arguments) = (parameters.join(", "), arguments.join(", "));
+    write!(
+        text,
+        "unsafe extern \"C\" fn {name}({parameters}) -> CUresult {{\n    \
+             super::record(\"{name}\", &[{arguments}])\n\
          }}\n\n"
     )?;
     Ok(())

@@ -309,6 +309,24 @@ fn element_size(array: CUarray) -> CudaResult<usize> {
     formats::texel_size(descriptor.Format, descriptor.NumChannels)
 }
 
+/// An array's rows.
+#[derive(Clone, Copy, Debug)]
+pub struct ArrayRows {
+    /// The length of each in bytes, not zero.
+    pub width: usize,
+    /// How many there are.
+    pub height: usize,
+}
+
+/// The rows of an array of one or two dimensions.
+pub fn array_rows(array: CUarray) -> CudaResult<ArrayRows> {
+    let descriptor = array_descriptor(array)?;
+    let texel = formats::texel_size(descriptor.Format, descriptor.NumChannels)?;
+    let width =
+        descriptor.Width.checked_mul(texel).filter(|&width| width != 0).ok_or(cudaErrorInvalidValue)?;
+    Ok(ArrayRows { width, height: descriptor.Height.max(1) })
+}
+
 /// An array's shape and format.
 pub fn array_descriptor(array: CUarray) -> CudaResult<CUDA_ARRAY3D_DESCRIPTOR> {
     let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR {

@@ -1,8 +1,11 @@
 //! A driver for the tests: it has a few devices, does nothing and remembers the calls of each thread.
+//!
+//! The functions below answer as a driver would; all others that the crate calls only remember the call.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, Once};
 
@@ -16,6 +19,8 @@ pub const GLOBAL_ADDRESS: u64 = 0x1000;
 pub const GLOBAL_SIZE: usize = 64;
 /// The address of every managed variable.
 pub const MANAGED_ADDRESS: u64 = 0x2000;
+/// The only function that the driver does not have.
+pub const ABSENT: &str = "cuCtxSetLimit";
 /// The name of the only variable that no library has.
 pub const MISSING: &CStr = c"missing";
 
@@ -28,6 +33,11 @@ pub fn install() {
 /// The calls of this thread since it last asked, without those that every runtime call begins with.
 pub fn calls() -> Vec<String> {
     CALLS.with(|calls| calls.take())
+}
+
+/// The last call of this thread: the function and its arguments, as `name(value, …)`.
+pub fn last_call() -> String {
+    LAST_CALL.take()
 }
 
 /// Makes the next call of a function in this thread fail.
@@ -73,22 +83,50 @@ pub fn last_launch() -> Option<Launch> {
 
 /// The last description of a copy of rows in this thread.
 pub fn last_copy_2d() -> Option<CUDA_MEMCPY2D> {
-    COPY_2D.get()
+    COPIES_2D.with(|copies| copies.borrow().last().copied())
 }
+
+/// The descriptions of copies of rows in this thread since it last asked.
+pub fn copies_2d() -> Vec<CUDA_MEMCPY2D> {
+    COPIES_2D.take()
+}
+
+/// The names and addresses of the host's variables that the last library loaded in this thread was given.
+pub fn host_variables() -> Vec<(CString, usize)> {
+    HOST_VARIABLES.take()
+}
+
+/// The table of functions and data that the last library loaded in this thread was given.
+pub fn unified_table() -> Option<CUlibraryHostUniversalFunctionAndDataTable> {
+    UNIFIED_TABLE.take()
+}
+
+/// Width, in elements of four bytes, and height of every array.
+pub const ARRAY: (usize, usize) = (16, 8);
 
 thread_local! {
     static CALLS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    static LAST_CALL: RefCell<String> = const { RefCell::new(String::new()) };
     static FAILURE: Cell<Option<(&'static str, CUresult)>> = const { Cell::new(None) };
     static CURRENT: Cell<CUcontext> = const { Cell::new(CUcontext(0)) };
     static LAUNCH: Cell<Option<Launch>> = const { Cell::new(None) };
-    static COPY_2D: Cell<Option<CUDA_MEMCPY2D>> = const { Cell::new(None) };
+    static COPIES_2D: RefCell<Vec<CUDA_MEMCPY2D>> = const { RefCell::new(Vec::new()) };
+    static HOST_VARIABLES: RefCell<Vec<(CString, usize)>> = const { RefCell::new(Vec::new()) };
+    static UNIFIED_TABLE: Cell<Option<CUlibraryHostUniversalFunctionAndDataTable>> = const { Cell::new(None) };
 }
 
 static RETENTIONS: [AtomicUsize; DEVICES as usize] = [const { AtomicUsize::new(0) }; DEVICES as usize];
 static ACTIVE: [AtomicBool; DEVICES as usize] = [const { AtomicBool::new(false) }; DEVICES as usize];
 static HANDLES: AtomicUsize = AtomicUsize::new(0x10_0000);
 
-fn enter(function: &'static str) -> CUresult {
+/// Remembers a call, and says how it ends.
+fn record(function: &'static str, arguments: &[&dyn Debug]) -> CUresult {
+    // What every runtime call begins with.
+    if function == "cuCtxGetCurrent" {
+        return CUDA_SUCCESS;
+    }
+    let arguments: Vec<_> = arguments.iter().map(|argument| format!("{argument:?}")).collect();
+    LAST_CALL.replace(format!("{function}({})", arguments.join(", ")));
     CALLS.with(|calls| calls.borrow_mut().push(function.to_owned()));
     match FAILURE.get() {
         Some((failing, code)) if failing == function => {
@@ -101,11 +139,15 @@ fn enter(function: &'static str) -> CUresult {
 
 fn resolve(name: &CStr) -> *mut c_void {
     let name = name.to_str().expect("names are ASCII");
-    FUNCTIONS
-        .lock()
-        .expect("no test panics in here")
-        .get(name)
-        .map_or(std::ptr::null_mut(), |&f| f as *mut c_void)
+    if name == ABSENT {
+        return std::ptr::null_mut();
+    }
+    let functions = FUNCTIONS.lock().expect("no test panics in here");
+    let recorder = || recorders::RECORDERS.iter().find(|(known, _)| *known == name);
+    match functions.get(name) {
+        Some(&function) => function as *mut c_void,
+        None => recorder().map_or(std::ptr::null_mut(), |(_, address)| address.0.cast_mut().cast()),
+    }
 }
 
 macro_rules! functions {
@@ -114,7 +156,7 @@ macro_rules! functions {
             #![allow(non_snake_case, clippy::too_many_arguments, reason = "the driver's signatures")]
             use super::*;
             $(pub unsafe extern "C" fn $name($($parameter: $type),*) -> CUresult {
-                match enter(stringify!($name)) {
+                match record(stringify!($name), &[$(&$parameter),*]) {
                     CUDA_SUCCESS => {}
                     code => return code,
                 }
@@ -126,6 +168,62 @@ macro_rules! functions {
         static FUNCTIONS: LazyLock<Mutex<HashMap<&'static str, usize>>> =
             LazyLock::new(|| Mutex::new(HashMap::from([$((stringify!($name), functions::$name as *const () as usize)),*])));
     };
+}
+
+mod recorders {
+    //! The functions that the mock has no body for.
+    #![allow(non_snake_case, clippy::too_many_arguments, reason = "the driver's signatures")]
+    use cuda_abi::driver::*;
+    use std::ffi::*;
+
+    /// The address of a function.
+    pub struct Address(pub *const ());
+
+    // SAFETY: code, which no thread owns.
+    unsafe impl Sync for Address {}
+
+    include!(concat!(env!("OUT_DIR"), "/driver_recorders.rs"));
+}
+
+/// # Safety
+/// There are `count` options with their values.
+unsafe fn read_host_variables(
+    options: *mut CUjit_option,
+    values: *mut *mut c_void,
+    count: u32,
+) -> Vec<(CString, usize)> {
+    let value = |wanted| {
+        // SAFETY: below `count`.
+        let index = (0..count as usize).find(|&index| unsafe { *options.add(index) } == wanted)?;
+        // SAFETY: as above.
+        Some(unsafe { *values.add(index) })
+    };
+    let (Some(names), Some(addresses), Some(number)) = (
+        value(CU_JIT_GLOBAL_SYMBOL_NAMES),
+        value(CU_JIT_GLOBAL_SYMBOL_ADDRESSES),
+        value(CU_JIT_GLOBAL_SYMBOL_COUNT),
+    ) else {
+        return Vec::new();
+    };
+    let (names, addresses) = (names.cast::<*const c_char>(), addresses.cast::<*mut c_void>());
+    // SAFETY: the values lead to as many names and addresses.
+    let entry =
+        |index| unsafe { (CStr::from_ptr(*names.add(index)).to_owned(), (*addresses.add(index)).addr()) };
+    (0..number.addr()).map(entry).collect()
+}
+
+/// # Safety
+/// There are `count` options with their values.
+unsafe fn read_unified_table(
+    options: *mut CUlibraryOption,
+    values: *mut *mut c_void,
+    count: u32,
+) -> Option<CUlibraryHostUniversalFunctionAndDataTable> {
+    let wanted = CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE;
+    // SAFETY: below `count`.
+    let index = (0..count as usize).find(|&index| unsafe { *options.add(index) } == wanted)?;
+    // SAFETY: as above; the option's value leads to a table.
+    Some(unsafe { *(*values.add(index)).cast() })
 }
 
 /// Writes a result of the mock.
@@ -146,7 +244,6 @@ functions! {
     fn cuInit(_flags: u32) {}
     fn cuDeviceGetCount(count: *mut i32) { put(count, DEVICES); }
     fn cuCtxGetCurrent(context: *mut CUcontext) {
-        CALLS.with(|calls| calls.borrow_mut().pop());
         put(context, CURRENT.get());
     }
     fn cuCtxSetCurrent(context: CUcontext) { CURRENT.set(context); }
@@ -170,9 +267,15 @@ functions! {
         reset_primary(device);
     }
     fn cuLibraryLoadData(
-        library: *mut CUlibrary, _code: *const c_void, _options: *mut CUjit_option, _values: *mut *mut c_void,
-        _count: u32, _library_options: *mut CUlibraryOption, _library_values: *mut *mut c_void, _library_count: u32
-    ) { put(library, CUlibrary(HANDLES.fetch_add(16, Ordering::SeqCst))); }
+        library: *mut CUlibrary, _code: *const c_void, options: *mut CUjit_option, values: *mut *mut c_void,
+        count: u32, library_options: *mut CUlibraryOption, library_values: *mut *mut c_void, library_count: u32
+    ) {
+        // SAFETY: the runtime passes as many options with their values.
+        HOST_VARIABLES.set(unsafe { read_host_variables(options, values, count) });
+        // SAFETY: as above.
+        UNIFIED_TABLE.set(unsafe { read_unified_table(library_options, library_values, library_count) });
+        put(library, CUlibrary(HANDLES.fetch_add(16, Ordering::SeqCst)));
+    }
     fn cuLibraryUnload(_library: CUlibrary) {}
     fn cuLibraryGetKernel(kernel: *mut CUkernel, _library: CUlibrary, name: *const c_char) {
         if is_missing(name) { return CUDA_ERROR_NOT_FOUND; }
@@ -205,7 +308,16 @@ functions! {
     fn cuMemcpyDtoD_v2(_to: CUdeviceptr, _from: CUdeviceptr, _count: usize) {}
     fn cuMemcpy2DUnaligned_v2(description: *const CUDA_MEMCPY2D) {
         // SAFETY: the runtime passes a description of its own.
-        COPY_2D.set(Some(unsafe { *description }));
+        COPIES_2D.with(|copies| copies.borrow_mut().push(unsafe { *description }));
+    }
+    fn cuMemcpy2DAsync_v2(description: *const CUDA_MEMCPY2D, _stream: CUstream) {
+        // SAFETY: as above.
+        COPIES_2D.with(|copies| copies.borrow_mut().push(unsafe { *description }));
+    }
+    fn cuArray3DGetDescriptor_v2(descriptor: *mut CUDA_ARRAY3D_DESCRIPTOR, _array: CUarray) {
+        put(descriptor, CUDA_ARRAY3D_DESCRIPTOR {
+            Width: ARRAY.0, Height: ARRAY.1, Depth: 0, Format: CU_AD_FORMAT_FLOAT, NumChannels: 1, Flags: 0,
+        });
     }
     fn cuMemsetD2D8_v2(_address: CUdeviceptr, _pitch: usize, _value: u8, _width: usize, _height: usize) {}
     fn cuStreamQuery(_stream: CUstream) { return CUDA_ERROR_NOT_READY; }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use cuda_abi::driver::CUlibraryHostUniversalFunctionAndDataTable;
 use cuda_abi::runtime::{CudaResult, cudaErrorInvalidSymbol, cudaKernel_t};
 
 pub use binary::{Binary, Kernel, Variable, VariableKind};
@@ -38,6 +39,20 @@ pub fn register_variable(handle: usize, host_address: usize, name: &CStr, kind: 
         binary.add_managed(Arc::clone(&variable));
     }
     registry.variables.entry(host_address).or_default().push(variable);
+}
+
+/// Records a variable of the host that a binary's device code names.
+pub fn register_host_variable(handle: usize, address: usize, name: &CStr) {
+    if let Some(binary) = read().binaries.get(&handle) {
+        binary.add_host_variable(name, address);
+    }
+}
+
+/// Records the functions and data whose addresses a binary's device code shares with the host.
+pub fn register_unified_table(handle: usize, table: CUlibraryHostUniversalFunctionAndDataTable) {
+    if let Some(binary) = read().binaries.get(&handle) {
+        binary.set_unified_table(table);
+    }
 }
 
 /// Forgets a binary with its kernels and variables and gives its library back to the driver.

@@ -2,6 +2,7 @@
 
 mod contexts;
 mod errors;
+mod forwarding;
 mod launches;
 mod memory;
 

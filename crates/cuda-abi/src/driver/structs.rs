@@ -190,6 +190,19 @@ impl CUlaunchAttributeValue {
     }
 }
 
+/// Functions and data whose addresses host and device share, for `cuLibraryLoadData`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUlibraryHostUniversalFunctionAndDataTable {
+    pub functionTable: *mut c_void,
+    pub functionWindowSize: usize,
+    pub dataTable: *mut c_void,
+    pub dataWindowSize: usize,
+}
+
+// SAFETY: addresses in the program's image, which no thread owns.
+unsafe impl Send for CUlibraryHostUniversalFunctionAndDataTable {}
+
 /// One launch of `cuLaunchCooperativeKernelMultiDevice` (deprecated).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

@@ -84,6 +84,40 @@ unsafe fn __cudaRegisterManagedVar(
     }
 }
 
+/// Records a variable of the host, which device code reaches under `deviceName` at the host's address. Compilers that
+/// take all of the host's memory to be the device's too register those that kernels name.
+#[entry_point]
+unsafe fn __cudaRegisterHostVar(
+    fatCubinHandle: *mut *mut c_void,
+    deviceName: *const c_char,
+    hostVar: *mut c_char,
+    _size: usize,
+) {
+    // SAFETY: the glue passes a name in the program's image.
+    if let Some(name) = unsafe { name(deviceName) } {
+        registry::register_host_variable(fatCubinHandle.addr(), hostVar.expose_provenance(), name);
+    }
+}
+
+/// Records the functions and data whose addresses host and device share; the driver learns of them when the binary is
+/// loaded.
+#[entry_point]
+fn __cudaRegisterUnifiedTable(
+    fatCubinHandle: *mut *mut c_void,
+    functionTable: *mut c_void,
+    functionWindowSize: usize,
+    dataTable: *mut c_void,
+    dataWindowSize: usize,
+) {
+    let table = CUlibraryHostUniversalFunctionAndDataTable {
+        functionTable,
+        functionWindowSize,
+        dataTable,
+        dataWindowSize,
+    };
+    registry::register_unified_table(fatCubinHandle.addr(), table);
+}
+
 /// Loads a binary. Called before the host's first use of a managed variable; the result says whether it worked.
 #[entry_point]
 fn __cudaInitModule(fatCubinHandle: *mut *mut c_void) -> c_char {

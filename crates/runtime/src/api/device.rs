@@ -212,3 +212,66 @@ fn cudaCtxResetPersistingL2Cache() -> CudaResult {
     context::ensure_current()?;
     call!(cuCtxResetPersistingL2Cache())
 }
+
+/// Waits until what other devices wrote into the current device's memory is visible.
+#[entry_point]
+fn cudaDeviceFlushGPUDirectRDMAWrites(
+    target: cudaFlushGPUDirectRDMAWritesTarget,
+    scope: cudaFlushGPUDirectRDMAWritesScope,
+) -> CudaResult {
+    context::ensure_current()?;
+    let target = CUflushGPUDirectRDMAWritesTarget(target.0);
+    call!(cuFlushGPUDirectRDMAWrites(target, CUflushGPUDirectRDMAWritesScope(scope.0)))
+}
+
+/// What a device can do atomically to the host's memory: a set of capabilities for each operation.
+#[entry_point]
+fn cudaDeviceGetHostAtomicCapabilities(
+    capabilities: *mut u32,
+    operations: *const cudaAtomicOperation,
+    count: u32,
+    device: i32,
+) -> CudaResult {
+    let device = devices::check(device)?;
+    call!(cuDeviceGetHostAtomicCapabilities(capabilities, operations, count, device))
+}
+
+/// What a device can do atomically to another's memory.
+#[entry_point]
+fn cudaDeviceGetP2PAtomicCapabilities(
+    capabilities: *mut u32,
+    operations: *const cudaAtomicOperation,
+    count: u32,
+    srcDevice: i32,
+    dstDevice: i32,
+) -> CudaResult {
+    let (from, to) = (devices::check(srcDevice)?, devices::check(dstDevice)?);
+    call!(cuDeviceGetP2PAtomicCapabilities(capabilities, operations, count, from, to))
+}
+
+/// What a device wants of the synchronisation objects of NvSciSync.
+#[entry_point]
+fn cudaDeviceGetNvSciSyncAttributes(nvSciSyncAttrList: *mut c_void, device: i32, flags: i32) -> CudaResult {
+    let device = devices::check(device)?;
+    call!(cuDeviceGetNvSciSyncAttributes(nvSciSyncAttrList, device, flags))
+}
+
+/// Has a function called with notifications about a device.
+#[entry_point]
+fn cudaDeviceRegisterAsyncNotification(
+    device: i32,
+    callbackFunc: cudaAsyncCallback,
+    userData: *mut c_void,
+    callback: Out<cudaAsyncCallbackHandle_t>,
+) -> CudaResult {
+    let device = devices::check(device)?;
+    let callback = callback.check()?;
+    call!(cuDeviceRegisterAsyncNotification(device, callbackFunc, userData, callback.as_ptr()))
+}
+
+/// Ends that.
+#[entry_point]
+fn cudaDeviceUnregisterAsyncNotification(device: i32, callback: cudaAsyncCallbackHandle_t) -> CudaResult {
+    let device = devices::check(device)?;
+    call!(cuDeviceUnregisterAsyncNotification(device, callback))
+}

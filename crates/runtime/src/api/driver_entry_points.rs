@@ -30,6 +30,15 @@ fn cudaGetDriverEntryPointByVersion(
     lookup(default, symbol, funcPtr, version, flags, driverStatus)
 }
 
+/// A table of functions that is not in the manual, by its identifier: the driver's, if it has one.
+#[entry_point]
+fn cudaGetExportTable(ppExportTable: Out<*const c_void>, pExportTableId: In<cudaUUID_t>) -> CudaResult {
+    context::initialize()?;
+    let table = ppExportTable.check()?;
+    let id = pExportTableId.get()?;
+    call!(cuGetExportTable(table.as_ptr(), &id))
+}
+
 fn lookup(
     default: DefaultStream,
     symbol: Text,

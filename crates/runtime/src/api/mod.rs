@@ -5,6 +5,7 @@ pub mod device;
 pub mod driver_entry_points;
 pub mod driver_interaction;
 pub mod error;
+pub mod error_log;
 pub mod event;
 pub mod execution;
 pub mod graph;

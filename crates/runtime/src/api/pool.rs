@@ -123,3 +123,84 @@ fn cudaMemPoolGetAccess(
     let flags = flags.check()?;
     call!(cuMemPoolGetAccess(flags.as_ptr().cast(), memPool, location.cast()))
 }
+
+/// The pool that a place begins with, for a kind of allocation.
+#[entry_point]
+fn cudaMemGetDefaultMemPool(
+    memPool: Out<cudaMemPool_t>,
+    location: *mut cudaMemLocation,
+    r#type: cudaMemAllocationType,
+) -> CudaResult {
+    context::initialize()?;
+    let pool = memPool.check()?;
+    call!(cuMemGetDefaultMemPool(pool.as_ptr(), location.cast(), CUmemAllocationType(r#type.0)))
+}
+
+/// The pool that a place allocates from, for a kind of allocation.
+#[entry_point]
+fn cudaMemGetMemPool(
+    memPool: Out<cudaMemPool_t>,
+    location: *mut cudaMemLocation,
+    r#type: cudaMemAllocationType,
+) -> CudaResult {
+    context::initialize()?;
+    let pool = memPool.check()?;
+    call!(cuMemGetMemPool(pool.as_ptr(), location.cast(), CUmemAllocationType(r#type.0)))
+}
+
+/// Sets the pool that a place allocates from, for a kind of allocation.
+#[entry_point]
+fn cudaMemSetMemPool(
+    location: *mut cudaMemLocation,
+    r#type: cudaMemAllocationType,
+    memPool: cudaMemPool_t,
+) -> CudaResult {
+    context::initialize()?;
+    call!(cuMemSetMemPool(location.cast(), CUmemAllocationType(r#type.0), memPool))
+}
+
+/// What another process needs to open a pool: with file descriptors, the descriptor.
+#[entry_point]
+fn cudaMemPoolExportToShareableHandle(
+    shareableHandle: *mut c_void,
+    memPool: cudaMemPool_t,
+    handleType: cudaMemAllocationHandleType,
+    flags: u32,
+) -> CudaResult {
+    context::initialize()?;
+    let kind = CUmemAllocationHandleType(handleType.0);
+    call!(cuMemPoolExportToShareableHandle(shareableHandle, memPool, kind, flags.into()))
+}
+
+/// Opens another process's pool.
+#[entry_point]
+fn cudaMemPoolImportFromShareableHandle(
+    memPool: Out<cudaMemPool_t>,
+    shareableHandle: *mut c_void,
+    handleType: cudaMemAllocationHandleType,
+    flags: u32,
+) -> CudaResult {
+    context::initialize()?;
+    let (pool, kind) = (memPool.check()?, CUmemAllocationHandleType(handleType.0));
+    call!(cuMemPoolImportFromShareableHandle(pool.as_ptr(), shareableHandle, kind, flags.into()))
+}
+
+/// What another process needs to reach an allocation of a shared pool.
+#[entry_point]
+fn cudaMemPoolExportPointer(exportData: Out<cudaMemPoolPtrExportData>, ptr: *mut c_void) -> CudaResult {
+    context::initialize()?;
+    let data = exportData.check()?;
+    call!(cuMemPoolExportPointer(data.as_ptr(), device_pointer(ptr)))
+}
+
+/// Reaches another process's allocation of a shared pool.
+#[entry_point]
+fn cudaMemPoolImportPointer(
+    ptr: Out<*mut c_void>,
+    memPool: cudaMemPool_t,
+    exportData: *mut cudaMemPoolPtrExportData,
+) -> CudaResult {
+    context::initialize()?;
+    let pointer = ptr.check()?;
+    call!(cuMemPoolImportPointer(pointer.as_ptr().cast(), memPool, exportData))
+}

@@ -5,7 +5,11 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use cuda_abi::driver::{CU_LIBRARY_BINARY_IS_PRESERVED, CUDA_ERROR_NOT_FOUND, CUdeviceptr, CUkernel};
+use cuda_abi::driver::{
+    CU_JIT_GLOBAL_SYMBOL_ADDRESSES, CU_JIT_GLOBAL_SYMBOL_COUNT, CU_JIT_GLOBAL_SYMBOL_NAMES,
+    CU_LIBRARY_BINARY_IS_PRESERVED, CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE, CUDA_ERROR_NOT_FOUND,
+    CUdeviceptr, CUkernel, CUlibraryHostUniversalFunctionAndDataTable,
+};
 use cuda_abi::runtime::{
     CudaResult, cudaError_t, cudaErrorInvalidDeviceFunction, cudaErrorInvalidSymbol, cudaKernel_t,
     cudaLibrary_t,
@@ -21,12 +25,39 @@ pub struct Binary {
     /// The driver's library made of it; null until it is needed.
     library: Mutex<cudaLibrary_t>,
     managed: Mutex<Vec<Arc<Variable>>>,
+    /// Variables that the device code shares with the host, which has them.
+    host_variables: Mutex<Vec<HostVariable>>,
+    /// The functions and data whose addresses host and device share, as the driver wants to be told of them.
+    unified_table: Mutex<Option<CUlibraryHostUniversalFunctionAndDataTable>>,
+}
+
+/// A variable of the host that device code names.
+struct HostVariable {
+    name: CString,
+    address: usize,
 }
 
 impl Binary {
     pub fn new(wrapper: *const c_void) -> Self {
         let library = Mutex::new(cudaLibrary_t::NULL);
-        Self { wrapper: wrapper as usize, library, managed: Mutex::default() }
+        Self {
+            wrapper: wrapper as usize,
+            library,
+            managed: Mutex::default(),
+            host_variables: Mutex::default(),
+            unified_table: Mutex::default(),
+        }
+    }
+
+    /// Has the device code's undefined variable `name` be the host's at `address`.
+    pub fn add_host_variable(&self, name: &CStr, address: usize) {
+        let variable = HostVariable { name: name.to_owned(), address };
+        self.host_variables.lock().unwrap_or_else(PoisonError::into_inner).push(variable);
+    }
+
+    /// Sets the functions and data whose addresses host and device share.
+    pub fn set_unified_table(&self, table: CUlibraryHostUniversalFunctionAndDataTable) {
+        *self.unified_table.lock().unwrap_or_else(PoisonError::into_inner) = Some(table);
     }
 
     /// Adds a managed variable, whose host pointer is to be set when the binary is loaded.
@@ -42,19 +73,7 @@ impl Binary {
             return Ok(*library);
         }
         context::initialize()?;
-        let mut options = [CU_LIBRARY_BINARY_IS_PRESERVED];
-        let mut values = [ptr::without_provenance_mut::<c_void>(1)];
-        let mut loaded = cudaLibrary_t::NULL;
-        call!(cuLibraryLoadData(
-            &mut loaded,
-            ptr::with_exposed_provenance(self.wrapper),
-            ptr::null_mut(),
-            ptr::null_mut(),
-            0,
-            options.as_mut_ptr(),
-            values.as_mut_ptr(),
-            options.len() as u32,
-        ))?;
+        let loaded = self.load()?;
         for variable in self.managed.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             if let Err(error) = variable.set_host_pointer(loaded) {
                 let _ = call!(cuLibraryUnload(loaded));
@@ -63,6 +82,43 @@ impl Binary {
         }
         leave_loaded_at_exit();
         *library = loaded;
+        Ok(loaded)
+    }
+
+    fn load(&self) -> CudaResult<cudaLibrary_t> {
+        let mut library_options = vec![CU_LIBRARY_BINARY_IS_PRESERVED];
+        let mut library_values = vec![ptr::without_provenance_mut::<c_void>(1)];
+        let mut table = *self.unified_table.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = &mut table {
+            library_options.push(CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE);
+            library_values.push(ptr::from_mut(table).cast());
+        }
+        let host_variables = self.host_variables.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names: Vec<_> = host_variables.iter().map(|variable| variable.name.as_ptr()).collect();
+        let mut addresses: Vec<_> = host_variables
+            .iter()
+            .map(|variable| ptr::with_exposed_provenance_mut::<c_void>(variable.address))
+            .collect();
+        let mut options =
+            [CU_JIT_GLOBAL_SYMBOL_NAMES, CU_JIT_GLOBAL_SYMBOL_ADDRESSES, CU_JIT_GLOBAL_SYMBOL_COUNT];
+        let mut values = [
+            names.as_mut_ptr().cast(),
+            addresses.as_mut_ptr().cast(),
+            ptr::without_provenance_mut(host_variables.len()),
+        ];
+        // Not to trouble drivers that do not know them.
+        let count = if host_variables.is_empty() { 0 } else { options.len() };
+        let mut loaded = cudaLibrary_t::NULL;
+        call!(cuLibraryLoadData(
+            &mut loaded,
+            ptr::with_exposed_provenance(self.wrapper),
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+            count as u32,
+            library_options.as_mut_ptr(),
+            library_values.as_mut_ptr(),
+            library_options.len() as u32,
+        ))?;
         Ok(loaded)
     }
 

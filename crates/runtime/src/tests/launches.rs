@@ -189,3 +189,41 @@ fn a_launch_without_context_makes_the_primary_one_current() {
         });
     });
 }
+
+#[test]
+fn variables_of_the_host_go_with_the_binary_that_names_them() {
+    begin();
+    let (first, second) = (1u32, 2u32);
+    let registered = Registered::new();
+    // SAFETY: the handle is the binary's and the names are texts.
+    unsafe {
+        for (variable, name) in [(&first, c"first"), (&second, c"second")] {
+            let host = ptr::from_ref(variable).cast_mut().cast();
+            __cudaRegisterHostVar(registered.handle, name.as_ptr(), host, 4);
+            __cudaRegisterHostVar(registered.handle, ptr::null(), host, 4);
+        }
+        __cudaRegisterHostVar(ptr::null_mut(), c"lost".as_ptr(), ptr::null_mut(), 4);
+        assert_eq!(__cudaInitModule(registered.handle), 1);
+    }
+    let expected =
+        [(c"first".to_owned(), address(&first).addr()), (c"second".to_owned(), address(&second).addr())];
+    assert_eq!(mock_driver::host_variables(), expected);
+    assert!(mock_driver::unified_table().is_none());
+}
+
+#[test]
+fn a_unified_table_goes_with_its_binary() {
+    begin();
+    let registered = Registered::new();
+    let place = ptr::without_provenance_mut;
+    // SAFETY: the handle is the binary's; the mock does not look into the tables.
+    unsafe {
+        __cudaRegisterUnifiedTable(registered.handle, place(0x10), 2, place(0x30), 4);
+        __cudaRegisterUnifiedTable(ptr::null_mut(), place(0x50), 2, place(0x30), 4);
+        assert_eq!(__cudaInitModule(registered.handle), 1);
+    }
+    let table = mock_driver::unified_table().unwrap();
+    assert_eq!((table.functionTable.addr(), table.functionWindowSize), (0x10, 2));
+    assert_eq!((table.dataTable.addr(), table.dataWindowSize), (0x30, 4));
+    assert_eq!(mock_driver::host_variables(), []);
+}

@@ -7,6 +7,7 @@ use super::*;
 use crate::api::memory::allocate::*;
 use crate::api::memory::copy::*;
 use crate::api::memory::copy_array::*;
+use crate::api::memory::copy_array_bytes::*;
 use crate::api::memory::set::*;
 use crate::api::memory::symbol::*;
 use crate::copy::describe_3d;
@@ -124,6 +125,85 @@ fn rows_go_to_and_from_arrays() {
         );
         assert_eq!((d.dstMemoryType, d.dstHost.addr()), (CU_MEMORYTYPE_HOST, 0x30));
         assert_eq!(from(cudaMemcpyHostToDevice), cudaErrorInvalidMemcpyDirection);
+    }
+}
+
+/// A piece of a copy: where in memory, where in the array, bytes of a row and rows.
+type Piece = (usize, (usize, usize), (usize, usize));
+
+fn pieces() -> Vec<Piece> {
+    let piece = |d: CUDA_MEMCPY2D| {
+        let (memory, place) = if d.srcMemoryType == CU_MEMORYTYPE_ARRAY {
+            (d.dstHost.addr() + d.dstDevice.0 as usize, (d.srcXInBytes, d.srcY))
+        } else {
+            (d.srcHost.addr() + d.srcDevice.0 as usize, (d.dstXInBytes, d.dstY))
+        };
+        (memory, place, (d.WidthInBytes, d.Height))
+    };
+    mock_driver::copies_2d().into_iter().map(piece).collect()
+}
+
+#[test]
+fn bytes_in_arrays_go_on_in_the_next_row() {
+    begin_in_context();
+    // Rows of 64 bytes, eight of them.
+    let (array, up, down) = (cudaArray_t(0xA0), cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost);
+    // SAFETY: the mock looks at no pointer.
+    let to = |x, y, count, kind| unsafe { cudaMemcpyToArray(array, x, y, pointer(0x1000), count, kind) };
+    assert_eq!(to(0, 0, 64, up), cudaSuccess);
+    assert_eq!(pieces(), [(0x1000, (0, 0), (64, 1))]);
+    assert_eq!(to(0, 1, 3 * 64, up), cudaSuccess);
+    assert_eq!(pieces(), [(0x1000, (0, 1), (64, 3))]);
+    assert_eq!(to(60, 1, 4 + 2 * 64 + 8, up), cudaSuccess);
+    let expected = [(0x1000, (60, 1), (4, 1)), (0x1004, (0, 2), (64, 2)), (0x1084, (0, 4), (8, 1))];
+    assert_eq!(pieces(), expected);
+    assert_eq!(to(8, 7, 56, cudaMemcpyDefault), cudaSuccess);
+    assert_eq!(pieces(), [(0x1000, (8, 7), (56, 1))]);
+    assert_eq!(to(8, 7, 57, up), cudaErrorInvalidValue);
+    assert_eq!(to(8, usize::MAX, 1, up), cudaErrorInvalidValue);
+    assert_eq!(to(1, 0, usize::MAX, up), cudaErrorInvalidValue);
+    assert_eq!(to(0, 0, 4, down), cudaErrorInvalidMemcpyDirection);
+    assert_eq!(to(0, 0, 0, up), cudaSuccess);
+    assert_eq!(pieces(), []);
+
+    let source = cudaArray_const_t(0xA0);
+    let stream = cudaStream_t::NULL;
+    // SAFETY: the mock looks at no pointer.
+    unsafe {
+        let on_own_stream = |code| {
+            assert_eq!(code, cudaSuccess);
+            assert!(mock_driver::last_call().starts_with("cuMemcpy2DUnaligned_v2_ptds("));
+        };
+        on_own_stream(cudaMemcpyToArray_ptds(array, 4, 0, pointer(0x1000), 4, up));
+        on_own_stream(cudaMemcpyFromArray_ptds(pointer(0x2000), cudaArray_const_t(0xA0), 0, 0, 4, down));
+        let from = cudaArray_const_t(0xA0);
+        on_own_stream(cudaMemcpyArrayToArray_ptds(array, 0, 0, from, 0, 0, 4, cudaMemcpyDefault));
+        assert_eq!(cudaMemcpyToArrayAsync(array, 4, 0, pointer(0x1000), 4, up, stream), cudaSuccess);
+        assert_eq!(cudaMemcpyToArrayAsync_ptsz(array, 8, 0, pointer(0x1000), 4, up, stream), cudaSuccess);
+        assert_eq!(pieces(), [(0x1000, (4, 0), (4, 1)), (0x1000, (8, 0), (4, 1))]);
+        assert_eq!(
+            cudaMemcpyToArray(cudaArray_t::NULL, 0, 0, pointer(16), 4, up),
+            cudaErrorInvalidResourceHandle
+        );
+
+        assert_eq!(cudaMemcpyFromArray(pointer(0x2000), source, 32, 0, 64, down), cudaSuccess);
+        assert_eq!(pieces(), [(0x2000, (32, 0), (32, 1)), (0x2020, (0, 1), (32, 1))]);
+        assert_eq!(cudaMemcpyFromArrayAsync(pointer(0x2000), source, 32, 0, 4, down, stream), cudaSuccess);
+        assert_eq!(
+            cudaMemcpyFromArrayAsync_ptsz(pointer(0x2000), source, 36, 0, 4, down, stream),
+            cudaSuccess
+        );
+        assert_eq!(pieces(), [(0x2000, (32, 0), (4, 1)), (0x2000, (36, 0), (4, 1))]);
+        let code = cudaMemcpyFromArray(pointer(0x2000), source, 0, 0, 4, up);
+        assert_eq!(code, cudaErrorInvalidMemcpyDirection);
+
+        // Both ends in arrays: a piece ends where either row does.
+        assert_eq!(cudaMemcpyArrayToArray(array, 16, 0, source, 32, 4, 64, cudaMemcpyDefault), cudaSuccess);
+        let ends: Vec<_> = mock_driver::copies_2d()
+            .into_iter()
+            .map(|d| ((d.srcXInBytes, d.srcY), (d.dstXInBytes, d.dstY), d.WidthInBytes))
+            .collect();
+        assert_eq!(ends, [((32, 4), (16, 0), 32), ((0, 5), (48, 0), 16), ((16, 5), (0, 1), 16)]);
     }
 }
 

@@ -92,6 +92,60 @@ fn cudaGetMipmappedArrayLevel(
     call!(cuMipmappedArrayGetLevel(array.as_ptr().cast(), CUmipmappedArray(mipmappedArray.0), level))
 }
 
+/// One plane of an array whose format has several.
+#[entry_point]
+fn cudaArrayGetPlane(pPlaneArray: Out<cudaArray_t>, hArray: cudaArray_t, planeIdx: u32) -> CudaResult {
+    context::ensure_current()?;
+    let plane = pPlaneArray.check()?;
+    call!(cuArrayGetPlane(plane.as_ptr().cast(), CUarray(hArray.0), planeIdx))
+}
+
+/// The memory that an array without memory of its own needs on a device.
+#[entry_point]
+fn cudaArrayGetMemoryRequirements(
+    memoryRequirements: Out<cudaArrayMemoryRequirements>,
+    array: cudaArray_t,
+    device: i32,
+) -> CudaResult {
+    context::ensure_current()?;
+    let requirements = memoryRequirements.check()?;
+    call!(cuArrayGetMemoryRequirements(requirements.as_ptr(), CUarray(array.0), device))
+}
+
+/// The same for an array with mipmap levels.
+#[entry_point]
+fn cudaMipmappedArrayGetMemoryRequirements(
+    memoryRequirements: Out<cudaArrayMemoryRequirements>,
+    mipmap: cudaMipmappedArray_t,
+    device: i32,
+) -> CudaResult {
+    context::ensure_current()?;
+    let requirements = memoryRequirements.check()?;
+    call!(cuMipmappedArrayGetMemoryRequirements(requirements.as_ptr(), CUmipmappedArray(mipmap.0), device))
+}
+
+/// How a sparse array is divided into tiles.
+#[entry_point]
+fn cudaArrayGetSparseProperties(
+    sparseProperties: Out<cudaArraySparseProperties>,
+    array: cudaArray_t,
+) -> CudaResult {
+    context::ensure_current()?;
+    let properties = sparseProperties.check()?;
+    call!(cuArrayGetSparseProperties(properties.as_ptr(), CUarray(array.0)))
+}
+
+/// How a sparse array with mipmap levels is divided into tiles.
+#[entry_point]
+fn cudaMipmappedArrayGetSparseProperties(
+    sparseProperties: Out<cudaArraySparseProperties>,
+    mipmap: cudaMipmappedArray_t,
+) -> CudaResult {
+    context::ensure_current()?;
+    let properties = sparseProperties.check()?;
+    call!(cuMipmappedArrayGetSparseProperties(properties.as_ptr(), CUmipmappedArray(mipmap.0)))
+}
+
 fn descriptor(
     channels: In<cudaChannelFormatDesc>,
     extent: cudaExtent,
