@@ -182,8 +182,8 @@ impl<'c> Emitter<'_, 'c> {
         let first = b.extract_dynamic(vector, self.lowest(part));
         let same = b.mask_to_int(b.icmp(IntPredicate::Eq, vector, b.splat(first, LANES)));
         let all = b.icmp(IntPredicate::Eq, b.and(same, part), part);
-        let members = self.natural(data.args[1]);
-        let mask = b.select(all, members, members.ty().zero());
+        // A member that has exited, or never was, is not in the answer.
+        let mask = b.select(all, part, part.ty().zero());
         self.define_scalar_or_vector(data.results[0], mask);
         if let Some(result) = data.results.get(1) {
             self.define_scalar_or_vector(*result, all);
