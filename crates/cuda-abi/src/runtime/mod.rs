@@ -2,6 +2,7 @@
 #![allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "the manual's names")]
 
 mod codes;
+mod cuda12;
 mod device_attributes;
 mod enums;
 mod flags;
@@ -11,6 +12,7 @@ mod resources;
 mod structs;
 
 pub use codes::*;
+pub use cuda12::*;
 pub use device_attributes::*;
 pub use enums::*;
 pub use flags::*;

@@ -5,10 +5,13 @@ use std::mem::MaybeUninit;
 use super::prelude::*;
 use crate::devices;
 
+/// No properties: all fields are zero.
+// SAFETY: integers and arrays of them, for which zero is a value.
+pub(super) const NONE: cudaDeviceProp = unsafe { MaybeUninit::zeroed().assume_init() };
+
 /// A device's properties. `device` exists.
 pub(super) fn of(device: CUdevice) -> CudaResult<cudaDeviceProp> {
-    // SAFETY: integers and arrays of them, for which zero is a value.
-    let mut p: cudaDeviceProp = unsafe { MaybeUninit::zeroed().assume_init() };
+    let mut p = NONE;
     call!(cuDeviceGetName(p.name.as_mut_ptr(), p.name.len() as i32, device))?;
     call!(cuDeviceGetUuid_v2(&mut p.uuid, device))?;
     // Only Windows has such an identifier.
@@ -171,7 +174,7 @@ fn score(has: &cudaDeviceProp, wanted: &cudaDeviceProp) -> usize {
 }
 
 /// One attribute; 0 for one that the driver is too old to know.
-fn attribute_of(device: CUdevice, attribute: cudaDeviceAttr) -> CudaResult<i32> {
+pub(super) fn attribute_of(device: CUdevice, attribute: cudaDeviceAttr) -> CudaResult<i32> {
     let mut value = 0;
     match call!(cuDeviceGetAttribute(&mut value, CUdevice_attribute(attribute.0), device)) {
         Ok(()) => Ok(value),

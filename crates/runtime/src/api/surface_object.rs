@@ -12,8 +12,12 @@ fn cudaCreateSurfaceObject(
     pResDesc: In<cudaResourceDesc>,
 ) -> CudaResult {
     context::ensure_current()?;
-    let surface = pSurfObject.check()?;
-    let resource = resources::to_driver(&pResDesc.get()?)?;
+    create(pSurfObject.check()?, &pResDesc.get()?)
+}
+
+/// Makes a surface object of a resource that was described in the structure of any version.
+pub(super) fn create(surface: Out<cudaSurfaceObject_t>, resource: &cudaResourceDesc) -> CudaResult {
+    let resource = resources::to_driver(resource)?;
     call!(cuSurfObjectCreate(surface.as_ptr(), &resource))
 }
 
@@ -32,9 +36,14 @@ fn cudaGetSurfaceObjectResourceDesc(
 ) -> CudaResult {
     context::ensure_current()?;
     let out = pResDesc.check()?;
-    let mut resource = MaybeUninit::uninit();
-    call!(cuSurfObjectGetResourceDesc(resource.as_mut_ptr(), surfObject))?;
-    // SAFETY: the driver said that it wrote the description.
-    out.set(resources::from_driver(unsafe { resource.assume_init_ref() })?)?;
+    out.set(resource_of(surfObject)?)?;
     Ok(())
+}
+
+/// The same, to be handed out in the structure of any version.
+pub(super) fn resource_of(surface: cudaSurfaceObject_t) -> CudaResult<cudaResourceDesc> {
+    let mut resource = MaybeUninit::uninit();
+    call!(cuSurfObjectGetResourceDesc(resource.as_mut_ptr(), surface))?;
+    // SAFETY: the driver said that it wrote the description.
+    resources::from_driver(unsafe { resource.assume_init_ref() })
 }

@@ -1,13 +1,14 @@
 //! Texture object management.
 
 use std::mem::MaybeUninit;
+use std::ptr;
 
 use super::prelude::*;
 use crate::copy::array_descriptor;
 use crate::formats::to_channels;
 use crate::{context, resources};
 
-/// Makes a texture object. The view may be left out. Both APIs lay views out alike.
+/// Makes a texture object. The view may be left out.
 #[entry_point]
 fn cudaCreateTextureObject(
     pTexObject: Out<cudaTextureObject_t>,
@@ -17,9 +18,21 @@ fn cudaCreateTextureObject(
 ) -> CudaResult {
     context::ensure_current()?;
     let texture = pTexObject.check()?;
-    let resource = resources::to_driver(&pResDesc.get()?)?;
-    let reading = resources::texture_to_driver(&pTexDesc.get()?);
-    call!(cuTexObjectCreate(texture.as_ptr(), &resource, &reading, pResViewDesc.as_ptr().cast()))
+    let view = if pResViewDesc.is_null() { None } else { Some(pResViewDesc.get()?) };
+    create(texture, &pResDesc.get()?, &pTexDesc.get()?, view.as_ref())
+}
+
+/// Makes a texture object of what was described in the structures of any version. Both APIs lay views out alike.
+pub(super) fn create(
+    texture: Out<cudaTextureObject_t>,
+    resource: &cudaResourceDesc,
+    reading: &cudaTextureDesc,
+    view: Option<&cudaResourceViewDesc>,
+) -> CudaResult {
+    let resource = resources::to_driver(resource)?;
+    let reading = resources::texture_to_driver(reading);
+    let view = view.map_or(ptr::null(), ptr::from_ref);
+    call!(cuTexObjectCreate(texture.as_ptr(), &resource, &reading, view.cast()))
 }
 
 /// Destroys a texture object.
@@ -37,11 +50,16 @@ fn cudaGetTextureObjectResourceDesc(
 ) -> CudaResult {
     context::ensure_current()?;
     let out = pResDesc.check()?;
-    let mut resource = MaybeUninit::uninit();
-    call!(cuTexObjectGetResourceDesc(resource.as_mut_ptr(), texObject))?;
-    // SAFETY: the driver said that it wrote the description.
-    out.set(resources::from_driver(unsafe { resource.assume_init_ref() })?)?;
+    out.set(resource_of(texObject)?)?;
     Ok(())
+}
+
+/// The same, to be handed out in the structure of any version.
+pub(super) fn resource_of(texture: cudaTextureObject_t) -> CudaResult<cudaResourceDesc> {
+    let mut resource = MaybeUninit::uninit();
+    call!(cuTexObjectGetResourceDesc(resource.as_mut_ptr(), texture))?;
+    // SAFETY: the driver said that it wrote the description.
+    resources::from_driver(unsafe { resource.assume_init_ref() })
 }
 
 /// How a texture object reads.

@@ -11,6 +11,12 @@ use crate::copy::device_pointer;
 fn cudaPointerGetAttributes(attributes: Out<cudaPointerAttributes>, ptr: *const c_void) -> CudaResult {
     context::ensure_current()?;
     let out = attributes.check()?;
+    out.set(attributes_of(ptr)?)?;
+    Ok(())
+}
+
+/// The same, to be handed out in the structure of any version.
+pub(super) fn attributes_of(ptr: *const c_void) -> CudaResult<cudaPointerAttributes> {
     let mut kind = CUmemorytype(0);
     let (mut managed, mut ordinal) = (0u32, 0i32);
     let mut device_address = null_mut::<c_void>();
@@ -40,12 +46,11 @@ fn cudaPointerGetAttributes(attributes: Out<cudaPointerAttributes>, ptr: *const 
         _ => cudaMemoryTypeUnregistered,
     };
     let known = kind != cudaMemoryTypeUnregistered;
-    out.set(cudaPointerAttributes {
+    Ok(cudaPointerAttributes {
         r#type: kind,
         device: if known { ordinal } else { cudaInvalidDeviceId },
         devicePointer: if known { device_address } else { null_mut() },
         hostPointer: if known { host_address } else { ptr.cast_mut() },
         reserved: [0; 8],
-    })?;
-    Ok(())
+    })
 }
