@@ -28,9 +28,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     for (api, library) in [("driver", Library::Driver), ("runtime", Library::Runtime13)] {
         let mut text = String::new();
-        for (_, function) in exported_by(library) {
+        for (exported, function) in exported_by(library) {
             if words.contains(function.name) {
-                write_function(&mut text, api, &function)?;
+                write_function(&mut text, api, exported, &function)?;
+            }
+        }
+        // What only CUDA 12 has is called by the table's name, and looked up in libcudart.so.12 by its own.
+        for (exported, function) in exported_by(Library::Runtime12) {
+            let only_there = api == "runtime" && function.name_in(library).is_none();
+            if only_there && words.contains(function.name) {
+                write_function(&mut text, "runtime12", exported, &function)?;
             }
         }
         fs::write(out.join(format!("{api}_functions.rs")), text)?;
@@ -55,7 +62,13 @@ fn collect_files(folder: &Path, files: &mut Vec<(PathBuf, String)>) -> std::io::
     Ok(())
 }
 
-fn write_function(text: &mut String, api: &str, function: &Function) -> Result<(), Box<dyn Error>> {
+/// `origin` says which library the function is looked up in, and `exported` by which name.
+fn write_function(
+    text: &mut String,
+    origin: &str,
+    exported: &str,
+    function: &Function,
+) -> Result<(), Box<dyn Error>> {
     let Function { name, result, .. } = function;
     // Without a public signature there is nothing that a test could call.
     let Some(types) = function.parameters.as_ref() else { return Ok(()) };
@@ -70,7 +83,7 @@ fn write_function(text: &mut String, api: &str, function: &Function) -> Result<(
          /// The pointers are what the manual demands, or what the library must notice.\n\
          #[allow(clippy::too_many_arguments, reason = \"the manual's signature\")]\n\
          pub unsafe fn {name}({parameters}) -> {result} {{\n    \
-             static SYMBOL: Symbol = Symbol::{api}(c\"{name}\");\n    \
+             static SYMBOL: Symbol = Symbol::{origin}(c\"{exported}\");\n    \
              // SAFETY: the library's function of this name has this signature.\n    \
              let function: unsafe extern \"C\" fn({types}) -> {result} = unsafe {{ std::mem::transmute(SYMBOL.address()) }};\n    \
              // SAFETY: the caller's duty.\n    \

@@ -112,6 +112,8 @@ thread_local! {
     static LAUNCH: Cell<Option<Launch>> = const { Cell::new(None) };
     static COPIES_2D: RefCell<Vec<CUDA_MEMCPY2D>> = const { RefCell::new(Vec::new()) };
     static HOST_VARIABLES: RefCell<Vec<(CString, usize)>> = const { RefCell::new(Vec::new()) };
+    /// What the last texture or surface object was made of.
+    static OBJECT: Cell<Option<(CUDA_RESOURCE_DESC, Option<CUDA_RESOURCE_VIEW_DESC>)>> = const { Cell::new(None) };
     static UNIFIED_TABLE: Cell<Option<CUlibraryHostUniversalFunctionAndDataTable>> = const { Cell::new(None) };
 }
 
@@ -320,5 +322,27 @@ functions! {
         });
     }
     fn cuMemsetD2D8_v2(_address: CUdeviceptr, _pitch: usize, _value: u8, _width: usize, _height: usize) {}
+    fn cuTexObjectCreate(
+        object: *mut CUtexObject, resource: *const CUDA_RESOURCE_DESC, _texture: *const CUDA_TEXTURE_DESC,
+        view: *const CUDA_RESOURCE_VIEW_DESC
+    ) {
+        // SAFETY: the runtime passes descriptions of its own.
+        OBJECT.set(Some(unsafe { (*resource, view.as_ref().copied()) }));
+        put(object, 1);
+    }
+    fn cuTexObjectGetResourceDesc(resource: *mut CUDA_RESOURCE_DESC, _object: CUtexObject) {
+        put(resource, OBJECT.get().expect("an object was made").0);
+    }
+    fn cuTexObjectGetResourceViewDesc(view: *mut CUDA_RESOURCE_VIEW_DESC, _object: CUtexObject) {
+        put(view, OBJECT.get().expect("an object was made").1.expect("the object has a view"));
+    }
+    fn cuSurfObjectCreate(object: *mut CUsurfObject, resource: *const CUDA_RESOURCE_DESC) {
+        // SAFETY: as above.
+        OBJECT.set(Some((unsafe { *resource }, None)));
+        put(object, 2);
+    }
+    fn cuSurfObjectGetResourceDesc(resource: *mut CUDA_RESOURCE_DESC, _object: CUsurfObject) {
+        put(resource, OBJECT.get().expect("an object was made").0);
+    }
     fn cuStreamQuery(_stream: CUstream) { return CUDA_ERROR_NOT_READY; }
 }

@@ -1,6 +1,7 @@
 //! The entry points over a mock of the driver.
 
 mod contexts;
+mod cuda12;
 mod errors;
 mod forwarding;
 mod launches;

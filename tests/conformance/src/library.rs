@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
+use crate::answers::skip;
+
 /// Which files to test.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
@@ -13,6 +15,9 @@ pub struct Choice {
     pub driver: Option<PathBuf>,
     /// The Runtime API; without one the loader looks for `libcudart.so.13`.
     pub runtime: Option<PathBuf>,
+    /// The Runtime API of CUDA 12; without one the loader looks for `libcudart.so.12`, and tests of it are skipped if
+    /// there is none.
+    pub runtime12: Option<PathBuf>,
 }
 
 /// Who made a library.
@@ -61,6 +66,7 @@ unsafe impl Sync for Library {}
 static CHOICE: OnceLock<(Choice, Option<Maker>)> = OnceLock::new();
 static DRIVER: OnceLock<Library> = OnceLock::new();
 static RUNTIME: OnceLock<Library> = OnceLock::new();
+static RUNTIME12: OnceLock<Library> = OnceLock::new();
 
 /// Says what to test, before the first call; `maker` overrides what the driver's file tells.
 pub fn choose(choice: Choice, maker: Option<Maker>) {
@@ -86,6 +92,15 @@ pub fn driver() -> &'static Library {
 pub fn runtime() -> &'static Library {
     driver();
     RUNTIME.get_or_init(|| Library::open(choice().0.runtime.as_deref(), "libcudart.so.13"))
+}
+
+/// The Runtime API of CUDA 12 under test, beside that of CUDA 13.
+pub fn runtime12() -> &'static Library {
+    driver();
+    RUNTIME12.get_or_init(|| match &choice().0.runtime12 {
+        Some(path) => Library::open(Some(path), "libcudart.so.12"),
+        None => Library::try_open(None, "libcudart.so.12").unwrap_or_else(|reason| skip(&reason)),
+    })
 }
 
 /// Which files will be tested and who made them, or why they cannot be.
@@ -177,6 +192,11 @@ impl Symbol {
     /// A function of the Runtime API.
     pub const fn runtime(name: &'static CStr) -> Symbol {
         Symbol { name, library: runtime, address: OnceLock::new() }
+    }
+
+    /// A function that the Runtime API has in CUDA 12 only.
+    pub const fn runtime12(name: &'static CStr) -> Symbol {
+        Symbol { name, library: runtime12, address: OnceLock::new() }
     }
 
     /// Its address; a library without it fails the test.

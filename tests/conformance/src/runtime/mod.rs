@@ -2,6 +2,7 @@
 
 use crate::Test;
 
+mod cuda12;
 mod versions;
 
 /// The functions of the library under test that the tests name.
