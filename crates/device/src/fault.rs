@@ -1,6 +1,7 @@
 //! What a failing kernel leaves behind.
 
 use std::fmt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kernel_abi::{Fault, FaultKind};
@@ -124,6 +125,9 @@ impl Health {
             if self.log {
                 eprintln!("anywarp: {report}");
             }
+            if let Some(listener) = LISTENER.get() {
+                listener(&report);
+            }
             *slot = Some(report);
             self.failed.store(true, Ordering::Release);
         }
@@ -135,6 +139,14 @@ impl Health {
         *slot = None;
         self.failed.store(false, Ordering::Release);
     }
+}
+
+static LISTENER: OnceLock<fn(&FaultReport)> = OnceLock::new();
+
+/// Has `listener` called with every failure from now on, by the thread that finds it, which may hold locks: it must call
+/// nothing of the device's. Only the first listener counts.
+pub fn tell(listener: fn(&FaultReport)) {
+    let _ = LISTENER.set(listener);
 }
 
 #[cfg(test)]

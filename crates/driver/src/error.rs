@@ -1,5 +1,6 @@
 //! Failures as codes.
 
+use crate::log;
 use cuda_abi::args::NullPointer;
 use cuda_abi::driver::*;
 use device::Error;
@@ -29,6 +30,25 @@ impl From<Error> for Failure {
         if let Error::Internal(what) = &error {
             eprintln!("anywarp: internal error: {what}");
         }
-        Failure(code(&error))
+        let code = code(&error);
+        if let Some(detail) = detail(&error) {
+            log::remember_detail(code, detail);
+        }
+        Failure(code)
+    }
+}
+
+/// What an error tells beyond its code.
+fn detail(error: &Error) -> Option<&str> {
+    match error {
+        Error::InvalidImage(text)
+        | Error::InvalidPtx(text)
+        | Error::UnsupportedPtxVersion(text)
+        | Error::InvalidSource(text)
+        | Error::NoCompiler(text)
+        | Error::OperatingSystem(text)
+        | Error::NotSupported(text)
+        | Error::Internal(text) => Some(text),
+        _ => None,
     }
 }

@@ -18,6 +18,7 @@ mod images;
 mod jit;
 mod libraries;
 mod links;
+mod log;
 mod modules;
 mod parameters;
 mod platform;

@@ -15,6 +15,7 @@ pub fn initialise() -> CuResult {
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     Platform::check_process()?;
     if PLATFORM.get().is_none() {
+        device::fault::tell(crate::log::kernel_failed);
         let made = platform::from_environment(WithoutCompiler::Refuse)?;
         assert!(PLATFORM.set(made).is_ok(), "made under the lock");
     }

@@ -1,6 +1,7 @@
 //! What must hold before the body of an entry point runs.
 
 use crate::error::CuResult;
+use crate::log;
 use crate::platform::platform;
 use cuda_abi::driver::*;
 use cuda_abi::shim::{Entry, WriteArguments, guarded, trace};
@@ -12,6 +13,9 @@ pub fn call(entry: &Entry, arguments: WriteArguments<'_>, body: impl FnOnce() ->
         Err(failure) => Err(failure),
     };
     let code = result.map_or_else(|failure| failure.0, |()| CUDA_SUCCESS);
+    if code != CUDA_SUCCESS {
+        log::failed(entry.name, code);
+    }
     trace(entry, arguments, &code);
     code
 }
@@ -31,5 +35,6 @@ fn check(entry: &Entry) -> CuResult {
 /// Called by every stub.
 pub fn missing(name: &'static str) {
     let entry = Entry { name, before_init: true, sets_last_error: false };
+    log::failed(name, CUDA_ERROR_NOT_SUPPORTED);
     trace(&entry, &|f| f.write_str("?"), &CUDA_ERROR_NOT_SUPPORTED);
 }

@@ -3,6 +3,7 @@
 use crate::Test;
 
 mod contexts;
+mod error_log;
 mod initialization;
 
 /// The functions of the library under test that the tests name.
