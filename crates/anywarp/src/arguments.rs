@@ -1,6 +1,6 @@
 //! Arguments of a launch, checked against the parameters that a kernel declares.
 
-use crate::{Buffer, Context, Error, Result};
+use crate::{Buffer, Context, Error, ManagedBuffer, PinnedBuffer, Result, View, ViewMut};
 use bytemuck::Pod;
 
 /// What an argument is, as far as PTX tells parameters apart.
@@ -13,7 +13,8 @@ pub enum ArgumentKind {
     Structure,
 }
 
-/// One argument of a kernel: a number, a buffer, or anything else [by value](ByValue).
+/// One argument of a kernel: a number, a reference to memory of its context (its address goes to the kernel), or anything
+/// else [by value](ByValue).
 pub trait Argument: Sealed {
     /// What it is.
     #[doc(hidden)]
@@ -30,7 +31,7 @@ pub trait Argument: Sealed {
     }
 }
 
-/// The arguments of a launch: a tuple of up to 16.
+/// The arguments of a launch: a tuple of up to 16 [`Argument`]s, `()` for none.
 pub trait Arguments: Sealed {
     /// Packs them for a kernel with these parameters; buffers must be of its context.
     #[doc(hidden)]
@@ -57,6 +58,18 @@ pub enum Declared {
 }
 
 /// A structure or array passed as it is: a type without padding, laid out with `#[repr(C)]`.
+///
+/// ```
+/// # let context = anywarp::Device::get(0)?.create_context()?;
+/// # let module = context.load_ptx(".version 8.0\n.target sm_80\n.address_size 64
+/// #   .visible .entry take (.param .align 4 .b8 point[8]) { ret; }")?;
+/// # let take = module.function("take")?;
+/// # use anywarp::{ByValue, LaunchConfig};
+/// let point = [1.5_f32, 2.5]; // for a kernel that takes `struct { float x, y; }`
+/// // SAFETY: the kernel writes nothing.
+/// unsafe { take.launch(&context.default_stream(), LaunchConfig::new(1, 1), (ByValue(point),))? };
+/// # Ok::<(), anywarp::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ByValue<T: Pod>(pub T);
 
@@ -93,7 +106,7 @@ impl<T: Pod> Argument for ByValue<T> {
     }
 }
 
-macro_rules! buffers {
+macro_rules! memory {
     ($($reference:ty),*) => {$(
         impl<T: Pod> Sealed for $reference {}
         impl<T: Pod> Argument for $reference {
@@ -110,7 +123,10 @@ macro_rules! buffers {
     )*};
 }
 
-buffers!(&Buffer<T>, &mut Buffer<T>);
+memory! {
+    &Buffer<'_, T>, &mut Buffer<'_, T>, &View<'_, T>, &ViewMut<'_, T>, &mut ViewMut<'_, T>,
+    &PinnedBuffer<'_, T>, &mut PinnedBuffer<'_, T>, &ManagedBuffer<'_, T>, &mut ManagedBuffer<'_, T>
+}
 
 macro_rules! tuples {
     ($($name:ident)*) => {
@@ -122,9 +138,9 @@ macro_rules! tuples {
                 let count = 0 $(+ { let _ = $name; 1 })*;
                 if count != parameters.len() {
                     let wanted = parameters.len();
-                    return Err(Error::Arguments(format!("the kernel takes {wanted} arguments, {count} were given")));
+                    return Err(Error::arguments(format!("the kernel takes {wanted} arguments, {count} were given")));
                 }
-                let size = parameters.last().map_or(0, |last| last.offset + last.size);
+                let size = parameters.iter().map(|parameter| parameter.offset + parameter.size).max().unwrap_or(0);
                 let mut bytes = vec![0; size];
                 let mut slots = parameters.iter().enumerate();
                 $(
@@ -163,9 +179,9 @@ fn place<A: Argument>(
     context: &Context,
     bytes: &mut [u8],
 ) -> Result<()> {
-    let wrong = |what: String| Err(Error::Arguments(format!("argument {index}: {what}")));
-    if argument.context().is_some_and(|of| of != context) {
-        return wrong("the buffer is of another context".into());
+    let wrong = |what: String| Err(Error::arguments(format!("argument {index}: {what}")));
+    if argument.context().is_some_and(|of| !of.is_same(context)) {
+        return wrong("the memory is of another context".into());
     }
     match (parameter.declared, A::KIND) {
         (Declared::Float, ArgumentKind::Integer | ArgumentKind::Pointer) => {
@@ -235,7 +251,7 @@ mod tests {
         let buffer = other.zeroed::<u8>(4).unwrap();
         let pointer = [Parameter { offset: 0, size: 8, declared: Declared::Integer }];
         let refused = (&buffer,).pack(&pointer, &one).unwrap_err();
-        assert_eq!(refused.to_string(), "argument 0: the buffer is of another context");
+        assert_eq!(refused.to_string(), "argument 0: the memory is of another context");
         assert!((&buffer,).pack(&pointer, &other).is_ok());
     }
 }

@@ -1,193 +1,277 @@
-//! Contexts and modules.
+//! Contexts.
 
-use crate::platform::platform;
-use crate::{Buffer, Error, Event, Function, Result, Stream};
+use crate::driver::{self, MemoryKind, Place};
+use crate::{Buffer, Device, Error, Event, EventOptions, Image, JitOptions, ManagedBuffer, Module};
+use crate::{PinnedBuffer, Result, Stream, StreamOptions};
 use bytemuck::Pod;
-use device::module::{Code, Input};
+use cuda_abi::driver::CUDA_ERROR_FILE_NOT_FOUND;
 use std::path::Path;
-use std::sync::Arc;
 
 /// A context: the owner of memory, modules, streams and events, and where a kernel's failure stays.
 ///
-/// Clones are the same context; `==` says whether two are.
-#[derive(Clone)]
-pub struct Context(Arc<Inner>);
-
-struct Inner {
-    context: Arc<device::Context>,
-    default_stream: Stream,
-    /// The device whose primary context this is, which counts its users.
-    primary_of: Option<Arc<device::Device>>,
+/// What it owns borrows it, so that nothing of it is left when it ends:
+///
+/// ```compile_fail,E0505
+/// # use anywarp::Device;
+/// let context = Device::get(0)?.create_context()?;
+/// let buffer = context.zeroed::<u32>(4)?;
+/// drop(context);
+/// buffer.to_vec()?; // the buffer's memory would be gone
+/// # Ok::<(), anywarp::Error>(())
+/// ```
+///
+/// Nor can anything of it leave the scope that it lives in:
+///
+/// ```compile_fail,E0515
+/// # use anywarp::{Device, Result, Stream};
+/// fn stream<'a>() -> Result<Stream<'a>> {
+///     let context = Device::get(0)?.create_context()?;
+///     context.create_stream() // refers to a context that ends here
+/// }
+/// ```
+///
+/// A context that shall last as long as the process can be [leaked](Context::leak); those of the
+/// [`runtime`](crate::runtime) are.
+pub struct Context {
+    raw: Box<dyn driver::Context>,
+    device: Device,
+    /// Ended by hand.
+    is_over: bool,
 }
 
 impl Context {
-    pub(crate) fn own(context: Arc<device::Context>) -> Context {
-        Context::new(context, None)
+    pub(crate) fn new(raw: Box<dyn driver::Context>, device: Device) -> Context {
+        Context { raw, device, is_over: false }
     }
 
-    pub(crate) fn primary(context: Arc<device::Context>, device: Arc<device::Device>) -> Context {
-        Context::new(context, Some(device))
+    pub(crate) fn raw(&self) -> &dyn driver::Context {
+        &*self.raw
     }
 
-    fn new(context: Arc<device::Context>, primary_of: Option<Arc<device::Device>>) -> Context {
-        // It does not keep the context alive, which owns it.
-        let default_stream = Stream::new(context.legacy_stream().clone(), None);
-        Context(Arc::new(Inner { context, default_stream, primary_of }))
+    /// Its device.
+    pub fn device(&self) -> &Device {
+        &self.device
     }
 
-    pub(crate) fn inner(&self) -> &Arc<device::Context> {
-        &self.0.context
+    /// Whether two values stand for the same context, as all do that [`Device::primary_context`] answers for one device.
+    pub fn is_same(&self, other: &Context) -> bool {
+        self.raw.id() == other.raw.id()
     }
 
-    /// Loads PTX. Errors name every place that is wrong; kernels are compiled when first launched.
-    pub fn load_ptx(&self, ptx: &str) -> Result<Module> {
-        self.load_linked(&[("ptx", ptx)])
+    /// Loads PTX. Over the embedded platform, kernels are compiled when they are first launched.
+    ///
+    /// # Errors
+    /// [`Ptx`](crate::ErrorKind::Ptx), with a message that names every place that is wrong or not supported, with its line.
+    pub fn load_ptx(&self, ptx: &str) -> Result<Module<'_>> {
+        self.load_with(&[("PTX", Image::Ptx(ptx))], &JitOptions::default())
     }
 
     /// Loads PTX from a file.
-    pub fn load_ptx_file(&self, path: impl AsRef<Path>) -> Result<Module> {
+    ///
+    /// # Errors
+    /// [`NotFound`](crate::ErrorKind::NotFound) if the file cannot be read, and as for [`load_ptx`](Self::load_ptx).
+    pub fn load_ptx_file(&self, path: impl AsRef<Path>) -> Result<Module<'_>> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path);
-        let text = text.map_err(|error| Error::Device(format!("{}: {error}", path.display())))?;
-        self.load_linked(&[(&path.to_string_lossy(), &text)])
+        let unreadable =
+            |error| Error::new(CUDA_ERROR_FILE_NOT_FOUND, format!("{}: {error}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        self.load_with(&[(&path.to_string_lossy(), Image::Ptx(&text))], &JitOptions::default())
     }
 
-    /// Links several PTX texts, each with a name for messages, and loads the result.
-    pub fn load_linked(&self, texts: &[(&str, &str)]) -> Result<Module> {
-        let inputs: Vec<Input<'_>> = texts.iter().map(|&(name, text)| Input { name, text }).collect();
-        let (major, minor) = self.inner().attributes().compute_capability;
-        let code = Code::from_inputs(&inputs, major * 10 + minor).map_err(Error::new)?;
-        let module = device::Module::load(self.inner(), code).map_err(|error| self.error(error))?;
-        Ok(Module { module, context: self.clone() })
+    /// Loads a fat binary, as `nvcc -fatbin` writes it: the part that suits the device best.
+    ///
+    /// # Errors
+    /// [`Ptx`](crate::ErrorKind::Ptx) if it is damaged (code 200) or has nothing for the device (209), and as for
+    /// [`load_ptx`](Self::load_ptx).
+    pub fn load_fatbin(&self, bytes: &[u8]) -> Result<Module<'_>> {
+        self.load_with(&[("fat binary", Image::Fatbin(bytes))], &JitOptions::default())
     }
 
-    /// A buffer with copies of these elements.
-    pub fn buffer_from<T: Pod>(&self, elements: &[T]) -> Result<Buffer<T>> {
-        let mut buffer = Buffer::allocate(self, elements.len())?;
-        buffer.copy_from(elements)?;
-        Ok(buffer)
+    /// Loads an image, or links several into one module: each finds the functions and variables of the others. Every image
+    /// has a name, for messages.
+    ///
+    /// # Errors
+    /// [`Arguments`](crate::ErrorKind::Arguments) for no image; as for [`load_ptx`](Self::load_ptx) and
+    /// [`load_fatbin`](Self::load_fatbin); and [`Ptx`](crate::ErrorKind::Ptx) if names are defined twice or nowhere.
+    pub fn load_with(&self, images: &[(&str, Image<'_>)], options: &JitOptions) -> Result<Module<'_>> {
+        if images.is_empty() {
+            return Err(Error::arguments("there is no image to load"));
+        }
+        let (module, log) = self.raw.load(images, options)?;
+        Ok(Module::new(module, self, log))
     }
 
-    /// A buffer of elements whose bytes are all zero.
-    pub fn zeroed<T: Pod>(&self, len: usize) -> Result<Buffer<T>> {
+    /// Device memory for `len` elements, with whatever is there.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn allocate<T: Pod>(&self, len: usize) -> Result<Buffer<'_, T>> {
+        Buffer::allocate(self, len)
+    }
+
+    /// Device memory for `len` elements, all bytes zero.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn zeroed<T: Pod>(&self, len: usize) -> Result<Buffer<'_, T>> {
         let mut buffer = Buffer::allocate(self, len)?;
         buffer.clear()?;
         Ok(buffer)
     }
 
-    /// A stream whose work runs beside that of other streams.
-    pub fn create_stream(&self) -> Result<Stream> {
-        let stream = self.inner().create_stream(device::StreamKind::NonBlocking, 0);
-        Ok(Stream::new(stream.map_err(|error| self.error(error))?, Some(self.clone())))
+    /// Device memory with copies of these elements.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn buffer_from<T: Pod>(&self, elements: &[T]) -> Result<Buffer<'_, T>> {
+        let mut buffer = Buffer::allocate(self, elements.len())?;
+        buffer.copy_from(elements)?;
+        Ok(buffer)
     }
 
-    /// The stream that is always there.
-    pub fn default_stream(&self) -> &Stream {
-        &self.0.default_stream
+    /// Host memory that the device reaches too, for `len` elements, all bytes zero.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn pinned<T: Pod>(&self, len: usize) -> Result<PinnedBuffer<'_, T>> {
+        PinnedBuffer::allocate(self, len)
+    }
+
+    /// Memory for `len` elements that host and device take turns with, all bytes zero.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn managed<T: Pod>(&self, len: usize) -> Result<ManagedBuffer<'_, T>> {
+        ManagedBuffer::allocate(self, len)
+    }
+
+    /// A stream whose work runs beside that of all other streams, the default stream included.
+    pub fn create_stream(&self) -> Result<Stream<'_>> {
+        self.create_stream_with(StreamOptions::default())
+    }
+
+    /// The same, with options.
+    pub fn create_stream_with(&self, options: StreamOptions) -> Result<Stream<'_>> {
+        Ok(Stream::new(self.raw.create_stream(options)?, self))
+    }
+
+    /// The stream that is always there. Its work is in order with that of all streams that are not
+    /// [non-blocking](StreamOptions::non_blocking).
+    pub fn default_stream(&self) -> Stream<'_> {
+        Stream::new(self.raw.default_stream(), self)
+    }
+
+    /// The least and the most urgent priority of a stream; lower numbers are more urgent.
+    pub fn stream_priorities(&self) -> Result<(i32, i32)> {
+        self.raw.stream_priorities()
     }
 
     /// An event that keeps the time.
-    pub fn create_event(&self) -> Result<Event> {
-        let event = device::Event::new(self.inner(), device::EventFlags::default());
-        Ok(Event::new(event.map_err(|error| self.error(error))?, self.clone()))
+    pub fn create_event(&self) -> Result<Event<'_>> {
+        self.create_event_with(EventOptions::default())
     }
 
-    /// Waits until all work in all streams of the context is done.
+    /// The same, with options.
+    pub fn create_event_with(&self, options: EventOptions) -> Result<Event<'_>> {
+        Ok(Event::new(self.raw.create_event(options)?, self))
+    }
+
+    /// Waits until all work in all streams of the context is done, and writes out what kernels have printed.
+    ///
+    /// # Errors
+    /// [`Fault`](crate::ErrorKind::Fault) if a kernel of the context has failed.
     pub fn synchronize(&self) -> Result<()> {
-        self.inner().synchronize().map_err(|error| self.error(error))
+        self.raw.synchronize()
     }
 
-    /// Free bytes of the device's memory.
-    pub fn free_memory(&self) -> Result<u64> {
-        self.inner().memory_info().map(|(free, _)| free).map_err(|error| self.error(error))
+    /// Free and total bytes of the device's memory.
+    pub fn memory_info(&self) -> Result<(u64, u64)> {
+        self.raw.memory_info()
     }
 
-    /// An error with all that is known about a kernel's failure.
-    pub(crate) fn error(&self, error: device::Error) -> Error {
-        match (&error, self.inner().fault()) {
-            (device::Error::Fault(_), Some(report)) => Error::Fault(report.to_string()),
-            _ => Error::new(error),
+    /// The value of a limit, in bytes.
+    pub fn limit(&self, limit: Limit) -> Result<u64> {
+        self.raw.limit(limit)
+    }
+
+    /// Sets a limit in bytes, for launches from now on; the driver may round it up.
+    ///
+    /// # Errors
+    /// [`Arguments`](crate::ErrorKind::Arguments) if it is too large, or if the heap of kernels is in use already.
+    pub fn set_limit(&self, limit: Limit, bytes: u64) -> Result<()> {
+        self.raw.set_limit(limit, bytes)
+    }
+
+    /// Ends the context, as dropping it does, and says what dropping cannot: whether that went well.
+    pub fn destroy(mut self) -> Result<()> {
+        self.is_over = true;
+        self.raw.end()
+    }
+
+    /// Makes the context last as long as the process, so that what it owns can be kept anywhere.
+    pub fn leak(self) -> &'static Context {
+        Box::leak(Box::new(self))
+    }
+
+    pub(crate) fn allocate_bytes<T>(&self, kind: MemoryKind, len: usize) -> Result<u64> {
+        let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
+        match bytes.ok_or_else(Error::out_of_memory)? {
+            0 => Ok(0),
+            bytes => self.raw.allocate(kind, bytes),
+        }
+    }
+
+    /// Waits for all work of the context, then copies from device memory.
+    pub(crate) fn read<T: Pod>(&self, address: u64, elements: &mut [T]) -> Result<()> {
+        let bytes = size_of_val(elements);
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.synchronize()?;
+        let host = Place::Host(elements.as_mut_ptr().expose_provenance() as u64);
+        // SAFETY: the slice is borrowed for writing until the copy is done, and any bytes make a `T`.
+        unsafe { self.raw.copy(host, Place::Device(address), bytes) }
+    }
+
+    /// Waits for all work of the context, then copies to device memory.
+    pub(crate) fn write<T: Pod>(&self, address: u64, elements: &[T]) -> Result<()> {
+        let bytes = size_of_val(elements);
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.synchronize()?;
+        let host = Place::Host(elements.as_ptr().expose_provenance() as u64);
+        // SAFETY: the slice is borrowed until the copy is done, which only reads it.
+        unsafe { self.raw.copy(Place::Device(address), host, bytes) }
+    }
+
+    /// An error unless the other context is this one.
+    pub(crate) fn check_same(&self, other: &Context, what: &str) -> Result<()> {
+        if self.is_same(other) {
+            Ok(())
+        } else {
+            Err(Error::arguments(format!("{what} is of another context")))
         }
     }
 }
 
-impl PartialEq for Context {
-    fn eq(&self, other: &Context) -> bool {
-        Arc::ptr_eq(self.inner(), other.inner())
-    }
-}
-
-impl Eq for Context {}
-
-impl Drop for Inner {
+impl Drop for Context {
     fn drop(&mut self) {
-        // What a failing context has left to say, it has said to the operations before.
-        let _ = match &self.primary_of {
-            Some(device) => device.primary().release(),
-            None => self.context.destroy(),
-        };
-    }
-}
-
-/// Frees memory of a context, after its work.
-pub(crate) fn free(address: u64) {
-    if let Ok(platform) = platform() {
-        // A context that has failed still frees its memory when it ends.
-        let _ = platform.free(address);
-    }
-}
-
-/// PTX loaded into a context.
-#[derive(Clone)]
-pub struct Module {
-    module: Arc<device::Module>,
-    context: Context,
-}
-
-impl Module {
-    /// The kernel of this name.
-    pub fn function(&self, name: &str) -> Result<Function> {
-        let function = self.module.function(name).map_err(|error| self.error(error, name))?;
-        Ok(Function::new(function, self.clone()))
-    }
-
-    /// The names of all kernels, in the order of the text.
-    pub fn function_names(&self) -> Vec<String> {
-        self.module.code().kernels().iter().map(|kernel| kernel.name().to_string()).collect()
-    }
-
-    /// A copy of a variable of module scope.
-    pub fn read_variable<T: Pod>(&self, name: &str) -> Result<T> {
-        let address = self.variable(name, size_of::<T>())?;
-        self.context.synchronize()?;
-        let mut value = T::zeroed();
-        Buffer::read(&self.context, address, std::slice::from_mut(&mut value))?;
-        Ok(value)
-    }
-
-    /// Sets a variable of module scope, for kernels launched from now on.
-    pub fn write_variable<T: Pod>(&self, name: &str, value: T) -> Result<()> {
-        let address = self.variable(name, size_of::<T>())?;
-        self.context.synchronize()?;
-        Buffer::write(&self.context, address, &[value])
-    }
-
-    fn variable(&self, name: &str, size: usize) -> Result<u64> {
-        let global = self.module.global(name).map_err(|error| self.error(error, name))?;
-        if global.size != size as u64 {
-            return Err(Error::Arguments(format!("{name} has {} bytes, not {size}", global.size)));
-        }
-        Ok(global.address)
-    }
-
-    pub(crate) fn context(&self) -> &Context {
-        &self.context
-    }
-
-    fn error(&self, error: device::Error, name: &str) -> Error {
-        match error {
-            device::Error::NotFound => Error::NotFound(name.to_owned()),
-            other => self.context.error(other),
+        if !self.is_over {
+            // What a failing context has left to say, it has said to the operations before.
+            let _ = self.raw.end();
         }
     }
+}
+
+/// What a context can be told to provide for its kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Limit {
+    /// Bytes of stack of each thread, for kernels whose depth of calls is not known.
+    StackSize,
+    /// Bytes of what kernels print between two synchronisations; the oldest is lost when there is more.
+    PrintfBuffer,
+    /// Bytes of the heap that kernels allocate from.
+    MallocHeap,
 }

@@ -1,79 +1,148 @@
-//! The devices of this process.
+//! Platforms and their devices.
 
-use crate::{Context, Error, Result};
-use device::{Platform, limits};
-use platform::WithoutCompiler;
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use crate::driver::{self, embedded, library};
+use crate::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// A device: the machine's processor with its memory, one of several views of it if `ANYWARP_DEVICES` says so.
+/// A driver with its devices: the one that is part of this crate, or any `libcuda.so.1`.
+///
+/// Clones are the same platform. Objects of two platforms do not mix.
 #[derive(Clone)]
-pub struct Device(Arc<device::Device>);
+pub struct Platform(Arc<dyn driver::Driver>);
 
-impl Device {
+impl Platform {
+    /// The devices that are part of this crate: the machine's processor. The environment says how many and how large
+    /// (`ANYWARP_DEVICES`, `ANYWARP_MEMORY`, `ANYWARP_THREADS`, `CUDA_VISIBLE_DEVICES`) and what runs kernels
+    /// (`ANYWARP_BACKEND`). They are made when first asked for, once in a process.
+    ///
+    /// # Errors
+    /// [`NoDevice`](crate::ErrorKind::NoDevice) if the environment shows none; [`Other`](crate::ErrorKind::Other) with code
+    /// 3 in a process forked from one that has used them.
+    pub fn embedded() -> Result<Platform> {
+        embedded::driver().map(Platform)
+    }
+
+    /// The driver that this system has installed: the `libcuda.so.1` that the dynamic loader finds. On a machine with a GPU
+    /// that is NVIDIA's; with `LD_LIBRARY_PATH` leading to it, Anywarp's.
+    ///
+    /// # Errors
+    /// [`Other`](crate::ErrorKind::Other) with code 303 and the loader's reason if there is none;
+    /// [`NoDevice`](crate::ErrorKind::NoDevice) if it finds no device.
+    pub fn system() -> Result<Platform> {
+        // SAFETY: under this name a system installs CUDA's driver, and nothing else.
+        unsafe { Platform::library("libcuda.so.1") }
+    }
+
+    /// The driver in this file. It stays loaded until the process ends.
+    ///
+    /// # Errors
+    /// As for [`system`](Self::system).
+    ///
+    /// # Safety
+    /// The file is an implementation of CUDA's Driver API for the process's own architecture: loading it runs its code, and
+    /// its functions are called as the manual describes them.
+    pub unsafe fn library(path: impl AsRef<Path>) -> Result<Platform> {
+        // SAFETY: the caller's contract.
+        unsafe { library::open(path.as_ref()) }.map(Platform)
+    }
+
+    /// The version of CUDA that the driver has: major and minor number.
+    pub fn cuda_version(&self) -> Result<(u32, u32)> {
+        self.0.version().map(|version| (version / 1000, version % 1000 / 10))
+    }
+
     /// How many devices there are.
-    pub fn count() -> Result<usize> {
-        Ok(platform()?.devices().len())
+    pub fn device_count(&self) -> Result<usize> {
+        self.0.devices()
     }
 
     /// The device with this number, from 0.
+    ///
+    /// # Errors
+    /// [`NoDevice`](crate::ErrorKind::NoDevice) if there are not as many.
+    pub fn device(&self, ordinal: usize) -> Result<Device> {
+        self.0.device(ordinal).map(Device)
+    }
+
+    /// All devices.
+    pub fn devices(&self) -> Result<Vec<Device>> {
+        (0..self.device_count()?).map(|ordinal| self.device(ordinal)).collect()
+    }
+}
+
+/// A device.
+///
+/// Over the [embedded](Platform::embedded) platform it is the machine's processor with its memory, or one of several views
+/// of it.
+#[derive(Clone)]
+pub struct Device(Arc<dyn driver::Device>);
+
+impl Device {
+    /// How many devices the [embedded](Platform::embedded) platform has.
+    pub fn count() -> Result<usize> {
+        Platform::embedded()?.device_count()
+    }
+
+    /// A device of the [embedded](Platform::embedded) platform, from 0.
+    ///
+    /// # Errors
+    /// [`NoDevice`](crate::ErrorKind::NoDevice) if there are not as many.
     pub fn get(ordinal: usize) -> Result<Device> {
-        platform()?.device(ordinal).cloned().map(Device).map_err(Error::new)
+        Platform::embedded()?.device(ordinal)
     }
 
     /// Its number.
     pub fn ordinal(&self) -> usize {
-        self.0.ordinal()
+        self.0.info().ordinal
     }
 
     /// A name for people.
     pub fn name(&self) -> &str {
-        &self.0.attributes().name
+        &self.0.info().name
     }
 
     /// Which instructions it has, as CUDA counts them: major and minor number.
     pub fn compute_capability(&self) -> (u32, u32) {
-        self.0.attributes().compute_capability
+        self.0.info().compute_capability
     }
 
-    /// How many threads of the machine work on a grid.
+    /// How many processors work on a grid; over the embedded platform, threads of the machine.
     pub fn multiprocessors(&self) -> u32 {
-        self.0.attributes().multiprocessors
+        self.0.info().multiprocessors
     }
 
     /// Bytes of memory.
     pub fn total_memory(&self) -> u64 {
-        self.0.attributes().total_memory
+        self.0.info().total_memory
     }
 
     /// What a launch may ask for.
-    pub fn limits(&self) -> Limits {
-        Limits {
-            block: limits::MAX_BLOCK,
-            threads_per_block: limits::MAX_THREADS_PER_BLOCK,
-            grid: limits::MAX_GRID,
-            shared_per_block: limits::SHARED_PER_BLOCK_OPTIN,
-            parameters: limits::MAX_PARAMS,
-        }
+    pub fn limits(&self) -> DeviceLimits {
+        self.0.info().limits
     }
 
-    /// A new context, which ends with the last of its [`Context`]s, buffers, modules and streams.
+    /// A new context, which ends when it is dropped.
     pub fn create_context(&self) -> Result<Context> {
-        let context = self.0.create_context(device::ContextFlags::default()).map_err(Error::new)?;
-        Ok(Context::own(context))
+        self.create_context_with(ContextOptions::default())
     }
 
-    /// The device's primary context, which everyone in the process shares who uses this or the [`runtime`](crate::runtime).
+    /// The same, with options.
+    pub fn create_context_with(&self, options: ContextOptions) -> Result<Context> {
+        Ok(Context::new(self.0.create_context(options)?, self.clone()))
+    }
+
+    /// The device's primary context, which everyone in the process shares who asks for it, the CUDA runtime and
+    /// [`runtime`](crate::runtime) among them. It ends when the last of them has dropped it.
     pub fn primary_context(&self) -> Result<Context> {
-        let context = self.0.primary().retain().map_err(Error::new)?;
-        Ok(Context::primary(context, self.0.clone()))
+        Ok(Context::new(self.0.primary_context()?, self.clone()))
     }
 }
 
 /// What a launch may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct DeviceLimits {
     /// Threads of a block, in x, y and z.
     pub block: [u32; 3],
     /// Threads of a block in all.
@@ -86,14 +155,36 @@ pub struct Limits {
     pub parameters: u32,
 }
 
-/// Where compiled kernels are kept between runs; `None` if they are not.
-pub fn kernel_cache() -> Option<PathBuf> {
-    platform::kernel_cache()
+/// What a context is made with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContextOptions {
+    /// How threads of the host wait for the device.
+    pub scheduling: Scheduling,
 }
 
-/// All devices, made when first asked for.
-pub(crate) fn platform() -> Result<&'static Platform> {
-    static PLATFORM: OnceLock<std::result::Result<Platform, device::Error>> = OnceLock::new();
-    let make = || platform::from_environment(WithoutCompiler::Interpret);
-    PLATFORM.get_or_init(make).as_ref().map_err(|error| Error::new(error.clone()))
+impl ContextOptions {
+    /// The same with another way of waiting.
+    pub fn with_scheduling(self, scheduling: Scheduling) -> ContextOptions {
+        ContextOptions { scheduling }
+    }
+}
+
+/// How threads of the host wait for the device: a hint, which the embedded platform needs not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheduling {
+    /// As the driver likes.
+    #[default]
+    Auto,
+    /// In a loop: soonest back.
+    Spin,
+    /// In a loop that leaves the core to other threads.
+    Yield,
+    /// Asleep: costs least.
+    Block,
+}
+
+/// Where the embedded platform keeps compiled kernels between runs; `None` if it does not.
+pub fn kernel_cache() -> Option<PathBuf> {
+    platform::kernel_cache()
 }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// Makes the devices that the environment asks for.
 ///
 /// # Errors
-/// As for [`Platform::new`] and [`backend`].
+/// As for [`Platform::new`] and [`backend()`].
 pub fn from_environment(without: WithoutCompiler) -> Result<Platform> {
     Platform::check_process()?;
     Platform::new(Options::from_environment(), backend(without)?)

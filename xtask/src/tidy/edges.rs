@@ -24,7 +24,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("driver", &["platform", "device", "fatbin", "cuda-abi", "entry-macros"]),
     ("runtime", &["cuda-abi", "entry-macros"]),
     ("redirect", &[]),
-    ("anywarp", &["platform", "device"]),
+    // `cuda-abi`: the crate also works over any libcuda.so.1, through its C ABI; `ptx` and `fatbin`: what kernels take there.
+    ("anywarp", &["platform", "device", "ptx", "fatbin", "cuda-abi"]),
     ("cli", &["anywarp", "cuda-abi"]),
 ];
 

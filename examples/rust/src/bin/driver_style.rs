@@ -1,6 +1,6 @@
 //! The driver's way in Rust: a device, a context, a module, a stream, all named.
 
-use anywarp::{Device, Error, LaunchConfig};
+use anywarp::{Device, Error, ErrorKind, LaunchConfig};
 
 const KERNELS: &str = include_str!("../kernels.ptx");
 
@@ -25,7 +25,8 @@ fn main() -> Result<(), Error> {
     let config = LaunchConfig::for_threads(n, 256);
     // SAFETY: nothing is launched: the second argument has the wrong type.
     let refused = unsafe { saxpy.launch(&stream, config, (n, 2_u32, &x, &mut y)) };
-    let Err(Error::Arguments(reason)) = refused else { panic!("an integer for a float: {refused:?}") };
+    let reason = refused.expect_err("an integer for a float");
+    assert_eq!(reason.kind(), ErrorKind::Arguments);
     println!("refused, as it should be: {reason}");
 
     let (begin, end) = (context.create_event()?, context.create_event()?);
