@@ -47,6 +47,8 @@ fn structures_have_the_size_that_c_gives_them() {
         CUgraphEdgeData: 8,
         CUgraphExecUpdateResultInfo: 24,
         CUDA_GRAPH_INSTANTIATE_PARAMS: 32,
+        CUstreamBatchMemOpParams: 48,
+        CUaccessPolicyWindow: 32,
         CUmemcpyAttributes: 24,
         CUmemcpy3DOperand: 40,
         CUDA_MEMCPY3D_BATCH_OP: 112,

@@ -194,6 +194,18 @@ impl Context {
         self.domain.health.check()
     }
 
+    /// Waits for all work, as what changes memory does. Unlike [`synchronize`](Self::synchronize), this does not ask
+    /// for the end of captured work, so that a relaxed capture may go on.
+    ///
+    /// # Errors
+    /// As for [`check`](Self::check).
+    pub(crate) fn settle(&self) -> Result<()> {
+        self.check()?;
+        capture::check_unsafe_call()?;
+        self.wait_for_all();
+        self.domain.health.check()
+    }
+
     /// The value of a limit.
     pub fn limit(&self, limit: Limit) -> Result<u64> {
         self.check()?;

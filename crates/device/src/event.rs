@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use crate::graph::Operation;
 use crate::graph::capture::{self, CapturedPoint};
 use crate::lock::{Rank, RankedMutex};
 use crate::stream::{Completion, Work};
@@ -62,9 +63,7 @@ impl Event {
     /// # Errors
     /// [`Error::InvalidHandle`] if they are of different contexts.
     pub fn record(&self, stream: &Stream) -> Result<()> {
-        if !Weak::ptr_eq(&self.context, &Arc::downgrade(&stream.context()?)) {
-            return Err(Error::InvalidHandle);
-        }
+        self.check_context(stream)?;
         let recorded = if stream.is_capturing() {
             Recorded::Captured(stream.capture_slot().point()?)
         } else {
@@ -72,6 +71,23 @@ impl Event {
         };
         *self.recorded.lock() = recorded;
         Ok(())
+    }
+
+    /// As [`record`](Self::record), but a stream that captures gets a node that records the event whenever the graph runs.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a stream that does not capture.
+    pub fn record_in_graph(self: &Arc<Event>, stream: &Stream) -> Result<()> {
+        if !stream.is_capturing() {
+            return Err(Error::InvalidValue);
+        }
+        self.check_context(stream)?;
+        stream.perform(Operation::Record(self.clone()))
+    }
+
+    fn check_context(&self, stream: &Stream) -> Result<()> {
+        let same = Weak::ptr_eq(&self.context, &Arc::downgrade(&stream.context()?));
+        if same { Ok(()) } else { Err(Error::InvalidHandle) }
     }
 
     /// [`Error::NotReady`] until what it stands for is done. An event that was never recorded stands for nothing.
@@ -88,6 +104,7 @@ impl Event {
         let context = self.context()?;
         context.check()?;
         self.check_not_captured()?;
+        capture::check_unsafe_call()?;
         if let Some(pending) = self.pending() {
             pending.wait();
         }

@@ -30,6 +30,10 @@ pub const MAX_PARAMS: u32 = 32764;
 pub const MAX_STACK: u64 = 512 << 10;
 /// Least and most urgent priority of a stream.
 pub const PRIORITIES: (i32, i32) = (0, -5);
+/// Most bytes of a window of memory for which a program says how it is accessed.
+pub const ACCESS_WINDOW: u64 = 128 << 20;
+/// Domains whose accesses fences order apart from each other.
+pub const SYNC_DOMAINS: u32 = 1;
 
 /// Something a context can be told to provide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

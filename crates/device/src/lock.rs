@@ -52,6 +52,8 @@ pub enum Rank {
     Mappings,
     /// Known allocations.
     Allocations,
+    /// What is said about memory.
+    Advice,
     /// Bytes in use of pools.
     Pools,
     /// Free memory of a device.

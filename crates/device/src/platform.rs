@@ -106,7 +106,7 @@ impl Platform {
     /// [`Error::HostMemoryNotRegistered`] where no such memory begins.
     pub fn unregister_host(&self, address: u64) -> Result<()> {
         if let Some(owner) = self.space.find(address).and_then(|found| self.owner_of(&found)) {
-            owner.synchronize()?;
+            owner.settle()?;
         }
         self.space.unregister(address)
     }
@@ -118,7 +118,7 @@ impl Platform {
     pub fn share(&self, address: u64) -> Result<SharedHandle> {
         let found = self.space.find(address).ok_or(Error::InvalidValue)?;
         if let Some(owner) = self.owner_of(&found) {
-            owner.synchronize()?;
+            owner.settle()?;
         }
         self.space.share(address)
     }
@@ -140,7 +140,7 @@ impl Platform {
         let found = found.ok_or(Error::InvalidValue)?;
         // Work that uses the memory may be queued; the program may free it right after the launch.
         if let Some(owner) = self.owner_of(&found) {
-            owner.synchronize()?;
+            owner.settle()?;
         }
         self.space.free(address, |allocation| allocation.id == found.id).map(drop)
     }

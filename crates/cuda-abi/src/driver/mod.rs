@@ -11,6 +11,7 @@ mod graphs;
 mod handles;
 mod notifications;
 mod resources;
+mod streams;
 mod structs;
 
 pub use batches::*;
@@ -23,6 +24,7 @@ pub use graphs::*;
 pub use handles::*;
 pub use notifications::*;
 pub use resources::*;
+pub use streams::*;
 pub use structs::*;
 
 /// The version of the API that is implemented: 1000 × major + 10 × minor.

@@ -112,7 +112,7 @@ impl Executor {
     pub(crate) fn schedule(self: &Arc<Executor>, queue: Arc<Queue>) {
         let mut state = self.state.lock();
         state.arrived += 1;
-        let key = (queue.priority, state.arrived);
+        let key = (queue.priority(), state.arrived);
         state.ready.insert(key, queue);
         self.ready.store(state.ready.len(), Ordering::Relaxed);
         self.summon(&mut state, 1);

@@ -95,6 +95,11 @@ impl Heap {
         }
     }
 
+    /// Gives the memory behind whole pages of allocations back; what is read there next is zero, or what was there.
+    pub fn discard(&mut self, start: u64, len: u64) {
+        self.range.discard(start, len);
+    }
+
     /// Takes addresses without memory.
     pub fn take_addresses(&mut self, len: u64, align: u64) -> Result<u64> {
         self.extents.take(len, align).ok_or(Error::OutOfMemory)

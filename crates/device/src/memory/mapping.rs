@@ -266,7 +266,7 @@ impl AddressSpace {
 
     fn insert_mapped(&self, base: u64, size: u64, device: usize) -> std::result::Result<(), Allocation> {
         let (kind, owner) = (Kind::Mapped, ContextId(0));
-        self.insert(Allocation { base, size, kind, owner, device, id: 0, pool: None, placement: None })
+        self.insert(Allocation::new(base, size, kind, owner, device))
     }
 }
 

@@ -6,6 +6,7 @@
 //!
 //! **Invariant.** Nothing outside this module makes, moves or unmaps device memory.
 
+mod advice;
 pub(crate) mod extents;
 pub mod fill;
 pub mod heap;
@@ -20,6 +21,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use advice::AdviceMap;
+pub use advice::{Advice, Place, RangeState};
 pub use fill::Fill;
 pub use heap::GRANULE;
 use heap::{Heap, Placement};
@@ -93,10 +96,18 @@ pub struct Allocation {
     pub id: u64,
     /// The pool it is counted in.
     pub pool: Option<PoolId>,
+    /// Synchronous calls on it end only when they are done.
+    pub synchronous: bool,
     placement: Option<Placement>,
 }
 
 impl Allocation {
+    /// One without a place in a heap, and as yet without an identity.
+    fn new(base: u64, size: u64, kind: Kind, owner: ContextId, device: usize) -> Allocation {
+        let (pool, placement) = (None, None);
+        Allocation { base, size, kind, owner, device, id: 0, pool, synchronous: false, placement }
+    }
+
     /// First address after it.
     pub fn end(&self) -> u64 {
         self.base + self.size
@@ -110,6 +121,7 @@ pub struct AddressSpace {
     last_id: AtomicU64,
     pools: RankedMutex<HashMap<PoolId, PoolUsage>>,
     mappings: RankedMutex<Mappings>,
+    advice: RankedMutex<AdviceMap>,
 }
 
 #[derive(Debug)]
@@ -140,6 +152,7 @@ impl AddressSpace {
             last_id: AtomicU64::new(0),
             pools: RankedMutex::new(Rank::Pools, HashMap::new()),
             mappings: RankedMutex::new(Rank::Mappings, Mappings::default()),
+            advice: RankedMutex::new(Rank::Advice, AdviceMap::default()),
         })
     }
 
@@ -170,8 +183,12 @@ impl AddressSpace {
         let placed = memory.heap.lock().allocate(size);
         let placement = placed.inspect_err(|_| memory.discharge(charged))?;
         let base = placement.address;
-        self.insert(Allocation { base, size, kind, owner, device, id: 0, pool, placement: Some(placement) })
-            .expect("the heap hands out no address twice");
+        self.insert(Allocation {
+            pool,
+            placement: Some(placement),
+            ..Allocation::new(base, size, kind, owner, device)
+        })
+        .expect("the heap hands out no address twice");
         if let Some(pool) = pool {
             let mut pools = self.pools.lock();
             let usage = pools.entry(pool).or_default();
@@ -225,7 +242,7 @@ impl AddressSpace {
             return Err(Error::InvalidValue);
         }
         let kind = Kind::Registered { flags };
-        self.insert(Allocation { base, size, kind, owner, device, id: 0, pool: None, placement: None })
+        self.insert(Allocation::new(base, size, kind, owner, device))
             .map_err(|_| Error::HostMemoryAlreadyRegistered)
     }
 
@@ -244,6 +261,18 @@ impl AddressSpace {
         let allocations = self.allocations.lock();
         let (_, allocation) = allocations.range(..=address).next_back()?;
         (address - allocation.base < allocation.size).then_some(*allocation)
+    }
+
+    /// Says whether synchronous calls on an allocation end only when they are done.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] where there is none.
+    pub fn set_synchronous(&self, address: u64, synchronous: bool) -> Result<()> {
+        let mut allocations = self.allocations.lock();
+        let found = allocations.range_mut(..=address).next_back().map(|(_, allocation)| allocation);
+        let found = found.filter(|found| address - found.base < found.size).ok_or(Error::InvalidValue)?;
+        found.synchronous = synchronous;
+        Ok(())
     }
 
     /// Whether all of a range lies in one allocation, or in mapped memory without a gap.
@@ -298,6 +327,7 @@ impl AddressSpace {
     }
 
     fn reclaim(&self, allocation: &Allocation) {
+        self.forget_advice(allocation);
         if let Some(pool) = allocation.pool
             && let Some(usage) = self.pools.lock().get_mut(&pool)
         {

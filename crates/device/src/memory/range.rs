@@ -109,6 +109,13 @@ impl AddressRange {
         if mapped == libc::MAP_FAILED { Err(Error::OutOfMemory) } else { Ok(()) }
     }
 
+    /// Gives the memory of whole pages back, which stay usable.
+    pub fn discard(&self, start: u64, len: u64) {
+        self.assert_within(start, len);
+        // SAFETY: the pages are ours and their content is not needed. Where the advice is not taken, nothing is lost.
+        unsafe { libc::madvise(start as *mut _, len as usize, libc::MADV_DONTNEED) };
+    }
+
     /// Replaces whole pages by those of a file.
     pub fn map_file(
         &self,

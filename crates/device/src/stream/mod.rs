@@ -1,21 +1,26 @@
 //! Streams: work in order.
 
 mod completion;
+mod copies;
 mod queue;
+mod settings;
+mod words;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 pub use completion::Completion;
+pub use copies::SourceAccess;
 pub use queue::in_host_function;
 pub(crate) use queue::{Queue, Work, describe_panic};
+pub use settings::{AccessProperty, AccessWindow, StreamSettings};
+pub use words::{Condition, Width, WordOperation};
 
 use crate::context::Context;
 use crate::graph::capture::{self, CaptureSlot};
 use crate::graph::{CaptureInfo, CaptureMode, CaptureStatus, ExecutableGraph, Graph, NodeId, Operation};
 use crate::lock::{Rank, RankedMutex};
-use crate::memory::{Fill, Kind, Pool, Side, Transfer};
+use crate::memory::{Advice, Kind, Place, Pool};
 use crate::{Error, Event, Result};
 
 /// How a stream's work is ordered with that of others.
@@ -35,32 +40,10 @@ pub enum StreamKind {
 pub struct Stream {
     id: u64,
     kind: StreamKind,
-    priority: i32,
     queue: Arc<Queue>,
     context: Weak<Context>,
     capture: Arc<CaptureSlot>,
-}
-
-/// A comparison of a word of memory with a value, for [`Stream::wait_value`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
-    /// The word has reached the value, counting around.
-    GreaterOrEqual,
-    /// They are equal.
-    Equal,
-    /// They have a bit in common.
-    And,
-    /// Some bit is set in neither.
-    Nor,
-}
-
-/// Width of a word for [`Stream::wait_value`] and [`Stream::write_value`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Width {
-    /// 4 bytes.
-    Bits32,
-    /// 8 bytes.
-    Bits64,
+    settings: RankedMutex<StreamSettings>,
 }
 
 impl Stream {
@@ -71,7 +54,9 @@ impl Stream {
         context.add_queue(&queue, kind);
         let id = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;
         let capture = CaptureSlot::new(matches!(kind, StreamKind::Blocking | StreamKind::PerThread));
-        Arc::new(Stream { id, kind, priority, queue, context: Arc::downgrade(context), capture })
+        // The device has one domain of fences: both kinds of access are of it.
+        let settings = RankedMutex::new(Rank::Context, StreamSettings::default());
+        Arc::new(Stream { id, kind, queue, context: Arc::downgrade(context), capture, settings })
     }
 
     /// A number no other stream of the process has.
@@ -82,11 +67,6 @@ impl Stream {
     /// How it is ordered with others.
     pub fn kind(&self) -> StreamKind {
         self.kind
-    }
-
-    /// 0, or below for more urgent streams.
-    pub fn priority(&self) -> i32 {
-        self.priority
     }
 
     /// Its context.
@@ -122,78 +102,6 @@ impl Stream {
             Some(_) => Err(Error::NotReady),
             None => self.context()?.check(),
         }
-    }
-
-    /// Queues a copy. Where one end is memory that the device does not know, the copy may be over when this returns; the
-    /// program may then use that memory again.
-    ///
-    /// # Errors
-    /// [`Error::InvalidValue`] if an end is not in the memory it should be in.
-    pub fn copy(&self, transfer: Transfer) -> Result<()> {
-        let context = self.context()?;
-        context.check()?;
-        let pageable = transfer.check(context.memory())?;
-        if self.is_capturing() {
-            return self.capture.add(Operation::Copy(transfer));
-        }
-        if transfer.is_empty() {
-            return Ok(());
-        }
-        if !pageable.from && !pageable.to {
-            return self.run_operation(Operation::Copy(transfer));
-        }
-        match transfer.bytes() {
-            Some(bytes @ 0..=STAGED) if !pageable.to && transfer.is_linear() => {
-                let mut staged = vec![0_u8; bytes as usize];
-                // SAFETY: the buffer is ours until the copy has run.
-                let buffer = unsafe { Side::any(staged.as_mut_ptr() as u64) };
-                Transfer::linear(buffer, transfer.from.start, bytes).run()?;
-                let task = move || {
-                    let staged = staged;
-                    // SAFETY: as above.
-                    let buffer = unsafe { Side::any(staged.as_ptr() as u64) };
-                    Transfer::linear(transfer.to.start, buffer, bytes).run()
-                };
-                self.submit(Vec::new(), Work::Task(Box::new(task))).map(drop)
-            }
-            _ => self.copy_and_wait(transfer),
-        }
-    }
-
-    /// Queues a copy and waits for it.
-    ///
-    /// # Errors
-    /// Also [`Error::InvalidValue`] if memory of the program at one end is not there.
-    pub fn copy_and_wait(&self, transfer: Transfer) -> Result<()> {
-        let context = self.context()?;
-        context.check()?;
-        self.check_not_capturing()?;
-        transfer.check(context.memory())?;
-        if transfer.is_empty() {
-            return Ok(());
-        }
-        let outcome = Arc::new(RankedMutex::new(Rank::Output, Ok(())));
-        let slot = outcome.clone();
-        // What is wrong with the program's memory is the caller's error and not the context's.
-        let task = move || {
-            let result = transfer.run();
-            *slot.lock() = result;
-            Ok(())
-        };
-        self.submit_and_wait(Work::Task(Box::new(task)))?;
-        context.check()?;
-        outcome.lock().clone()
-    }
-
-    /// Queues a fill.
-    ///
-    /// # Errors
-    /// [`Error::InvalidValue`] if it is not all in memory the device knows, or misaligned.
-    pub fn fill(&self, fill: Fill) -> Result<()> {
-        let context = self.context()?;
-        context.check()?;
-        fill.check(context.memory())?;
-        self.perform(Operation::Fill(fill))
     }
 
     /// Queues a function of the program. It is not called once the context has failed.
@@ -235,38 +143,16 @@ impl Stream {
         event.pending().map_or(Ok(()), |pending| self.wait_completion(pending))
     }
 
-    /// What is queued from now on waits until the word satisfies the condition.
+    /// As [`wait_event`](Self::wait_event), but a stream that captures gets a node that waits for what the event stands for
+    /// whenever the graph runs.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] for an address that is not aligned to the word or not known to the device.
-    pub fn wait_value(&self, address: u64, width: Width, value: u64, condition: Condition) -> Result<()> {
-        self.check_word(address, width)?;
-        self.perform(Operation::WaitValue { address, width, value, condition })
-    }
-
-    fn run_wait_value(&self, address: u64, width: Width, value: u64, condition: Condition) -> Result<()> {
-        let task = move || {
-            let mut tries = 0_u32;
-            while !condition.holds(load(address, width)?, value, width) {
-                tries = tries.saturating_add(1);
-                match tries {
-                    0..100 => std::hint::spin_loop(),
-                    100..1000 => std::thread::yield_now(),
-                    _ => std::thread::sleep(Duration::from_micros(50)),
-                }
-            }
-            Ok(())
-        };
-        self.submit(Vec::new(), Work::Task(Box::new(task))).map(drop)
-    }
-
-    /// Queues the store of a word.
-    ///
-    /// # Errors
-    /// As for [`wait_value`](Self::wait_value).
-    pub fn write_value(&self, address: u64, width: Width, value: u64) -> Result<()> {
-        self.check_word(address, width)?;
-        self.perform(Operation::WriteValue { address, width, value })
+    /// [`Error::InvalidValue`] for a stream that does not capture.
+    pub fn wait_event_in_graph(&self, event: &Arc<Event>) -> Result<()> {
+        if !self.is_capturing() {
+            return Err(Error::InvalidValue);
+        }
+        self.perform(Operation::Wait(event.clone()))
     }
 
     /// Allocates memory for use by what is queued from now on.
@@ -310,6 +196,50 @@ impl Stream {
         }
         let callback = move |_| drop(space.free(address, |allocation| allocation.id == id));
         self.submit(Vec::new(), Work::Callback(Box::new(callback))).map(drop)
+    }
+
+    /// Says which streams will use managed memory, or memory of the program: all may, so nothing changes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a part of an allocation (0 stands for all), and for other memory.
+    pub fn attach(&self, address: u64, len: u64) -> Result<()> {
+        let context = self.context()?;
+        context.check()?;
+        self.check_not_capturing()?;
+        match context.memory().find(address) {
+            Some(found) if found.base != address || (len != 0 && len != found.size) => {
+                Err(Error::InvalidValue)
+            }
+            Some(found) => context.memory().check_movable(address, found.size),
+            None => context.memory().check_movable(address, len),
+        }
+    }
+
+    /// Asks for managed memory, or memory of the program, to be moved when the stream gets there. All processors share the
+    /// machine's memory: only the wish is noted.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a range that is empty or not of one piece of such memory.
+    pub fn prefetch(&self, address: u64, len: u64, place: Place) -> Result<()> {
+        let context = self.context()?;
+        context.check()?;
+        self.check_not_capturing()?;
+        context.memory().advise(address, len, Advice::Prefetched(place))
+    }
+
+    /// Queues the giving up of what is in managed memory, or memory of the program.
+    ///
+    /// # Errors
+    /// As for [`prefetch`](Self::prefetch).
+    pub fn discard(&self, address: u64, len: u64) -> Result<()> {
+        let context = self.context()?;
+        context.check()?;
+        self.check_not_capturing()?;
+        context.memory().check_movable(address, len)?;
+        let space = context.memory().clone();
+        // Memory that is gone by then has nothing to give up.
+        let task = move || Ok(space.discard(address, len).unwrap_or(()));
+        self.submit(Vec::new(), Work::Task(Box::new(task))).map(drop)
     }
 
     /// Whether what is queued becomes nodes of a graph.
@@ -386,7 +316,7 @@ impl Stream {
                 self.run_wait_value(address, width, value, condition)
             }
             Operation::WriteValue { address, width, value } => {
-                task(Box::new(move || store(address, width, value)))
+                task(Box::new(move || words::store(address, width, value)))
             }
             Operation::Child(graph) => ExecutableGraph::new(&graph).launch(self),
         }
@@ -407,7 +337,8 @@ impl Stream {
         &self.capture
     }
 
-    fn check_not_capturing(&self) -> Result<()> {
+    /// Refuses what cannot become a node of a graph.
+    pub(crate) fn check_not_capturing(&self) -> Result<()> {
         if self.is_capturing() { Err(self.capture.refuse(Error::StreamCaptureUnsupported)) } else { Ok(()) }
     }
 
@@ -463,61 +394,4 @@ impl Stream {
         });
         Ok((completion, must_schedule))
     }
-
-    fn check_word(&self, address: u64, width: Width) -> Result<()> {
-        let context = self.context()?;
-        context.check()?;
-        let size = width.bytes();
-        let known = context.memory().find(address).is_some_and(|found| found.end() - address >= size);
-        if known && address.is_multiple_of(size) { Ok(()) } else { Err(Error::InvalidValue) }
-    }
-}
-
-/// Largest copy from memory the device does not know that is made when it is queued rather than waited for.
-const STAGED: u64 = 64 << 10;
-
-impl Width {
-    fn bytes(self) -> u64 {
-        match self {
-            Width::Bits32 => 4,
-            Width::Bits64 => 8,
-        }
-    }
-}
-
-impl Condition {
-    fn holds(self, word: u64, value: u64, width: Width) -> bool {
-        let narrow = width == Width::Bits32;
-        match self {
-            Condition::GreaterOrEqual if narrow => (word as u32).wrapping_sub(value as u32) as i32 >= 0,
-            Condition::GreaterOrEqual => word.wrapping_sub(value) as i64 >= 0,
-            Condition::Equal if narrow => word as u32 == value as u32,
-            Condition::Equal => word == value,
-            Condition::And => word & value != 0,
-            Condition::Nor if narrow => !(word | value) as u32 != 0,
-            Condition::Nor => !(word | value) != 0,
-        }
-    }
-}
-
-fn load(address: u64, width: Width) -> Result<u64> {
-    // SAFETY: memory known to the device, which holds no host object; what is gone is a fault.
-    unsafe {
-        match width {
-            Width::Bits32 => guard::load::<u32>(address).map(u64::from),
-            Width::Bits64 => guard::load::<u64>(address),
-        }
-    }
-    .map_err(|_| Error::InvalidValue)
-}
-
-fn store(address: u64, width: Width, value: u64) -> Result<()> {
-    // SAFETY: as for `load`.
-    unsafe {
-        match width {
-            Width::Bits32 => guard::store(address, value as u32),
-            Width::Bits64 => guard::store(address, value),
-        }
-    }
-    .map_err(|_| Error::InvalidValue)
 }

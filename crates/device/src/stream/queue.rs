@@ -8,6 +8,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::completion::Completion;
 use crate::Result;
@@ -48,7 +49,7 @@ pub(crate) struct Queue {
     executor: Arc<Executor>,
     domain: Arc<Domain>,
     /// 0 is the lowest, below is higher.
-    pub(crate) priority: i32,
+    priority: AtomicI32,
     state: RankedMutex<State>,
 }
 
@@ -64,7 +65,7 @@ struct State {
 
 impl std::fmt::Debug for Queue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Queue").field("priority", &self.priority).finish_non_exhaustive()
+        f.debug_struct("Queue").field("priority", &self.priority()).finish_non_exhaustive()
     }
 }
 
@@ -72,7 +73,17 @@ impl Queue {
     /// An empty queue.
     pub(crate) fn new(executor: Arc<Executor>, domain: Arc<Domain>, priority: i32) -> Arc<Queue> {
         let state = RankedMutex::new(Rank::Stream, State::default());
-        Arc::new(Queue { executor, domain, priority, state })
+        Arc::new(Queue { executor, domain, priority: AtomicI32::new(priority), state })
+    }
+
+    /// 0, or below for more urgent queues.
+    pub(crate) fn priority(&self) -> i32 {
+        self.priority.load(Ordering::Relaxed)
+    }
+
+    /// Counts from the next time the queue is scheduled.
+    pub(crate) fn set_priority(&self, priority: i32) {
+        self.priority.store(priority, Ordering::Relaxed);
     }
 
     /// The end of the newest command, if it is not over.

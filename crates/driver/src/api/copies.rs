@@ -11,14 +11,14 @@ use device::memory::{Side, Transfer};
 use entry_macros::entry_point;
 use std::ffi::c_void;
 
-/// A copy on the default stream, done when the call returns.
-fn copy_now(default: DefaultStream, transfer: Transfer) -> CuResult {
-    streams::default_stream(default)?.copy_and_wait(transfer)?;
+/// A copy on the default stream, done when the call returns if the host could tell otherwise.
+pub(super) fn copy_now(default: DefaultStream, transfer: Transfer) -> CuResult {
+    streams::default_stream(default)?.copy_now(transfer)?;
     Ok(())
 }
 
 /// A copy in the order of a stream.
-fn copy_async(default: DefaultStream, stream: CUstream, transfer: Transfer) -> CuResult {
+pub(super) fn copy_async(default: DefaultStream, stream: CUstream, transfer: Transfer) -> CuResult {
     streams::find(stream, default)?.copy(transfer)?;
     Ok(())
 }
@@ -27,26 +27,26 @@ fn copy_async(default: DefaultStream, stream: CUstream, transfer: Transfer) -> C
 ///
 /// # Safety
 /// Host memory that the addresses name may be read and written until the copy is done.
-unsafe fn unified(to: CUdeviceptr, from: CUdeviceptr, len: usize) -> Transfer {
+pub(super) unsafe fn unified(to: CUdeviceptr, from: CUdeviceptr, len: usize) -> Transfer {
     // SAFETY: the caller's duty.
     unsafe { Transfer::linear(Side::any(to.0), Side::any(from.0), len as u64) }
 }
 
 /// # Safety
 /// The host memory may be read until the copy is done.
-unsafe fn to_device(to: CUdeviceptr, from: *const c_void, len: usize) -> Transfer {
+pub(super) unsafe fn to_device(to: CUdeviceptr, from: *const c_void, len: usize) -> Transfer {
     // SAFETY: the caller's duty.
     Transfer::linear(Side::device(to.0), unsafe { Side::any(from as u64) }, len as u64)
 }
 
 /// # Safety
 /// The host memory may be written until the copy is done.
-unsafe fn to_host(to: *mut c_void, from: CUdeviceptr, len: usize) -> Transfer {
+pub(super) unsafe fn to_host(to: *mut c_void, from: CUdeviceptr, len: usize) -> Transfer {
     // SAFETY: the caller's duty.
     Transfer::linear(unsafe { Side::any(to as u64) }, Side::device(from.0), len as u64)
 }
 
-fn within_device(to: CUdeviceptr, from: CUdeviceptr, len: usize) -> Transfer {
+pub(super) fn within_device(to: CUdeviceptr, from: CUdeviceptr, len: usize) -> Transfer {
     Transfer::linear(Side::device(to.0), Side::device(from.0), len as u64)
 }
 

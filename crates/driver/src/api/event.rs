@@ -36,10 +36,14 @@ fn cuEventRecordWithFlags(
     hStream: CUstream,
     flags: u32,
 ) -> CuResult {
-    if flags & !CU_EVENT_RECORD_EXTERNAL != 0 {
-        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    let event = find_event(hEvent)?;
+    let stream = find(hStream, default)?;
+    match flags {
+        CU_EVENT_RECORD_DEFAULT => event.record(&stream)?,
+        // Makes a node of a graph; without a capture there is none.
+        CU_EVENT_RECORD_EXTERNAL => event.record_in_graph(&stream)?,
+        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
     }
-    find_event(hEvent)?.record(&*find(hStream, default)?)?;
     Ok(())
 }
 

@@ -1,13 +1,11 @@
-//! Unified addressing: what is known of an address, and advice on managed memory.
+//! Unified addressing: what is known of an address.
 
 use super::memory::find;
 use crate::contexts;
 use crate::error::CuResult;
-use crate::platform::device;
-use crate::streams;
-use cuda_abi::args::Array;
+use crate::platform::platform;
+use cuda_abi::args::{Array, In};
 use cuda_abi::driver::*;
-use cuda_abi::shim::DefaultStream;
 use device::memory::{Allocation, Kind};
 use entry_macros::entry_point;
 use std::ffi::c_void;
@@ -50,81 +48,17 @@ unsafe fn cuPointerGetAttributes(
     Ok(())
 }
 
-/// The only attribute that can be set asks synchronous calls to wait, which they do anyway.
+/// The only attribute that can be set has synchronous calls on the allocation wait until they are done.
 #[entry_point]
 unsafe fn cuPointerSetAttribute(
     value: *const c_void,
     attribute: CUpointer_attribute,
     ptr: CUdeviceptr,
 ) -> CuResult {
-    let known = find(ptr.0)?.is_some();
+    // SAFETY: null, or a 32-bit number, which is what the manual gives the attribute.
+    let value = unsafe { In::new(value.cast::<u32>()) }.get()?;
     match attribute {
-        CU_POINTER_ATTRIBUTE_SYNC_MEMOPS if known && !value.is_null() => Ok(()),
-        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
-    }
-}
-
-/// Memory is where the processors are.
-#[entry_point]
-fn cuMemAdvise(devPtr: CUdeviceptr, count: usize, advice: CUmem_advise, _device: CUdevice) -> CuResult {
-    check_managed(devPtr, count)?;
-    advice.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    Ok(())
-}
-
-/// Memory is where the processors are.
-#[entry_point]
-fn cuMemAdvise_v2(
-    devPtr: CUdeviceptr,
-    count: usize,
-    advice: CUmem_advise,
-    location: CUmemLocation,
-) -> CuResult {
-    check_managed(devPtr, count)?;
-    advice.name().and(location.r#type.name()).ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    Ok(())
-}
-
-/// Memory is where the processors are: there is nothing to move.
-#[entry_point(ptsz)]
-fn cuMemPrefetchAsync(
-    default: DefaultStream,
-    devPtr: CUdeviceptr,
-    count: usize,
-    dstDevice: CUdevice,
-    hStream: CUstream,
-) -> CuResult {
-    check_managed(devPtr, count)?;
-    if dstDevice != CU_DEVICE_CPU {
-        device(dstDevice)?;
-    }
-    streams::find(hStream, default)?;
-    Ok(())
-}
-
-/// Memory is where the processors are: there is nothing to move.
-#[entry_point(ptsz)]
-fn cuMemPrefetchAsync_v2(
-    default: DefaultStream,
-    devPtr: CUdeviceptr,
-    count: usize,
-    location: CUmemLocation,
-    flags: u32,
-    hStream: CUstream,
-) -> CuResult {
-    check_managed(devPtr, count)?;
-    if location.r#type == CU_MEM_LOCATION_TYPE_DEVICE {
-        device(location.id)?;
-    }
-    location.r#type.name().filter(|_| flags == 0).ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    streams::find(hStream, default)?;
-    Ok(())
-}
-
-fn check_managed(pointer: CUdeviceptr, len: usize) -> CuResult {
-    let end = pointer.0.checked_add(len as u64).ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    match find(pointer.0)? {
-        Some(found) if matches!(found.kind, Kind::Managed { .. }) && len > 0 && end <= found.end() => Ok(()),
+        CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => Ok(platform()?.memory().set_synchronous(ptr.0, value != 0)?),
         _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
     }
 }
@@ -163,6 +97,7 @@ fn value(attribute: CUpointer_attribute, pointer: CUdeviceptr, allocation: &Allo
         }
         CU_POINTER_ATTRIBUTE_DEVICE_POINTER => Value::Long(pointer.0),
         CU_POINTER_ATTRIBUTE_HOST_POINTER if is_host || managed => Value::Long(pointer.0),
+        CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => Value::Byte(allocation.synchronous.into()),
         CU_POINTER_ATTRIBUTE_BUFFER_ID => Value::Long(allocation.id),
         CU_POINTER_ATTRIBUTE_IS_MANAGED => Value::Byte(managed.into()),
         CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Value::Word(allocation.device as u32),

@@ -1,23 +1,16 @@
 //! Memory management: setting memory to a value.
 
-use super::memory::find;
 use crate::error::CuResult;
 use crate::streams;
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
-use device::memory::{Fill, Kind};
+use device::memory::Fill;
 use entry_macros::entry_point;
 
 /// In the order of the default stream. The call waits only if the host can see the memory.
-fn fill_now(default: DefaultStream, fill: Fill) -> CuResult {
-    let stream = streams::default_stream(default)?;
-    stream.fill(fill)?;
-    match find(fill.address)?.map(|allocation| allocation.kind) {
-        Some(Kind::Pinned { .. } | Kind::Registered { .. } | Kind::Managed { .. }) => {
-            Ok(stream.synchronize()?)
-        }
-        _ => Ok(()),
-    }
+pub(super) fn fill_now(default: DefaultStream, fill: Fill) -> CuResult {
+    streams::default_stream(default)?.fill_now(fill)?;
+    Ok(())
 }
 
 /// In the order of a stream.
@@ -26,7 +19,14 @@ fn fill_async(default: DefaultStream, stream: CUstream, fill: Fill) -> CuResult 
     Ok(())
 }
 
-fn rows(address: CUdeviceptr, pitch: usize, value: u32, element: u32, width: usize, height: usize) -> Fill {
+pub(super) fn rows(
+    address: CUdeviceptr,
+    pitch: usize,
+    value: u32,
+    element: u32,
+    width: usize,
+    height: usize,
+) -> Fill {
     let (pitch, width, height) = (pitch as u64, width as u64, height as u64);
     Fill { address: address.0, pitch, value, element, width, height }
 }

@@ -6,6 +6,7 @@ use crate::streams::{self, find};
 use cuda_abi::args::Out;
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
+use device::StreamKind;
 use entry_macros::entry_point;
 use std::ffi::c_void;
 
@@ -47,11 +48,14 @@ fn cuStreamQuery(default: DefaultStream, hStream: CUstream) -> CuResult {
 
 #[entry_point(ptsz)]
 fn cuStreamWaitEvent(default: DefaultStream, hStream: CUstream, hEvent: CUevent, Flags: u32) -> CuResult {
-    if Flags & !CU_EVENT_WAIT_EXTERNAL != 0 {
-        return Err(CUDA_ERROR_INVALID_VALUE.into());
-    }
     let event = streams::find_event(hEvent)?;
-    find(hStream, default)?.wait_event(&event)?;
+    let stream = find(hStream, default)?;
+    match Flags {
+        CU_EVENT_WAIT_DEFAULT => stream.wait_event(&event)?,
+        // Makes a node of a graph; without a capture there is none.
+        CU_EVENT_WAIT_EXTERNAL => stream.wait_event_in_graph(&event)?,
+        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+    }
     Ok(())
 }
 
@@ -98,7 +102,8 @@ fn cuStreamGetDevice(default: DefaultStream, hStream: CUstream, device: Out<CUde
     Ok(())
 }
 
-/// The memory is accessible to every stream and to the host at all times, whatever it is attached to.
+/// Managed memory is accessible to every stream and to the host at all times, whatever it is attached to; so is memory of the
+/// program. Of managed memory a whole allocation is attached.
 #[entry_point(ptsz)]
 fn cuStreamAttachMemAsync(
     default: DefaultStream,
@@ -107,13 +112,15 @@ fn cuStreamAttachMemAsync(
     length: usize,
     flags: u32,
 ) -> CuResult {
-    find(hStream, default)?;
-    let allocation = super::memory::find(dptr.0)?.ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    let whole = dptr.0 == allocation.base && (length == 0 || length as u64 == allocation.size);
+    let stream = find(hStream, default)?;
     match flags {
-        CU_MEM_ATTACH_GLOBAL | CU_MEM_ATTACH_HOST | CU_MEM_ATTACH_SINGLE if whole => Ok(()),
-        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+        CU_MEM_ATTACH_GLOBAL | CU_MEM_ATTACH_HOST => {}
+        // The legacy default stream is all streams, and so no single one.
+        CU_MEM_ATTACH_SINGLE if stream.kind() != StreamKind::Legacy => {}
+        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
     }
+    stream.attach(dptr.0, length as u64)?;
+    Ok(())
 }
 
 /// The function runs when the work before it is done, and work after it waits; it must not call the driver.
