@@ -69,7 +69,9 @@ impl Event {
         } else {
             Recorded::Command(stream.submit(Vec::new(), Work::Nothing)?)
         };
-        *self.recorded.lock() = recorded;
+        // What it stood for ends outside the lock: a capture takes locks of its own.
+        let before = std::mem::replace(&mut *self.recorded.lock(), recorded);
+        drop(before);
         Ok(())
     }
 

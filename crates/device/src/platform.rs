@@ -123,9 +123,9 @@ impl Platform {
         self.space.share(address)
     }
 
-    /// Makes memory without an address.
-    pub fn create_memory(&self, device: usize, size: u64) -> Result<Arc<PhysicalMemory>> {
-        PhysicalMemory::create(&self.space, device, size)
+    /// Makes memory without an address, for this process alone or for sharing.
+    pub fn create_memory(&self, device: usize, size: u64, shareable: bool) -> Result<Arc<PhysicalMemory>> {
+        PhysicalMemory::create(&self.space, device, size, shareable)
     }
 
     fn free_if(&self, address: u64, accept: impl Fn(Kind) -> bool) -> Result<()> {

@@ -37,6 +37,8 @@ pub enum Kind {
     MemoryPool,
     /// Memory without an address.
     PhysicalMemory,
+    /// A registration for notifications.
+    Notification,
 }
 
 /// Why a handle does not name an object.

@@ -4,7 +4,7 @@ use crate::error::CuResult;
 use crate::handle::{Kind, Table};
 use crate::platform::device;
 use cuda_abi::driver::*;
-use device::memory::Pool;
+use device::memory::{Pool, PoolId};
 use std::sync::Arc;
 
 static POOLS: Table<Pool> = Table::new(Kind::MemoryPool);
@@ -21,6 +21,12 @@ pub fn handle_of(pool: &Arc<Pool>) -> CuResult<CUmemoryPool> {
         Some((handle, _)) => Ok(CUmemoryPool(*handle)),
         None => POOLS.insert(pool.clone()).map(CUmemoryPool).ok_or(CUDA_ERROR_OUT_OF_MEMORY.into()),
     }
+}
+
+/// The handle of the pool of an allocation; null if it is gone.
+pub fn handle_of_id(id: PoolId) -> CUmemoryPool {
+    let known = POOLS.find_all(|known| known.id() == id);
+    known.first().map_or(CUmemoryPool::NULL, |(handle, _)| CUmemoryPool(*handle))
 }
 
 /// Makes a pool of device memory in this process.

@@ -1,8 +1,10 @@
 //! Address ranges and memory as separate things: reservations, what is mapped into them, and memory of other processes.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::range::HUGE_PAGE;
 use super::shared::SharedFile;
@@ -16,6 +18,9 @@ pub const GRANULARITY: u64 = HUGE_PAGE;
 pub struct PhysicalMemory {
     file: SharedFile,
     device: usize,
+    /// Unique in the process.
+    id: u64,
+    is_shareable: bool,
     /// Counted as used of the device; not if it is another process's.
     charged: Option<Arc<AddressSpace>>,
 }
@@ -29,6 +34,18 @@ pub enum Access {
     Read,
     /// Reading and writing.
     ReadWrite,
+}
+
+/// What is known of a mapping.
+pub struct Mapping {
+    /// The addresses that were set aside together.
+    pub reserved: Range<u64>,
+    /// Those that were mapped together.
+    pub mapped: Range<u64>,
+    /// What may be done there.
+    pub access: Access,
+    /// What is there.
+    pub memory: Arc<PhysicalMemory>,
 }
 
 /// Names an allocation to other processes.
@@ -66,24 +83,49 @@ impl PhysicalMemory {
     ///
     /// # Errors
     /// [`Error::InvalidValue`] for a size that is no multiple of [`GRANULARITY`], [`Error::OutOfMemory`].
-    pub fn create(space: &Arc<AddressSpace>, device: usize, size: u64) -> Result<Arc<PhysicalMemory>> {
+    pub fn create(
+        space: &Arc<AddressSpace>,
+        device: usize,
+        size: u64,
+        is_shareable: bool,
+    ) -> Result<Arc<PhysicalMemory>> {
         if size == 0 || !size.is_multiple_of(GRANULARITY) {
             return Err(Error::InvalidValue);
         }
         space.device(device)?.charge(size)?;
         let file = SharedFile::create(size).inspect_err(|_| space.devices[device].discharge(size))?;
-        Ok(Arc::new(PhysicalMemory { file, device, charged: Some(space.clone()) }))
+        let (id, charged) = (PhysicalMemory::new_id(), Some(space.clone()));
+        Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable, charged }))
     }
 
     /// Memory of another process, by a descriptor that it has sent.
     pub fn import(device: usize, descriptor: OwnedFd) -> Result<Arc<PhysicalMemory>> {
         let file = SharedFile::from_descriptor(descriptor)?;
-        Ok(Arc::new(PhysicalMemory { file, device, charged: None }))
+        let id = PhysicalMemory::new_id();
+        Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable: true, charged: None }))
+    }
+
+    fn new_id() -> u64 {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        LAST.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// A descriptor to send to another process.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for memory that was not made to be shared.
     pub fn export(&self) -> Result<OwnedFd> {
-        self.file.duplicate()
+        if self.is_shareable { self.file.duplicate() } else { Err(Error::InvalidValue) }
+    }
+
+    /// Whether it was made to be shared.
+    pub fn is_shareable(&self) -> bool {
+        self.is_shareable
+    }
+
+    /// A number no other memory of the process has.
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// Bytes.
@@ -176,23 +218,19 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// What may be done with the memory at an address.
+    /// What is known of the mapping at an address.
     ///
     /// # Errors
     /// [`Error::InvalidValue`] where nothing is mapped.
-    pub fn access(&self, address: u64) -> Result<Access> {
+    pub fn mapping(&self, address: u64) -> Result<Mapping> {
         let mappings = self.mappings.lock();
         let found = mappings.mapped.range(..=address).next_back();
-        let found = found.filter(|(base, mapped)| address - **base < mapped.len);
-        found.map(|(_, mapped)| mapped.access).ok_or(Error::InvalidValue)
-    }
-
-    /// The memory that is mapped at an address.
-    pub fn mapped_memory(&self, address: u64) -> Result<Arc<PhysicalMemory>> {
-        let mappings = self.mappings.lock();
-        let found = mappings.mapped.range(..=address).next_back();
-        let found = found.filter(|(base, mapped)| address - **base < mapped.len);
-        found.map(|(_, mapped)| mapped.memory.clone()).ok_or(Error::InvalidValue)
+        let (&base, mapped) =
+            found.filter(|(base, mapped)| address - **base < mapped.len).ok_or(Error::InvalidValue)?;
+        let reserved = mappings.reservations.range(..=address).next_back();
+        let (&start, &(len, _)) = reserved.ok_or(Error::InvalidValue)?;
+        let (access, memory) = (mapped.access, mapped.memory.clone());
+        Ok(Mapping { reserved: start..start + len, mapped: base..base + mapped.len, access, memory })
     }
 
     /// Takes mappings out of their reservation.
@@ -299,7 +337,7 @@ mod tests {
         let space = Arc::new(AddressSpace::new(&[64 << 20]).unwrap());
         let g = GRANULARITY;
         let start = space.reserve(0, 4 * g, 0).unwrap();
-        let memory = PhysicalMemory::create(&space, 0, 2 * g).unwrap();
+        let memory = PhysicalMemory::create(&space, 0, 2 * g, true).unwrap();
         assert!(space.info(0).unwrap().0 <= (64 << 20) - 2 * g);
         space.map(start, g, 0, memory.clone()).unwrap();
         space.map(start + g, g, g, memory.clone()).unwrap();
@@ -317,7 +355,10 @@ mod tests {
         assert_eq!(word(start + 3 * g), Some(7), "the same memory");
         // SAFETY: as above.
         assert!(unsafe { guard::store(start + 3 * g, 8_u32) }.is_err());
-        assert_eq!(space.access(start + 3 * g), Ok(Access::Read));
+        let mapping = space.mapping(start + 3 * g + 5).unwrap();
+        assert_eq!((mapping.access, mapping.memory.id()), (Access::Read, memory.id()));
+        assert_eq!((mapping.reserved, mapping.mapped), (start..start + 4 * g, start + 3 * g..start + 4 * g));
+        drop(mapping.memory);
         assert_eq!(space.unreserve(start, 4 * g), Err(Error::InvalidValue));
         space.unmap(start, 2 * g).unwrap();
         space.unmap(start + 3 * g, g).unwrap();

@@ -27,7 +27,7 @@ pub use fill::Fill;
 pub use heap::GRANULE;
 use heap::{Heap, Placement};
 use mapping::Mappings;
-pub use mapping::{Access, GRANULARITY, PhysicalMemory, SharedHandle};
+pub use mapping::{Access, GRANULARITY, Mapping, PhysicalMemory, SharedHandle};
 pub use pool::{Pool, PoolId, PoolUsage, Reuse};
 use range::AddressRange;
 pub use transfer::{Extent, Region, Side, Transfer};

@@ -237,8 +237,11 @@ impl Stream {
         self.check_not_capturing()?;
         context.memory().check_movable(address, len)?;
         let space = context.memory().clone();
-        // Memory that is gone by then has nothing to give up.
-        let task = move || Ok(space.discard(address, len).unwrap_or(()));
+        let task = move || {
+            // Memory that is gone by then has nothing to give up.
+            let _ = space.discard(address, len);
+            Ok(())
+        };
         self.submit(Vec::new(), Work::Task(Box::new(task))).map(drop)
     }
 

@@ -1,12 +1,14 @@
 //! Unified addressing: what is known of an address.
 
 use super::memory::find;
+use super::virtual_memory::{access_code, handle_types};
 use crate::contexts;
 use crate::error::CuResult;
 use crate::platform::platform;
+use crate::pools;
 use cuda_abi::args::{Array, In};
 use cuda_abi::driver::*;
-use device::memory::{Allocation, Kind};
+use device::memory::{Access, Allocation, Kind};
 use entry_macros::entry_point;
 use std::ffi::c_void;
 
@@ -90,6 +92,14 @@ impl Value {
 fn value(attribute: CUpointer_attribute, pointer: CUdeviceptr, allocation: &Allocation) -> CuResult<Value> {
     let managed = matches!(allocation.kind, Kind::Managed { .. });
     let is_host = allocation.kind.is_host();
+    // Of memory that the program has mapped itself, allocation and range are different things.
+    let mapping = match allocation.kind {
+        Kind::Mapped => platform()?.memory().mapping(pointer.0).ok(),
+        _ => None,
+    };
+    let whole = allocation.base..allocation.end();
+    let mapped = mapping.as_ref().map_or(whole.clone(), |mapping| mapping.mapped.clone());
+    let range = mapping.as_ref().map_or(whole, |mapping| mapping.reserved.clone());
     Ok(match attribute {
         CU_POINTER_ATTRIBUTE_CONTEXT => Value::Long(contexts::handle_of(allocation.owner).0 as u64),
         CU_POINTER_ATTRIBUTE_MEMORY_TYPE => {
@@ -101,11 +111,29 @@ fn value(attribute: CUpointer_attribute, pointer: CUdeviceptr, allocation: &Allo
         CU_POINTER_ATTRIBUTE_BUFFER_ID => Value::Long(allocation.id),
         CU_POINTER_ATTRIBUTE_IS_MANAGED => Value::Byte(managed.into()),
         CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Value::Word(allocation.device as u32),
-        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR => Value::Long(allocation.base),
-        CU_POINTER_ATTRIBUTE_RANGE_SIZE => Value::Long(allocation.size),
+        // What `cuIpcGetMemHandle` takes.
+        CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE => {
+            Value::Byte((allocation.kind == Kind::Device).into())
+        }
+        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR => Value::Long(range.start),
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE => Value::Long(range.end - range.start),
         CU_POINTER_ATTRIBUTE_MAPPED => Value::Byte(1),
-        // Reads and writes.
-        CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => Value::Word(3),
+        CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => {
+            Value::Long(mapping.map_or(0, |mapping| handle_types(&mapping.memory).0.into()))
+        }
+        CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => {
+            let access = mapping.map_or(Access::ReadWrite, |mapping| mapping.access);
+            Value::Word(access_code(access).0)
+        }
+        CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => {
+            Value::Long(allocation.pool.map_or(CUmemoryPool::NULL, pools::handle_of_id).0 as u64)
+        }
+        CU_POINTER_ATTRIBUTE_MAPPING_SIZE => Value::Long(mapped.end - mapped.start),
+        CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => Value::Long(mapped.start),
+        // Memory of mappings has numbers of its own, far from those of allocations.
+        CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => {
+            Value::Long(mapping.map_or(allocation.id, |mapping| mapping.memory.id() | 1 << 63))
+        }
         CU_POINTER_ATTRIBUTE_HOST_POINTER | CU_POINTER_ATTRIBUTE_P2P_TOKENS => {
             return Err(CUDA_ERROR_INVALID_VALUE.into());
         }
@@ -116,9 +144,7 @@ fn value(attribute: CUpointer_attribute, pointer: CUdeviceptr, allocation: &Allo
 /// The value that says nothing.
 fn unknown(attribute: CUpointer_attribute) -> Value {
     match attribute {
-        CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-        | CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES
-        | CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => Value::Word(0),
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE | CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => Value::Word(0),
         CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Value::Word(CU_DEVICE_INVALID as u32),
         CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
         | CU_POINTER_ATTRIBUTE_IS_MANAGED

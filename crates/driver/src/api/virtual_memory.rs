@@ -78,11 +78,13 @@ fn cuMemCreate(
     flags: u64,
 ) -> CuResult {
     handle.check()?;
-    let device = device_of(&prop.get()?)?;
+    let prop = prop.get()?;
+    let device = device_of(&prop)?;
     if flags != 0 {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    handle.set(insert(platform()?.create_memory(device, size as u64)?)?)?;
+    let shareable = prop.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
+    handle.set(insert(platform()?.create_memory(device, size as u64, shareable)?)?)?;
     Ok(())
 }
 
@@ -119,9 +121,7 @@ fn cuMemSetAccess(ptr: CUdeviceptr, size: usize, desc: Array<CUmemAccessDesc>, c
     let mut access = Access::None;
     for index in 0..count {
         let wanted = desc.get(index)?;
-        if wanted.location.r#type == CU_MEM_LOCATION_TYPE_DEVICE {
-            device(wanted.location.id)?;
-        }
+        check_place(wanted.location)?;
         match CUmemAccess_flags(wanted.flags) {
             CU_MEM_ACCESS_FLAGS_PROT_NONE => {}
             CU_MEM_ACCESS_FLAGS_PROT_READ if access == Access::None => access = Access::Read,
@@ -138,15 +138,30 @@ fn cuMemSetAccess(ptr: CUdeviceptr, size: usize, desc: Array<CUmemAccessDesc>, c
 }
 
 #[entry_point]
-fn cuMemGetAccess(flags: Out<u64>, _location: In<CUmemLocation>, ptr: CUdeviceptr) -> CuResult {
+fn cuMemGetAccess(flags: Out<u64>, location: In<CUmemLocation>, ptr: CUdeviceptr) -> CuResult {
     flags.check()?;
-    let access = match platform()?.memory().access(ptr.0)? {
+    check_place(location.get()?)?;
+    flags.set(access_code(platform()?.memory().mapping(ptr.0)?.access).0.into())?;
+    Ok(())
+}
+
+pub(super) fn access_code(access: Access) -> CUmemAccess_flags {
+    match access {
         Access::None => CU_MEM_ACCESS_FLAGS_PROT_NONE,
         Access::Read => CU_MEM_ACCESS_FLAGS_PROT_READ,
         Access::ReadWrite => CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
-    };
-    flags.set(access.0.into())?;
-    Ok(())
+    }
+}
+
+/// Whether this is a place that accesses memory.
+fn check_place(location: CUmemLocation) -> CuResult {
+    match location.r#type {
+        CU_MEM_LOCATION_TYPE_DEVICE => device(location.id).map(drop),
+        CU_MEM_LOCATION_TYPE_HOST
+        | CU_MEM_LOCATION_TYPE_HOST_NUMA
+        | CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT => Ok(()),
+        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+    }
 }
 
 #[entry_point]
@@ -157,7 +172,7 @@ fn cuMemGetAllocationPropertiesFromHandle(
     let memory = find(handle)?;
     prop.check()?.set(CUmemAllocationProp {
         r#type: CU_MEM_ALLOCATION_TYPE_PINNED,
-        requestedHandleTypes: CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        requestedHandleTypes: handle_types(&memory),
         location: CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: memory.device() as i32 },
         win32HandleMetaData: std::ptr::null_mut(),
         compressionType: 0,
@@ -168,9 +183,17 @@ fn cuMemGetAllocationPropertiesFromHandle(
     Ok(())
 }
 
+/// How memory can be handed to other processes.
+pub(super) fn handle_types(memory: &PhysicalMemory) -> CUmemAllocationHandleType {
+    match memory.is_shareable() {
+        true => CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        false => CU_MEM_HANDLE_TYPE_NONE,
+    }
+}
+
 #[entry_point]
 fn cuMemRetainAllocationHandle(handle: Out<CUmemGenericAllocationHandle>, addr: *mut c_void) -> CuResult {
-    handle.check()?.set(insert(platform()?.memory().mapped_memory(addr as u64)?)?)?;
+    handle.check()?.set(insert(platform()?.memory().mapping(addr as u64)?.memory)?)?;
     Ok(())
 }
 

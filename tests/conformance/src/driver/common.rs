@@ -112,5 +112,73 @@ pub fn text_of(text: *const c_char) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
+/// An event with these flags.
+pub fn event(flags: u32) -> CUevent {
+    let mut event = CUevent::NULL;
+    cu!(cuEventCreate(&mut event, flags));
+    event
+}
+
+/// What memory of device 0 is made with, shareable by descriptor.
+pub fn allocation_prop() -> CUmemAllocationProp {
+    CUmemAllocationProp {
+        r#type: CU_MEM_ALLOCATION_TYPE_PINNED,
+        requestedHandleTypes: CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        location: CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 0 },
+        win32HandleMetaData: null_mut(),
+        compressionType: 0,
+        gpuDirectRDMACapable: 0,
+        usage: 0,
+        reserved: [0; 4],
+    }
+}
+
+/// A reservation of three granules with memory behind the first two, each of its own; answers address and granule.
+pub fn mapped_pair() -> (CUdeviceptr, usize) {
+    let (prop, mut g, mut start) = (allocation_prop(), 0, CUdeviceptr(0));
+    cu!(cuMemGetAllocationGranularity(&mut g, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    cu!(cuMemAddressReserve(&mut start, 3 * g, 0, CUdeviceptr(0), 0));
+    for piece in 0..2 {
+        let mut memory = 0;
+        cu!(
+            cuMemCreate(&mut memory, g, &prop, 0);
+            cuMemMap(CUdeviceptr(start.0 + piece * g as u64), g, 0, memory, 0);
+            cuMemRelease(memory);
+        );
+    }
+    let access = CUmemAccessDesc { location: prop.location, flags: CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0 };
+    cu!(cuMemSetAccess(start, 2 * g, &access, 1));
+    (start, g)
+}
+
+/// A gate that streams stand at until it is opened.
+pub struct Gate(&'static std::sync::atomic::AtomicU32);
+
+impl Gate {
+    /// A closed gate.
+    #[allow(clippy::new_without_default, reason = "a gate is made closed, on purpose")]
+    pub fn new() -> Gate {
+        Gate(Box::leak(Box::default()))
+    }
+
+    /// What is queued in the stream from now on waits for the gate.
+    pub fn hold(&self, stream: CUstream) {
+        cu!(cuLaunchHostFunc(stream, Some(stand_at), std::ptr::from_ref(self.0).cast_mut().cast()));
+    }
+
+    /// Lets all pass.
+    pub fn open(&self) {
+        self.0.store(1, std::sync::atomic::Ordering::Release);
+    }
+}
+
+unsafe extern "C" fn stand_at(gate: *mut c_void) {
+    // SAFETY: a gate lives for ever.
+    let gate = unsafe { &*gate.cast::<std::sync::atomic::AtomicU32>() };
+    while gate.load(std::sync::atomic::Ordering::Acquire) == 0 {
+        std::thread::yield_now();
+    }
+}
+
 /// Kernels that several tests use.
 pub const KERNELS: &str = include_str!("kernels.ptx");

@@ -3,8 +3,19 @@
 use crate::Test;
 
 mod contexts;
+mod copies;
+mod copy_batches;
 mod error_log;
+mod events;
 mod initialization;
+mod managed;
+mod memory;
+mod occupancy;
+mod pointers;
+mod sets;
+mod stream_attributes;
+mod stream_memory;
+mod streams;
 
 /// The functions of the library under test that the tests name.
 #[allow(

@@ -1,0 +1,118 @@
+//! Occupancy.
+
+use super::common::*;
+
+/// A kernel with 32 KiB of shared memory.
+const SHARED: &str = ".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry shared() {
+    .shared .align 4 .b8 buffer[32768];
+    .reg .b32 %r<2>;
+    mov.u32 %r1, buffer;
+    st.shared.u32 [%r1], %r1;
+    ret;
+}
+.visible .entry bounded() .maxntid 64, 1, 1 { ret; }
+.visible .entry plain() { ret; }
+";
+
+fn active(kernel: CUfunction, threads: i32, shared: usize) -> i32 {
+    let (mut blocks, mut with_flags) = (-1, -1);
+    cu!(
+        cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, kernel, threads, shared);
+        cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&mut with_flags, kernel, threads, shared, CU_OCCUPANCY_DEFAULT);
+    );
+    assert_eq!(blocks, with_flags);
+    blocks
+}
+
+pub fn threads_blocks_and_shared_memory_limit() {
+    new_context();
+    let module = load(SHARED);
+    let (plain, shared) = (function(module, c"plain"), function(module, c"shared"));
+    let threads = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+    let blocks = attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+    assert_eq!(active(plain, 1024, 0), threads / 1024);
+    assert_eq!(active(plain, 256, 0), threads / 256);
+    // A warp is not divided.
+    assert_eq!(active(plain, 1, 0), blocks);
+    assert_eq!(active(plain, 129, 0), (threads / 160).min(blocks));
+    // A block has a kilobyte more than it asks for.
+    let memory = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+    let reserved = attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+    assert_eq!(active(shared, 128, 0), memory / (32768 + reserved));
+    assert_eq!(active(shared, 128, 8192), memory / (32768 + 8192 + reserved));
+    // What would be refused runs not at all.
+    assert_eq!(active(plain, 1025, 0), 0);
+    assert_eq!(active(function(module, c"bounded"), 65, 0), 0);
+    assert_eq!(active(plain, 32, 48 * 1024 + 1), 0);
+}
+
+pub fn the_best_block_fills_the_device() {
+    new_context();
+    let module = load(SHARED);
+    let (plain, shared) = (function(module, c"plain"), function(module, c"shared"));
+    let (mut grid, mut block) = (0, 0);
+    let processors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    let most = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+    for kernel in [plain, shared] {
+        cu!(cuOccupancyMaxPotentialBlockSize(&mut grid, &mut block, kernel, None, 0, 0));
+        assert_eq!((block, grid), (1024, processors * (most / 1024)));
+    }
+    cu!(cuOccupancyMaxPotentialBlockSizeWithFlags(
+        &mut grid,
+        &mut block,
+        plain,
+        None,
+        0,
+        256,
+        CU_OCCUPANCY_DEFAULT
+    ));
+    assert_eq!(block, 256);
+    cu!(cuOccupancyMaxPotentialBlockSize(&mut grid, &mut block, function(module, c"bounded"), None, 0, 0));
+    assert_eq!(block, 64);
+    unsafe extern "C" fn kilobyte_a_warp(threads: i32) -> usize {
+        threads as usize / 32 * 1024
+    }
+    cu!(cuOccupancyMaxPotentialBlockSize(&mut grid, &mut block, plain, Some(kilobyte_a_warp), 0, 0));
+    assert!(block > 0 && active(plain, block, block as usize / 32 * 1024) * block <= most);
+}
+
+pub fn shared_memory_left_for_a_block() {
+    new_context();
+    let plain = function(load(SHARED), c"plain");
+    let mut left = 0;
+    for blocks in [1, 2, 4, 8] {
+        cu!(cuOccupancyAvailableDynamicSMemPerBlock(&mut left, plain, blocks, 128));
+        let reserved = attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+        let memory = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+        assert!(left as i32 <= memory / blocks - reserved, "{left} bytes for each of {blocks}");
+        assert!(left as i32 >= memory / blocks - reserved - 1024, "{left} bytes for each of {blocks}");
+    }
+}
+
+pub fn arguments_are_checked() {
+    new_context();
+    let plain = function(load(SHARED), c"plain");
+    let (mut blocks, mut grid, mut block, mut left) = (0, 0, 0, 0);
+    let value = CUDA_ERROR_INVALID_VALUE;
+    fails!(value, cuOccupancyMaxActiveBlocksPerMultiprocessor(null_mut(), plain, 128, 0));
+    for threads in [0, -1, i32::MIN] {
+        fails!(value, cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, plain, threads, 0));
+        fails!(value, cuOccupancyAvailableDynamicSMemPerBlock(&mut left, plain, 1, threads));
+        fails!(value, cuOccupancyAvailableDynamicSMemPerBlock(&mut left, plain, threads, 128));
+    }
+    fails!(value, cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&mut blocks, plain, 128, 0, 77));
+    fails!(value, cuOccupancyMaxPotentialBlockSizeWithFlags(&mut grid, &mut block, plain, None, 0, 0, 77));
+    fails!(value, cuOccupancyMaxPotentialBlockSize(null_mut(), &mut block, plain, None, 0, 0));
+    fails!(value, cuOccupancyMaxPotentialBlockSize(&mut grid, null_mut(), plain, None, 0, 0));
+    fails!(value, cuOccupancyAvailableDynamicSMemPerBlock(null_mut(), plain, 1, 128));
+    let none = CUfunction::NULL;
+    fails!(CUDA_ERROR_INVALID_HANDLE, cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, none, 128, 0));
+    fails!(
+        CUDA_ERROR_INVALID_HANDLE,
+        cuOccupancyMaxPotentialBlockSize(&mut grid, &mut block, none, None, 0, 0)
+    );
+    fails!(CUDA_ERROR_INVALID_HANDLE, cuOccupancyAvailableDynamicSMemPerBlock(&mut left, none, 1, 128));
+}
