@@ -7,7 +7,7 @@ use crate::jit::JitOptions;
 use cuda_abi::args::Text;
 use cuda_abi::driver::*;
 use device::Error;
-use device::module::{Code, Input};
+use device::module::{Code, Input, texts_of_objects};
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -39,8 +39,9 @@ pub fn add(state: CUlinkState, kind: CUjitInputType, bytes: &[u8], name: Text) -
     let sm = sm()?;
     let texts = match kind {
         CU_JIT_INPUT_PTX | CU_JIT_INPUT_FATBINARY => of_bytes(bytes)?,
-        CU_JIT_INPUT_CUBIN | CU_JIT_INPUT_OBJECT | CU_JIT_INPUT_LIBRARY | CU_JIT_INPUT_NVVM => {
-            Err(Error::NotSupported(format!("{name}: only PTX and fat binaries with PTX can be linked")))
+        CU_JIT_INPUT_OBJECT | CU_JIT_INPUT_LIBRARY => texts_of_objects(bytes, sm),
+        CU_JIT_INPUT_CUBIN | CU_JIT_INPUT_NVVM => {
+            Err(Error::NotSupported(format!("{name}: only PTX can be linked, bare or in fat binaries")))
         }
         _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
     };

@@ -68,6 +68,13 @@ pub enum FatbinError {
         /// The size that came out; at least this much where decompression was stopped.
         found: u64,
     },
+    /// A file of the host that should hold fat binaries cannot be read.
+    Unreadable {
+        /// The kind of file.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A pointer that is null where a structure must be.
     NullPointer {
         /// What it should point to.
@@ -95,6 +102,7 @@ impl fmt::Display for FatbinError {
             Self::SizeMismatch { expected, found } => {
                 write!(f, "decompression gives {found} bytes where the header says {expected}")
             }
+            Self::Unreadable { what, reason } => write!(f, "unreadable {what}: {reason}"),
             Self::NullPointer { what } => write!(f, "null pointer to a {what}"),
         }
     }

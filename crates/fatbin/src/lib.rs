@@ -22,6 +22,7 @@ mod choice;
 mod container;
 mod decompress;
 mod error;
+pub mod objects;
 pub mod raw;
 mod wrapper;
 pub mod writer;

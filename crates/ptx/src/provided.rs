@@ -1,5 +1,27 @@
 //! Functions that programs call without defining them, because the device provides them.
 
+use crate::ast::Module;
+use crate::error::Errors;
+use crate::link::{Input, link};
+use crate::target::Device;
+
+/// Those that are PTX themselves.
+const LIBRARY: &str = include_str!("provided.ptx");
+const IN_LIBRARY: [&str; 3] = ["cudaCGGetIntrinsicHandle", "cudaCGSynchronize", "cudaCGSynchronizeGrid"];
+
+/// The module with the device's functions in PTX linked to it, as text; `None` if it declares none that it does not
+/// define itself. `text` is what the module was read from.
+pub fn with_library(text: &str, module: &Module<'_>, device: Device) -> Result<Option<String>, Errors> {
+    let defined = |name: &str| module.functions().any(|f| f.name.text == name && f.is_defined());
+    let wanted = |name: &&str| module.functions().any(|f| f.name.text == *name) && !defined(name);
+    if !IN_LIBRARY.iter().any(wanted) {
+        return Ok(None);
+    }
+    let inputs =
+        [Input { name: "the module", text }, Input { name: "the device's functions", text: LIBRARY }];
+    link(&inputs, device).map(Some)
+}
+
 /// Whether the device defines the function of this name.
 pub fn is_provided(name: &str) -> bool {
     FUNCTIONS.contains(&name) || FAMILIES.iter().any(|prefix| name.starts_with(prefix))

@@ -49,7 +49,7 @@ impl Code {
     /// mistakes; each with a log that names line, column and text.
     pub fn from_ptx(text: &str, sm: u32) -> Result<Arc<Code>> {
         let checked = source::check(text, sm)?;
-        let text: Arc<str> = text.into();
+        let text: Arc<str> = checked.completed.as_deref().unwrap_or(text).into();
         let kernel = |entry: Entry| {
             Arc::new(Kernel {
                 text: text.clone(),

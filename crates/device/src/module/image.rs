@@ -1,7 +1,7 @@
 //! Images: how programs hand code over.
 
 use fatbin::raw::Image;
-use fatbin::{Container, Fatbin, FatbinError, Target};
+use fatbin::{Container, Fatbin, FatbinError, Target, objects};
 
 use crate::{Error, Result};
 
@@ -42,6 +42,21 @@ pub fn texts_of(image: &Image<'_>, sm: u32) -> Result<Vec<String>> {
             entries.iter().map(text).collect()
         }
     }
+}
+
+/// The PTX texts in an object file of the host, or in a static library. What has none for this device is left out: if
+/// something of it is used, the link names the missing symbol.
+///
+/// # Errors
+/// [`Error::InvalidImage`] if it cannot be read.
+pub fn texts_of_objects(bytes: &[u8], sm: u32) -> Result<Vec<String>> {
+    let mut texts = Vec::new();
+    for container in objects::containers(bytes).map_err(damaged)? {
+        if let Some(entry) = container.choose_ptx(Target::new(sm)).map_err(damaged)? {
+            texts.push(ptx::text_of_image(&entry.payload().map_err(damaged)?).into_owned());
+        }
+    }
+    Ok(texts)
 }
 
 fn damaged(error: FatbinError) -> Error {

@@ -15,19 +15,23 @@ use crate::{Error, Result};
 pub(crate) struct Checked {
     /// Architecture of `.target`, as in `sm_90`.
     pub(crate) target: u32,
+    /// The text with the device's own functions, where it uses some.
+    pub(crate) completed: Option<String>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) variables: Vec<Variable>,
 }
 
 /// Reads a text and checks all of it.
 pub(crate) fn check(text: &str, sm: u32) -> Result<Checked> {
-    let options = Options { device: Device { sm }, bodies: Bodies::Parsed };
+    let device = Device { sm };
+    let options = Options { device, bodies: Bodies::Parsed };
     let read = || {
         let module = ptx::parse_with(text, &options)?;
         ptx::link::check_unresolved(text, &module)?;
         ptx::lower::check(text, &module)?;
         Ok(Checked {
             target: Architecture::parse(module.target.architecture.text).map_or(sm, |target| target.sm),
+            completed: ptx::provided::with_library(text, &module, device)?,
             entries: ptx::lower::entries(text, &module)?,
             variables: ptx::lower::variables(text, &module)?,
         })
