@@ -242,6 +242,7 @@ impl<'a> Thread<'a> {
             | Op::MatchAny
             | Op::MatchAll
             | Op::Redux(_)
+            | Op::MatrixMultiply(_)
             | Op::ActiveMask
             | Op::Elect
             | Op::WarpSync) => {

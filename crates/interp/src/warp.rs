@@ -1,5 +1,6 @@
 //! Operations by which the threads of a warp exchange values.
 
+use kernel_abi::WARP;
 use simt_ir::{Op, ShuffleMode, Type, VoteMode, eval};
 
 /// One thread that has come to a warp operation.
@@ -55,6 +56,18 @@ pub fn execute(op: Op, members: &[Member]) -> Vec<Vec<u64>> {
                     .expect("integer operations are pure")
             });
             vec![vec![value]; members.len()]
+        }
+        Op::MatrixMultiply(op) => {
+            // Lanes that are not there count as zeros.
+            let mut operands = vec![[0; WARP as usize]; members[0].args.len()];
+            for member in members {
+                for (register, (value, _)) in operands.iter_mut().zip(&member.args) {
+                    register[member.lane as usize] = *value;
+                }
+            }
+            let results = op.multiply(&operands);
+            let of_lane = |lane: u32| results.iter().map(|register| register[lane as usize]).collect();
+            members.iter().map(|member| of_lane(member.lane)).collect()
         }
         Op::ActiveMask => vec![vec![present.into()]; members.len()],
         Op::Elect => {

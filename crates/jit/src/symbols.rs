@@ -18,11 +18,21 @@ unsafe extern "C" fn soft(code: u32, lanes: u32, values: *mut u64) {
     guard::unguarded(|| unsafe { kernel_abi::soft::anywarp_soft(code, lanes, values) });
 }
 
+/// As [`soft`].
+///
+/// # Safety
+/// As for [`kernel_abi::matrix::anywarp_matrix`].
+unsafe extern "C" fn matrix(code: u64, registers: *mut kernel_abi::matrix::LaneWords) {
+    // SAFETY: the caller's contract.
+    guard::unguarded(|| unsafe { kernel_abi::matrix::anywarp_matrix(code, registers) });
+}
+
 /// The address of a host function by the name generated code uses. These are all: an object that needs another one does not
 /// load.
 pub fn host_symbol(name: &str) -> Option<u64> {
     let address = match name {
         kernel_abi::soft::SOFT_SYMBOL => soft as *const (),
+        kernel_abi::matrix::MATRIX_SYMBOL => matrix as *const (),
         "anywarp_guarded_exit" => guard::guarded_exit as *const (),
         // LLVM calls these for what instructions cannot do well.
         "memcpy" => memcpy as *const (),

@@ -4,7 +4,7 @@
 //! * [`frame`]: the structures generated code reads and writes, with their offsets;
 //! * [`artifact`]: a compiled kernel as bytes;
 //! * [`library`]: the C interface of the compiler library;
-//! * [`soft`]: arithmetic that generated code leaves to the host;
+//! * [`soft`], [`matrix`]: arithmetic that generated code leaves to the host;
 //! * [`backend`]: the interface through which the device compiles and runs kernels.
 //!
 //! A compiled kernel has one entry, of one of two kinds ([`EntryKind`]). Kernels without barriers get a function
@@ -16,6 +16,7 @@ pub mod backend;
 pub mod fallback;
 pub mod frame;
 pub mod library;
+pub mod matrix;
 pub mod shape;
 pub mod soft;
 

@@ -17,6 +17,7 @@ pub mod builder;
 pub mod cfg;
 pub mod eval;
 pub mod function;
+pub mod matrix;
 pub mod op;
 pub mod soft;
 pub mod text;

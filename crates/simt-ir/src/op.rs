@@ -5,6 +5,7 @@
 //! The scalar meaning of every pure operation is [`crate::eval`].
 
 use crate::function::{FuncRef, GlobalRef, SigRef};
+use crate::matrix::MatrixMultiply;
 
 /// IEEE rounding direction of an inexact result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -529,6 +530,8 @@ pub enum Op {
     MatchAll,
     /// `(value I32, member mask I32) → I32`: `Add`, `And`, `Or`, `Xor` and the four minima and maxima only.
     Redux(IntBinary),
+    /// `(fragments of a, of b, of c, [metadata]) → (fragments of d)`: see [`crate::matrix`].
+    MatrixMultiply(MatrixMultiply),
     /// `() → I32`: lanes that execute this together.
     ActiveMask,
     /// `(member mask I32) → (lane I32, Pred)`: the lowest member is elected.
@@ -592,6 +595,7 @@ impl Op {
             | Op::MatchAny
             | Op::MatchAll
             | Op::Redux(_)
+            | Op::MatrixMultiply(_)
             | Op::ActiveMask
             | Op::Elect
             | Op::WarpSync
@@ -614,6 +618,7 @@ impl Op {
                 | Op::MatchAny
                 | Op::MatchAll
                 | Op::Redux(_)
+                | Op::MatrixMultiply(_)
                 | Op::ActiveMask
                 | Op::Elect
                 | Op::WarpSync

@@ -261,6 +261,9 @@ impl Check<'_> {
             Op::MatchAny => rule(is_match(&arg) && res == [I32], "(i32 or i64, i32) → i32"),
             Op::MatchAll => rule(is_match(&arg) && res == [I32, Pred], "(i32 or i64, i32) → (i32, pred)"),
             Op::Redux(_) => rule(arg == [I32, I32] && res == [I32], "(i32, i32) → i32"),
+            Op::MatrixMultiply(op) => {
+                rule(arg == op.operands() && res == op.results(), "(a, b, c, [i32]) → d, as the shape says")
+            }
             Op::ActiveMask => rule(arg.is_empty() && res == [I32], "() → i32"),
             Op::Elect => rule(arg == [I32] && res == [I32, Pred], "(i32) → (i32, pred)"),
             Op::WarpSync | Op::Nanosleep => rule(arg == [I32] && res.is_empty(), "(i32) → ()"),

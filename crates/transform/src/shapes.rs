@@ -293,6 +293,7 @@ impl Analysis<'_> {
             | Op::AtomicCas(_)
             | Op::Shuffle(_)
             | Op::MatchAny
+            | Op::MatrixMultiply(_)
             | Op::Elect
             | Op::Call(_)
             | Op::CallIndirect(_)

@@ -688,5 +688,5 @@ impl<'a, 'c> Emitter<'a, 'c> {
 
 /// The alignment of stack memory for a type.
 pub(super) fn stack_align(ty: Type<'_>) -> u32 {
-    if ty.is_vector() { 64 } else { 8 }
+    if ty.is_vector() || ty.is_array() { 64 } else { 8 }
 }

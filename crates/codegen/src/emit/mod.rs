@@ -17,6 +17,7 @@ mod entry;
 mod function;
 mod host;
 mod masked;
+mod matrix;
 mod memory;
 mod suspend;
 mod value;

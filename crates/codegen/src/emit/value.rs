@@ -39,6 +39,7 @@ impl<'c> Emitter<'_, 'c> {
             Op::MatchAny => self.match_any(inst),
             Op::MatchAll => self.match_all(inst)?,
             Op::Redux(op) => self.redux(inst, op)?,
+            Op::MatrixMultiply(op) => self.matrix_multiply(inst, &op),
             Op::ActiveMask => {
                 let mask = self.active();
                 let bits = self.unit.b.mask_to_int(mask);

@@ -72,6 +72,11 @@ impl<'c> Type<'c> {
         self.kind() == LLVMTypeKind::LLVMVectorTypeKind
     }
 
+    /// Whether it is an array.
+    pub fn is_array(self) -> bool {
+        self.kind() == LLVMTypeKind::LLVMArrayTypeKind
+    }
+
     /// Whether it is an integer or a vector of integers.
     pub fn is_int(self) -> bool {
         self.scalar().kind() == LLVMTypeKind::LLVMIntegerTypeKind

@@ -22,6 +22,7 @@ mod float;
 mod hints;
 mod integer;
 mod logic;
+mod matrix;
 mod memory;
 mod mov;
 pub(crate) mod special;
@@ -30,6 +31,7 @@ mod types;
 mod unsupported;
 mod video;
 mod warp;
+mod wmma;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -63,6 +65,7 @@ pub(crate) struct Form {
     pub guarding: Guarding,
     legal: fn(&Chosen) -> Result<(), &'static str>,
     operands: fn(&[Operand<'_, '_>]) -> Result<(), &'static str>,
+    registers: fn(&Chosen, &str) -> usize,
     pub expand: fn(&mut Expander<'_, '_>),
 }
 
@@ -74,6 +77,7 @@ const fn form(text: &'static str, expand: fn(&mut Expander<'_, '_>)) -> Form {
         guarding: Guarding::Select,
         legal: |_| Ok(()),
         operands: |_| Ok(()),
+        registers: |_, _| 1,
         expand,
     }
 }
@@ -101,6 +105,12 @@ impl Form {
     /// Combinations of modifiers that the synopsis allows and PTX does not.
     const fn only_if(mut self, legal: fn(&Chosen) -> Result<(), &'static str>) -> Form {
         self.legal = legal;
+        self
+    }
+
+    /// How many registers the named operand, a fragment of a matrix, has.
+    const fn registers(mut self, count: fn(&Chosen, &str) -> usize) -> Form {
+        self.registers = count;
         self
     }
 
@@ -136,10 +146,12 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         hints::FORMS,
         integer::FORMS,
         logic::FORMS,
+        matrix::FORMS,
         memory::FORMS,
         mov::FORMS,
         video::FORMS,
         warp::FORMS,
+        wmma::FORMS,
     ];
     let mut entries: HashMap<&'static str, Vec<Entry>> = HashMap::new();
     for form in families.into_iter().flatten() {
@@ -306,7 +318,7 @@ fn check_entry(
         if spec.shape == Shape::Rest {
             break;
         }
-        let checker = Checker { context, chosen, opcode: name };
+        let checker = Checker { context, chosen, opcode: name, registers: entry.form.registers };
         checker.operand(spec, operand)?;
     }
     (entry.form.operands)(&inst.operands)
@@ -332,6 +344,7 @@ struct Checker<'c> {
     context: &'c Context<'c>,
     chosen: &'c Chosen,
     opcode: &'c str,
+    registers: fn(&Chosen, &str) -> usize,
 }
 
 impl Checker<'_> {
@@ -402,6 +415,16 @@ impl Checker<'_> {
                     OperandKind::Sink if spec.written => Ok(()),
                     _ => self.value(spec, element, part),
                 })
+            }
+            Shape::Fragment(type_spec) => {
+                let count = (self.registers)(self.chosen, spec.name);
+                let ty = self.chosen.resolve(type_spec);
+                match (&operand.kind, ty) {
+                    (OperandKind::Vector(list), Some(ty)) if list.len() == count => {
+                        list.iter().try_for_each(|register| self.value(spec, register, ty))
+                    }
+                    _ => self.mismatch(operand, format!("a vector of {count} registers is required")),
+                }
             }
             Shape::Condition => match &operand.kind {
                 OperandKind::Not(inner) => self.value(spec, inner, Ty::Pred),

@@ -8,6 +8,7 @@
 //! Operands follow, each `name`, then `=` where it is written or `:` where it is read, then what it is:
 //! * a type, or the name of a choice of types, or `2T` for the type twice as wide: a register, or a number if read;
 //! * `T+` the register may be wider; `T*` a vector of as many elements as the choice `vec` says, a scalar without it;
+//! * `T#` a vector of as many registers as [`Form::registers`](super::Form) says;
 //! * `T/` a vector whose elements together are as wide as `T`;
 //! * `pred!` a predicate that may be negated; `imm` a number; `address`; `label`; `list` of labels; `symbol` a variable or function;
 //! * `part` a word or one byte or half of it, `-part` also negated; `lanes2`, `lanes4` a word or a choice of its halves or bytes.
@@ -71,6 +72,8 @@ pub(crate) enum Shape {
     Symbol,
     /// A vector of two or four elements that together have the type's width.
     Parts(TypeSpec),
+    /// A vector of as many registers as the form says.
+    Fragment(TypeSpec),
     /// Any number of operands of any kind.
     Rest,
 }
@@ -306,6 +309,7 @@ fn parse_operand(text: &'static str, slots: &[Slot]) -> Result<OperandSpec, Stri
     let kind = &text[at + 1..];
     let (kind, vector) = kind.strip_suffix('*').map_or((kind, false), |k| (k, true));
     let (kind, wider) = kind.strip_suffix('+').map_or((kind, false), |k| (k, true));
+    let (kind, fragment) = kind.strip_suffix('#').map_or((kind, false), |k| (k, true));
     let (kind, parts) = kind.strip_suffix('/').map_or((kind, false), |k| (k, true));
     let is_slot = |name: &str| slots.iter().any(|slot| slot.name == name);
     let ty = match (Ty::from_name(kind), kind.strip_prefix('2')) {
@@ -326,6 +330,7 @@ fn parse_operand(text: &'static str, slots: &[Slot]) -> Result<OperandSpec, Stri
         ("symbol", _) => Shape::Symbol,
         ("pred!", _) => Shape::Condition,
         (_, Some(ty)) if parts => Shape::Parts(ty),
+        (_, Some(ty)) if fragment => Shape::Fragment(ty),
         (_, Some(ty)) => Shape::Value(ty),
         _ => return Err(format!("operand '{text}' has an unknown kind")),
     };

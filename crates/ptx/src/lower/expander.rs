@@ -8,7 +8,7 @@ use simt_ir::{
 
 use super::body::Body;
 use crate::ast::{Component, Immediate};
-use crate::isa::syntax::{OperandSpec, Shape};
+use crate::isa::syntax::{Chosen, OperandSpec, Shape};
 use crate::isa::{Found, Problem, Ty};
 use crate::resolve::{Instruction, Operand, OperandKind, RegisterId};
 
@@ -29,6 +29,11 @@ impl<'r> Expander<'_, 'r> {
     /// The type in a slot of the entry.
     pub fn ty(&self, slot: &str) -> Ty {
         self.found.chosen.ty(slot).expect("the entry has this type slot")
+    }
+
+    /// The words the instruction chose.
+    pub fn chosen(&self) -> &Chosen {
+        &self.found.chosen
     }
 
     /// Whether the instruction has this modifier.
@@ -53,7 +58,7 @@ impl<'r> Expander<'_, 'r> {
     /// The type of an operand, by its entry.
     pub fn ty_of(&self, name: &str) -> Ty {
         match self.spec(name).shape {
-            Shape::Value(spec) => self.found.chosen.resolve(spec).expect("checked"),
+            Shape::Value(spec) | Shape::Fragment(spec) => self.found.chosen.resolve(spec).expect("checked"),
             _ => Ty::Pred,
         }
     }

@@ -1,0 +1,323 @@
+//! Matrices whose elements lie spread over the registers of a warp: products, and rows of 8 to and from shared memory.
+
+use simt_ir::matrix::{Accumulator, Element, MatrixMultiply, Quads};
+use simt_ir::{Access, Convert, IntBinary, Op, Rounding, Shift, ShuffleMode, Space, SpecialReg, Type, Value};
+
+use super::memory::real_memory;
+use super::syntax::Chosen;
+use super::{Form, form};
+use crate::lower::expander::Expander;
+
+pub(super) const FORMS: &[Form] = &[
+    product("mma.sync.aligned.shape{m8n8k4}.al{row,col}.bl{row,col}.D{f16,f32}.A{f16}.B{f16}.C{f16,f32} d=b32#, a:b32#, b:b32#, c:b32#")
+        .since(6, 4, 70)
+        .only_if(no_narrower),
+    product("mma.sync.aligned.shape{m16n8k8}.row.col.D{f16,f32}.A{f16}.B{f16}.C{f16,f32} d=b32#, a:b32#, b:b32#, c:b32#")
+        .since(6, 5, 75)
+        .only_if(alike),
+    product("mma.sync.aligned.shape{m16n8k16}.row.col.D{f16,f32}.A{f16}.B{f16}.C{f16,f32} d=b32#, a:b32#, b:b32#, c:b32#")
+        .since(7, 0, 80)
+        .only_if(alike),
+    product("mma.sync.aligned.shape{m16n8k8,m16n8k16}.row.col.D{f32}.A{bf16}.B{bf16}.C{f32} d=b32#, a:b32#, b:b32#, c:b32#").since(7, 0, 80),
+    product("mma.sync.aligned.shape{m16n8k4,m16n8k8}.row.col.D{f32}.A{tf32}.B{tf32}.C{f32} d=b32#, a:b32#, b:b32#, c:b32#").since(7, 0, 80),
+    product("mma.sync.aligned.shape{m16n8k32}.row.col.D{f32}.A{e4m3,e5m2}.B{e4m3,e5m2}.C{f32} d=b32#, a:b32#, b:b32#, c:b32#").since(8, 4, 89),
+    product("mma.sync.aligned.shape{m16n8k16,m16n8k32}.row.col.D{f16,f32}.A{e4m3,e5m2}.B{e4m3,e5m2}.C{f16,f32} d=b32#, a:b32#, b:b32#, c:b32#")
+        .since(8, 7, 89)
+        .only_if(alike),
+    product("mma.sync.aligned.shape{m8n8k4}.row.col.rnd{$rnd}?.D{f64}.A{f64}.B{f64}.C{f64} d=f64#, a:f64#, b:f64#, c:f64#").since(7, 0, 80),
+    product("mma.sync.aligned.shape{m16n8k4,m16n8k8,m16n8k16}.row.col.rnd{$rnd}?.D{f64}.A{f64}.B{f64}.C{f64} d=f64#, a:f64#, b:f64#, c:f64#").since(7, 8, 90),
+    product("mma.sync.aligned.shape{m8n8k16}.row.col.satfinite?.D{s32}.A{u8,s8}.B{u8,s8}.C{s32} d=b32#, a:b32#, b:b32#, c:b32#").since(6, 5, 75),
+    product("mma.sync.aligned.shape{m16n8k16,m16n8k32}.row.col.satfinite?.D{s32}.A{u8,s8}.B{u8,s8}.C{s32} d=b32#, a:b32#, b:b32#, c:b32#").since(7, 0, 80),
+    product("mma.sync.aligned.shape{m8n8k32}.row.col.satfinite?.D{s32}.A{u4,s4}.B{u4,s4}.C{s32} d=b32#, a:b32#, b:b32#, c:b32#").since(6, 5, 75),
+    product("mma.sync.aligned.shape{m16n8k32,m16n8k64}.row.col.satfinite?.D{s32}.A{u4,s4}.B{u4,s4}.C{s32} d=b32#, a:b32#, b:b32#, c:b32#").since(7, 0, 80),
+    product("mma.sync.aligned.shape{m8n8k128,m16n8k128,m16n8k256}.row.col.D{s32}.A{b1}.B{b1}.C{s32}.op{xor}.popc d=b32#, a:b32#, b:b32#, c:b32#").since(7, 0, 75),
+    product("mma.sync.aligned.shape{m8n8k128,m16n8k128,m16n8k256}.row.col.D{s32}.A{b1}.B{b1}.C{s32}.op{and}.popc d=b32#, a:b32#, b:b32#, c:b32#").since(7, 1, 80),
+    sparse_product("mma.sp.sync.aligned.shape{m16n8k16,m16n8k32}.row.col.D{f16,f32}.A{f16}.B{f16}.C{f16,f32} d=b32#, a:b32#, b:b32#, c:b32#, e:b32, f:imm")
+        .since(7, 1, 80)
+        .only_if(alike),
+    sparse_product("mma.sp::ordered_metadata.sync.aligned.shape{m16n8k16,m16n8k32}.row.col.D{f16,f32}.A{f16}.B{f16}.C{f16,f32} d=b32#, a:b32#, b:b32#, c:b32#, e:b32, f:imm")
+        .since(8, 5, 80)
+        .only_if(alike),
+    sparse_product("mma.sp.sync.aligned.shape{m16n8k16,m16n8k32}.row.col.D{f32}.A{bf16}.B{bf16}.C{f32} d=b32#, a:b32#, b:b32#, c:b32#, e:b32, f:imm").since(7, 1, 80),
+    sparse_product("mma.sp::ordered_metadata.sync.aligned.shape{m16n8k16,m16n8k32}.row.col.D{f32}.A{bf16}.B{bf16}.C{f32} d=b32#, a:b32#, b:b32#, c:b32#, e:b32, f:imm").since(8, 5, 80),
+    sparse_product("mma.sp.sync.aligned.shape{m16n8k8,m16n8k16}.row.col.D{f32}.A{tf32}.B{tf32}.C{f32} d=b32#, a:b32#, b:b32#, c:b32#, e:b32, f:imm").since(7, 1, 80),
+    sparse_product("mma.sp::ordered_metadata.sync.aligned.shape{m16n8k8,m16n8k16}.row.col.D{f32}.A{tf32}.B{tf32}.C{f32} d=b32#, a:b32#, b:b32#, c:b32#, e:b32, f:imm").since(8, 5, 80),
+    sparse_product("mma.sp.sync.aligned.shape{m16n8k32,m16n8k64}.row.col.satfinite?.D{s32}.A{u8,s8}.B{u8,s8}.C{s32} d=b32#, a:b32#, b:b32#, c:b32#, e:b32, f:imm").since(7, 1, 80),
+    sparse_product("mma.sp::ordered_metadata.sync.aligned.shape{m16n8k32,m16n8k64}.row.col.satfinite?.D{s32}.A{u8,s8}.B{u8,s8}.C{s32} d=b32#, a:b32#, b:b32#, c:b32#, e:b32, f:imm").since(8, 5, 80),
+    sparse_product("mma.spvariant{sp,sp::ordered_metadata}.sync.aligned.shape{m16n8k64}.row.col.D{f32}.A{e4m3,e5m2}.B{e4m3,e5m2}.C{f32} d=b32#, a:b32#, b:b32#, c:b32#, e:b32, f:imm").since(8, 4, 89),
+    form("ldmatrix.sync.aligned.m8n8.count{x1,x2,x4}.trans?.space{shared,shared::cta}?.b16 d=b32#, a:address", load_rows)
+        .effect()
+        .registers(row_registers)
+        .since(6, 5, 75),
+    form("stmatrix.sync.aligned.m8n8.count{x1,x2,x4}.trans?.space{shared,shared::cta}?.b16 a:address, b:b32#", store_rows)
+        .effect()
+        .registers(row_registers)
+        .since(7, 8, 90),
+    form("movmatrix.sync.aligned.m8n8.trans.b16 d=b32, a:b32", transpose).effect().since(7, 8, 75),
+];
+
+const fn product(text: &'static str) -> Form {
+    form(text, multiply).effect().registers(product_registers)
+}
+
+const fn sparse_product(text: &'static str) -> Form {
+    form(text, multiply).effect().registers(product_registers).only_with(|operands| {
+        let selector = operands.last().map(|operand| &operand.kind);
+        match selector {
+            Some(crate::resolve::OperandKind::Immediate(value)) if value.integer().is_some_and(|n| n < 4) => {
+                Ok(())
+            }
+            _ => Err("the sparsity selector is 0 to 3"),
+        }
+    })
+}
+
+fn no_narrower(chosen: &Chosen) -> Result<(), &'static str> {
+    match (chosen.word("D"), chosen.word("C")) {
+        (Some("f16"), Some("f32")) => Err("the result must be .f32 when the addend is"),
+        _ => Ok(()),
+    }
+}
+
+fn alike(chosen: &Chosen) -> Result<(), &'static str> {
+    match chosen.word("D") == chosen.word("C") {
+        true => Ok(()),
+        false => Err("result and addend must have one type"),
+    }
+}
+
+/// The element type of a factor.
+pub(super) fn element(word: &str) -> Element {
+    match word {
+        "f16" => Element::F16,
+        "bf16" => Element::BF16,
+        "tf32" => Element::TF32,
+        "e4m3" => Element::E4M3,
+        "e5m2" => Element::E5M2,
+        "f64" => Element::F64,
+        "s8" => Element::S8,
+        "u8" => Element::U8,
+        "s4" => Element::S4,
+        "u4" => Element::U4,
+        _ => Element::B1,
+    }
+}
+
+/// The element type of an addend or a result.
+pub(super) fn accumulator(word: &str) -> Accumulator {
+    match word {
+        "f16" => Accumulator::F16,
+        "f32" => Accumulator::F32,
+        "f64" => Accumulator::F64,
+        _ => Accumulator::S32,
+    }
+}
+
+/// The numbers of a shape such as `m16n8k16`.
+pub(super) fn dimensions(shape: &str) -> [u16; 3] {
+    let mut numbers = shape.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
+    std::array::from_fn(|_| numbers.next().unwrap_or(0))
+}
+
+/// The product that the modifiers name.
+fn described(chosen: &Chosen) -> MatrixMultiply {
+    let word = |slot| chosen.word(slot).unwrap_or("");
+    let [m, _, k] = dimensions(word("shape"));
+    let (a, b) = (element(word("A")), element(word("B")));
+    let quads = (word("shape") == "m8n8k4" && a == Element::F16)
+        .then(|| Quads { a_by_column: word("al") == "col", b_by_row: word("bl") == "row" });
+    let sparse = chosen.has("sp") || chosen.has("sp::ordered_metadata");
+    MatrixMultiply {
+        sparse: sparse.then_some(0),
+        saturate: chosen.has("satfinite"),
+        and: word("op") == "and",
+        round: rounding(word("rnd")),
+        quads,
+        ..MatrixMultiply::new(m as u8, k, a, b, accumulator(word("C")), accumulator(word("D")))
+    }
+}
+
+/// The direction that a modifier names.
+pub(super) fn rounding(word: &str) -> Rounding {
+    match word {
+        "rz" => Rounding::Zero,
+        "rm" => Rounding::Down,
+        "rp" => Rounding::Up,
+        _ => Rounding::Nearest,
+    }
+}
+
+fn product_registers(chosen: &Chosen, operand: &str) -> usize {
+    let op = described(chosen);
+    match operand {
+        "a" => op.a_registers(),
+        "b" => op.b_registers(),
+        "c" => op.c_registers(),
+        _ => op.d_registers(),
+    }
+}
+
+fn multiply(x: &mut Expander<'_, '_>) {
+    let mut op = described(x.chosen());
+    let mut args = x.src_lanes("a", op.a.register());
+    args.extend(x.src_lanes("b", op.b.register()));
+    args.extend(x.src_lanes("c", op.c.register()));
+    if let Some(selector) = &mut op.sparse {
+        *selector = x.number("f") as u8;
+        args.push(x.src("e"));
+    }
+    let d = x.body.b.insts(Op::MatrixMultiply(op), &args, &op.results());
+    let ty = x.ty_of("d");
+    x.set_lanes("d", ty, &d);
+}
+
+fn row_registers(chosen: &Chosen, _: &str) -> usize {
+    match chosen.word("count") {
+        Some("x4") => 4,
+        Some("x2") => 2,
+        _ => 1,
+    }
+}
+
+/// The value of another lane.
+fn of_lane(x: &mut Expander<'_, '_>, value: Value, lane: Value) -> Value {
+    let (clamp, all) = (x.imm(Type::I32, 31), x.imm(Type::I32, 0xffff_ffff));
+    let results =
+        x.body.b.insts(Op::Shuffle(ShuffleMode::Idx), &[value, lane, clamp, all], &[Type::I32, Type::Pred]);
+    results[0]
+}
+
+/// Addresses of the rows of 8×8 matrices, one row for each lane.
+struct Rows {
+    space: Space,
+    base: Value,
+    offset: i64,
+}
+
+impl Rows {
+    fn new(x: &mut Expander<'_, '_>) -> Option<Rows> {
+        let (space, base, offset) = real_memory(x, "a")?;
+        Some(Rows { space, base, offset })
+    }
+
+    /// The place `bytes` behind the start of the row whose address that lane holds.
+    fn place(&self, x: &mut Expander<'_, '_>, lane: Value, bytes: Value) -> Value {
+        match x.type_of(self.base) {
+            Type::I64 => {
+                let upper = x.shift_imm(Shift::RightU, self.base, 32);
+                let halves = [x.fit(self.base, Type::I32), x.fit(upper, Type::I32)];
+                let [low, high] = halves.map(|half| of_lane(x, half, lane));
+                let (low, high) = (x.zext(low, Type::I64), x.zext(high, Type::I64));
+                let high = x.shift_imm(Shift::Left, high, 32);
+                let row = x.int(IntBinary::Or, low, high);
+                let bytes = x.zext(bytes, Type::I64);
+                x.int(IntBinary::Add, row, bytes)
+            }
+            _ => {
+                let row = of_lane(x, self.base, lane);
+                x.int(IntBinary::Add, row, bytes)
+            }
+        }
+    }
+
+    fn access(&self) -> Access {
+        Access::weak(self.space, self.offset)
+    }
+}
+
+/// Which rows and columns a lane has to do with.
+struct Share {
+    /// A quarter of the lane number: its row, or its column of a transposed matrix.
+    outer: Value,
+    /// The first of two neighbouring columns, or rows of a transposed matrix.
+    inner: Value,
+}
+
+impl Share {
+    fn new(x: &mut Expander<'_, '_>) -> Share {
+        let lane = x.special(SpecialReg::LaneId);
+        let outer = x.shift_imm(Shift::RightU, lane, 2);
+        let quarter = x.int_imm(IntBinary::And, lane, 3);
+        let inner = x.shift_imm(Shift::Left, quarter, 1);
+        Share { outer, inner }
+    }
+
+    /// The address of the register's two elements.
+    fn pair(&self, x: &mut Expander<'_, '_>, rows: &Rows, matrix: usize) -> Value {
+        let lane = x.int_imm(IntBinary::Add, self.outer, 8 * matrix as u64);
+        let bytes = x.shift_imm(Shift::Left, self.inner, 1);
+        rows.place(x, lane, bytes)
+    }
+
+    /// The address of one of the register's elements, which stand in neighbouring rows.
+    fn single(&self, x: &mut Expander<'_, '_>, rows: &Rows, matrix: usize, half: u64) -> Value {
+        let lane = x.int_imm(IntBinary::Add, self.inner, 8 * matrix as u64 + half);
+        let bytes = x.shift_imm(Shift::Left, self.outer, 1);
+        rows.place(x, lane, bytes)
+    }
+}
+
+fn load_rows(x: &mut Expander<'_, '_>) {
+    let Some(rows) = Rows::new(x) else { return };
+    let share = Share::new(x);
+    let mut values = Vec::new();
+    for matrix in 0..x.elements("d").len() {
+        let value = if x.has("trans") {
+            let halves = [0, 1].map(|half| {
+                let place = share.single(x, &rows, matrix, half);
+                let element = x.op_ty(Op::Load(rows.access()), &[place], Type::I16);
+                x.zext(element, Type::I32)
+            });
+            join(x, halves)
+        } else {
+            let place = share.pair(x, &rows, matrix);
+            x.op_ty(Op::Load(rows.access()), &[place], Type::I32)
+        };
+        values.push(value);
+    }
+    let ty = x.ty_of("d");
+    x.set_lanes("d", ty, &values);
+}
+
+fn store_rows(x: &mut Expander<'_, '_>) {
+    let Some(rows) = Rows::new(x) else { return };
+    let share = Share::new(x);
+    for (matrix, value) in x.src_lanes("b", Type::I32).into_iter().enumerate() {
+        if x.has("trans") {
+            for half in 0..2 {
+                let place = share.single(x, &rows, matrix, half);
+                let element = x.shift_imm(Shift::RightU, value, 16 * half as u32);
+                let element = x.convert(Convert::Trunc, element, Type::I16);
+                x.body.b.effect(Op::Store(rows.access()), &[place, element]);
+            }
+        } else {
+            let place = share.pair(x, &rows, matrix);
+            x.body.b.effect(Op::Store(rows.access()), &[place, value]);
+        }
+    }
+}
+
+/// Two halves in a word.
+pub(super) fn join(x: &mut Expander<'_, '_>, [low, high]: [Value; 2]) -> Value {
+    let high = x.shift_imm(Shift::Left, high, 16);
+    x.int(IntBinary::Or, low, high)
+}
+
+/// Element (i, j) of an 8×8 matrix is half `j % 2` of lane `4 i + j / 2`.
+fn transpose(x: &mut Expander<'_, '_>) {
+    let a = x.src("a");
+    let share = Share::new(x);
+    let odd = x.int_imm(IntBinary::And, share.outer, 1);
+    let shift = x.shift_imm(Shift::Left, odd, 4);
+    let column = x.shift_imm(Shift::RightU, share.outer, 1);
+    let halves = [0, 1].map(|half| {
+        let row = x.int_imm(IntBinary::Add, share.inner, half);
+        let first = x.shift_imm(Shift::Left, row, 2);
+        let lane = x.int(IntBinary::Add, first, column);
+        let word = of_lane(x, a, lane);
+        let word = x.shift(Shift::RightU, word, shift);
+        x.int_imm(IntBinary::And, word, 0xffff)
+    });
+    let d = join(x, halves);
+    x.set("d", d);
+}

@@ -1,0 +1,776 @@
+//! Products of small matrices whose elements lie spread over the registers of a warp (PTX `mma`).
+//!
+//! Every lane holds a fragment of each matrix: a few registers, each with one or more elements side by side. Which
+//! element lies where is the PTX ISA's ("Matrix Fragments for mma"); `wmma` and `wgmma` are expansions into these.
+//!
+//! PTX leaves the order and the rounding of the sums open. Here they are what the hardware of compute capability 9.0
+//! does, which its answers tell (`tests/golden`):
+//!
+//! * f16, bf16, tf32: all products and the addend are added at once. Each is cut, towards zero, at 25 places below the
+//!   largest exponent among them (that of a product is the sum of its factors' exponents); the exact sum of these is
+//!   rounded towards zero to f32, or to nearest even to f16.
+//! * e4m3, e5m2: two such steps that start from zero, the first over those k for which `k % 4 < 2`; then the addend is
+//!   added as by `add.rn`.
+//! * f64: fused multiply-adds in the order of k.
+//! * `m8n8k4` of f16: fused multiply-adds of f32 from zero, then the addend. With results of f16 two chains, one of them from the
+//!   addend, which are then added.
+
+use crate::soft::{Exact, Format};
+use crate::{Convert, FloatBinary, FloatMode, Op, Rounding, Type, eval};
+
+/// Lanes of a warp.
+const LANES: usize = 32;
+
+/// One register of each lane.
+pub type LaneWords = [u64; LANES];
+
+/// What the elements of a factor are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "PTX's types by name")]
+pub enum Element {
+    F16,
+    BF16,
+    TF32,
+    E4M3,
+    E5M2,
+    F64,
+    S8,
+    U8,
+    S4,
+    U4,
+    B1,
+}
+
+impl Element {
+    /// All of them.
+    pub const ALL: [Element; 11] = [
+        Element::F16,
+        Element::BF16,
+        Element::TF32,
+        Element::E4M3,
+        Element::E5M2,
+        Element::F64,
+        Element::S8,
+        Element::U8,
+        Element::S4,
+        Element::U4,
+        Element::B1,
+    ];
+
+    /// Bits that an element takes in a register.
+    pub const fn bits(self) -> usize {
+        match self {
+            Element::F64 => 64,
+            Element::TF32 => 32,
+            Element::F16 | Element::BF16 => 16,
+            Element::E4M3 | Element::E5M2 | Element::S8 | Element::U8 => 8,
+            Element::S4 | Element::U4 => 4,
+            Element::B1 => 1,
+        }
+    }
+
+    /// Type of the registers that hold elements.
+    pub const fn register(self) -> Type {
+        match self {
+            Element::F64 => Type::F64,
+            _ => Type::I32,
+        }
+    }
+
+    /// Elements of one register.
+    const fn per_register(self) -> usize {
+        match self {
+            Element::F64 => 1,
+            _ => 32 / self.bits(),
+        }
+    }
+
+    /// The format, of a float that the tensor cores multiply.
+    const fn format(self) -> Option<Format> {
+        let (bits, precision, min_exp) = match self {
+            Element::F16 => (16, 11, -14),
+            Element::BF16 => (16, 8, -126),
+            Element::TF32 => (19, 11, -126),
+            Element::E4M3 => (8, 4, -6),
+            Element::E5M2 => (8, 3, -14),
+            _ => return None,
+        };
+        Some(Format { bits, precision, min_exp })
+    }
+}
+
+/// What the elements of the addend and of the result are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "PTX's types by name")]
+pub enum Accumulator {
+    F16,
+    F32,
+    F64,
+    S32,
+}
+
+impl Accumulator {
+    /// All of them.
+    pub const ALL: [Accumulator; 4] =
+        [Accumulator::F16, Accumulator::F32, Accumulator::F64, Accumulator::S32];
+
+    /// Type of the registers that hold elements; f16 come in pairs.
+    pub const fn register(self) -> Type {
+        match self {
+            Accumulator::F16 | Accumulator::S32 => Type::I32,
+            Accumulator::F32 => Type::F32,
+            Accumulator::F64 => Type::F64,
+        }
+    }
+
+    const fn per_register(self) -> usize {
+        match self {
+            Accumulator::F16 => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// Matrices of 8 × 4 and 4 × 8, one pair for each eight lanes, in the layouts that `m8n8k4` of f16 has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Quads {
+    /// The first factor comes by columns.
+    pub a_by_column: bool,
+    /// The second factor comes by rows.
+    pub b_by_row: bool,
+}
+
+/// `d = a * b + c` with `a` of m × k, `b` of k × n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MatrixMultiply {
+    /// Rows of the result: 8 or 16.
+    pub m: u8,
+    /// Products in a sum.
+    pub k: u16,
+    /// Elements of the first factor.
+    pub a: Element,
+    /// Elements of the second factor.
+    pub b: Element,
+    /// Elements of the addend.
+    pub c: Accumulator,
+    /// Elements of the result.
+    pub d: Accumulator,
+    /// Half of the first factor's elements are left out as zeros; metadata say which. Selects the lanes that hold it.
+    pub sparse: Option<u8>,
+    /// Integer sums are clamped rather than wrapped.
+    pub saturate: bool,
+    /// Bits are combined with `and` rather than exclusive or.
+    pub and: bool,
+    /// Rounding of f64 sums.
+    pub round: Rounding,
+    /// Set for `m8n8k4` of f16.
+    pub quads: Option<Quads>,
+}
+
+/// Columns of the result.
+const N: usize = 8;
+
+impl MatrixMultiply {
+    /// A dense product without modifiers.
+    pub const fn new(
+        m: u8,
+        k: u16,
+        a: Element,
+        b: Element,
+        c: Accumulator,
+        d: Accumulator,
+    ) -> MatrixMultiply {
+        MatrixMultiply {
+            m,
+            k,
+            a,
+            b,
+            c,
+            d,
+            sparse: None,
+            saturate: false,
+            and: false,
+            round: Rounding::Nearest,
+            quads: None,
+        }
+    }
+
+    /// Elements of a row of the first factor that are there.
+    fn stored(&self) -> usize {
+        usize::from(self.k) / if self.sparse.is_some() { 2 } else { 1 }
+    }
+
+    /// Registers of the first factor.
+    pub fn a_registers(&self) -> usize {
+        match self.quads {
+            Some(_) => 2,
+            None => usize::from(self.m) * self.stored() / self.a.per_register() / LANES,
+        }
+    }
+
+    /// Registers of the second factor.
+    pub fn b_registers(&self) -> usize {
+        match self.quads {
+            Some(_) => 2,
+            None => N * usize::from(self.k) / self.b.per_register() / LANES,
+        }
+    }
+
+    /// Registers of the addend.
+    pub fn c_registers(&self) -> usize {
+        self.accumulators(self.c)
+    }
+
+    /// Registers of the result.
+    pub fn d_registers(&self) -> usize {
+        self.accumulators(self.d)
+    }
+
+    fn accumulators(&self, ty: Accumulator) -> usize {
+        let elements = if self.quads.is_some() { 8 } else { usize::from(self.m) * N / LANES };
+        elements / ty.per_register()
+    }
+
+    /// Types of the operands: registers of `a`, `b`, `c`, then the metadata.
+    pub fn operands(&self) -> Vec<Type> {
+        let mut types = vec![self.a.register(); self.a_registers()];
+        types.resize(types.len() + self.b_registers(), self.b.register());
+        types.resize(types.len() + self.c_registers(), self.c.register());
+        if self.sparse.is_some() {
+            types.push(Type::I32);
+        }
+        types
+    }
+
+    /// Types of the results.
+    pub fn results(&self) -> Vec<Type> {
+        vec![self.d.register(); self.d_registers()]
+    }
+
+    /// The results of a warp: as many registers as [`MatrixMultiply::results`] says, from as many as
+    /// [`MatrixMultiply::operands`] says.
+    ///
+    /// # Panics
+    /// With fewer operands.
+    pub fn multiply(&self, operands: &[LaneWords]) -> Vec<LaneWords> {
+        let (a, rest) = operands.split_at(self.a_registers());
+        let (b, rest) = rest.split_at(self.b_registers());
+        let (c, metadata) = rest.split_at(self.c_registers());
+        let mut d = vec![[0; LANES]; self.d_registers()];
+        if let Some(quads) = self.quads {
+            for quad in 0..4 {
+                self.multiply_quad(quads, quad, a, b, c, &mut d);
+            }
+            return d;
+        }
+        let (rows, stored) = (usize::from(self.m), self.stored());
+        let mut left = vec![0u64; rows * stored];
+        for_each_element(self.a, a, |lane, register, place, value| {
+            let row = lane / 4 + if rows == 16 { 8 * (register & 1) } else { 0 };
+            let step = if rows == 16 { register / 2 } else { register };
+            left[row * stored + column_of(self.a, lane, step, place)] = value;
+        });
+        let depth = usize::from(self.k);
+        let mut right = vec![0u64; N * depth];
+        for_each_element(self.b, b, |lane, register, place, value| {
+            right[lane / 4 * depth + column_of(self.b, lane, register, place)] = value;
+        });
+        let sum = Sum::new(self, &left, &right, rows);
+        let mut chosen: Vec<u16> = (0..self.k).collect();
+        for row in 0..rows {
+            if let Some(selector) = self.sparse {
+                chosen = self.columns_of_row(row, selector, &metadata[0]);
+            }
+            for column in 0..N {
+                let (lane, element) = accumulator_place(row, column);
+                let addend = get(c, self.c, lane, element);
+                set(&mut d, self.d, lane, element, sum.of(row, column, &chosen, addend));
+            }
+        }
+        d
+    }
+
+    /// The columns at which a row's elements stand, by the metadata.
+    fn columns_of_row(&self, row: usize, selector: u8, metadata: &LaneWords) -> Vec<u16> {
+        let (group, upper) = (row % 8 * 4, row / 8);
+        let word = |lane: usize| metadata[group + lane] & 0xffff_ffff;
+        let selector = usize::from(selector);
+        let stored = self.stored();
+        let bits = if self.a.bits() == 8 {
+            // A whole row's part in each lane, both halves of the rows beside each other.
+            if stored == 16 { word(selector % 2 * 2 + upper) } else { word(upper) | word(2 + upper) << 32 }
+        } else {
+            // Each lane has 16 bits of one row and 16 of the row 8 below.
+            let half = |lane: usize| word(lane % 4) >> (16 * upper) & 0xffff;
+            let places = stored * if self.a == Element::TF32 { 4 } else { 2 };
+            if places == 16 { half(selector) } else { half(selector * 2) | half(selector * 2 + 1) << 16 }
+        };
+        (0..stored as u16)
+            .map(|index| match self.a {
+                // One of two, named by the pair of halves it would be.
+                Element::TF32 => index * 2 + (bits >> (4 * index) >> 1 & 1) as u16,
+                _ => index / 2 * 4 + (bits >> (2 * index) & 3) as u16,
+            })
+            .collect()
+    }
+
+    /// The product of the lanes of one quad and of those 16 further.
+    fn multiply_quad(
+        &self,
+        quads: Quads,
+        quad: usize,
+        a: &[LaneWords],
+        b: &[LaneWords],
+        c: &[LaneWords],
+        d: &mut [LaneWords],
+    ) {
+        let lane_of = |index: usize| quad * 4 + index % 4 + index / 4 * 16;
+        let half = |words: &[LaneWords], lane: usize, element: usize| {
+            to_f32(Accumulator::F16, words[element / 2][lane] >> (16 * (element % 2)) & 0xffff)
+        };
+        // Lane and element of what stands at (row, column) of the addend and the result.
+        let place = |ty: Accumulator, row: usize, column: usize| match ty {
+            Accumulator::F16 => (lane_of(row), column),
+            _ => (lane_of((row & 5) | (column & 2)), (column & 4) | (row & 2) | (column & 1)),
+        };
+        for row in 0..8 {
+            for column in 0..N {
+                let factors: [[u64; 2]; 4] = std::array::from_fn(|k| {
+                    let left = match quads.a_by_column {
+                        false => half(a, lane_of(row), k),
+                        true => half(a, lane_of(row / 4 * 4 + k), row % 4),
+                    };
+                    let right = match quads.b_by_row {
+                        false => half(b, lane_of(column), k),
+                        true => half(b, lane_of(column / 4 * 4 + k), column % 4),
+                    };
+                    [left, right]
+                });
+                let fma = |sum: u64, [left, right]: [u64; 2]| {
+                    scalar(Op::Fma(FloatMode::default()), Type::F32, &[left, right, sum])
+                };
+                let (lane, element) = place(self.c, row, column);
+                let addend = to_f32(self.c, get(c, self.c, lane, element));
+                let sum = match self.d {
+                    Accumulator::F16 => add_f32(
+                        factors[..2].iter().copied().fold(addend, fma),
+                        factors[2..].iter().copied().fold(0, fma),
+                        self.d,
+                    ),
+                    _ => add_f32(factors.iter().copied().fold(0, fma), addend, self.d),
+                };
+                let (lane, element) = place(self.d, row, column);
+                set(d, self.d, lane, element, sum);
+            }
+        }
+    }
+}
+
+/// Calls `visit(lane, register, place in the register, bits)` for every element.
+fn for_each_element(ty: Element, words: &[LaneWords], mut visit: impl FnMut(usize, usize, usize, u64)) {
+    let (bits, per) = (ty.bits(), ty.per_register());
+    let mask = u64::MAX >> (64 - bits);
+    for (register, word) in words.iter().enumerate() {
+        for (lane, value) in word.iter().enumerate() {
+            for place in 0..per {
+                visit(lane, register, place, value >> (bits * place) & mask);
+            }
+        }
+    }
+}
+
+/// Position along k of an element, in registers that go on every four times their elements.
+fn column_of(ty: Element, lane: usize, step: usize, place: usize) -> usize {
+    let per = ty.per_register();
+    (step * 4 + lane % 4) * per + place
+}
+
+/// Lane and element of what stands at (row, column) of the addend and the result.
+fn accumulator_place(row: usize, column: usize) -> (usize, usize) {
+    (row % 8 * 4 + column / 2, row / 8 * 2 + column % 2)
+}
+
+fn get(words: &[LaneWords], ty: Accumulator, lane: usize, element: usize) -> u64 {
+    match ty {
+        Accumulator::F16 => words[element / 2][lane] >> (16 * (element % 2)) & 0xffff,
+        Accumulator::F32 | Accumulator::S32 => words[element][lane] & 0xffff_ffff,
+        Accumulator::F64 => words[element][lane],
+    }
+}
+
+fn set(words: &mut [LaneWords], ty: Accumulator, lane: usize, element: usize, value: u64) {
+    match ty {
+        Accumulator::F16 => words[element / 2][lane] |= value << (16 * (element % 2)),
+        _ => words[element][lane] = value,
+    }
+}
+
+/// A pure operation on operands of one type.
+fn scalar(op: Op, ty: Type, args: &[u64]) -> u64 {
+    eval::eval(op, args, &[ty; 3][..args.len()], ty).expect("the operation is pure")
+}
+
+fn convert(from: Type, to: Type, bits: u64) -> u64 {
+    let convert = Op::Convert(Convert::FloatToFloat(FloatMode::default()));
+    eval::eval(convert, &[bits], &[from], to).expect("conversions are pure")
+}
+
+fn to_f32(ty: Accumulator, bits: u64) -> u64 {
+    match ty {
+        Accumulator::F16 => convert(Type::F16, Type::F32, bits),
+        _ => bits,
+    }
+}
+
+/// Sum of two f32 as the result's type, rounded to nearest even.
+fn add_f32(a: u64, b: u64, ty: Accumulator) -> u64 {
+    let sum = scalar(Op::Float(FloatBinary::Add, FloatMode::default()), Type::F32, &[a, b]);
+    match ty {
+        Accumulator::F16 => convert(Type::F32, Type::F16, sum),
+        _ => sum,
+    }
+}
+
+/// The scalar type of an accumulator.
+const fn scalar_type(ty: Accumulator) -> Type {
+    match ty {
+        Accumulator::F16 => Type::F16,
+        _ => Type::F32,
+    }
+}
+
+/// A float taken apart: `magnitude × 2^(exponent - fraction bits)`.
+#[derive(Clone, Copy)]
+struct Part {
+    negative: bool,
+    magnitude: u32,
+    exponent: i32,
+    class: Class,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Class {
+    Finite,
+    Infinite,
+    Nan,
+}
+
+/// Less than the exponent of anything.
+const NO_EXPONENT: i32 = i32::MIN / 4;
+
+impl Part {
+    fn new(format: Format, finite: bool, bits: u64) -> Part {
+        let class = match finite {
+            // e4m3 has no infinity: the largest magnitude alone is no number.
+            true if format.magnitude(bits) == format.sign() - 1 => Class::Nan,
+            false if format.is_nan(bits) => Class::Nan,
+            false if format.is_infinite(bits) => Class::Infinite,
+            _ => Class::Finite,
+        };
+        let exact = format.unpack(bits);
+        let exponent = match exact.sig {
+            0 => NO_EXPONENT,
+            _ => exact.exp + format.precision as i32 - 1,
+        };
+        Part { negative: exact.negative, magnitude: exact.sig as u32, exponent, class }
+    }
+}
+
+/// Both factors, ready to be multiplied.
+enum Sum<'a> {
+    Integer { saturate: bool, depth: usize, left: Vec<i32>, right: Vec<i32> },
+    Bits { and: bool, depth: usize, left: &'a [u64], right: &'a [u64] },
+    Double { round: Rounding, depth: usize, left: &'a [u64], right: &'a [u64] },
+    Float(FloatSum),
+}
+
+impl<'a> Sum<'a> {
+    fn new(op: &MatrixMultiply, left: &'a [u64], right: &'a [u64], rows: usize) -> Sum<'a> {
+        let depth = usize::from(op.k);
+        match (op.a.format(), op.b.format()) {
+            (Some(a), Some(b)) => {
+                let parts = |format: Format, ty: Element, bits: &[u64]| {
+                    // The low bits of a tf32 are not looked at.
+                    let unused = ty.bits() as u32 - format.bits;
+                    let finite = ty == Element::E4M3;
+                    bits.iter().map(|bits| Part::new(format, finite, bits >> unused)).collect()
+                };
+                Sum::Float(FloatSum {
+                    stored: left.len() / rows,
+                    depth,
+                    left: parts(a, op.a, left),
+                    right: parts(b, op.b, right),
+                    fraction: a.precision + b.precision - 2,
+                    in_two_steps: op.a.bits() == 8,
+                    c: op.c,
+                    d: op.d,
+                })
+            }
+            _ => match op.a {
+                Element::F64 => Sum::Double { round: op.round, depth, left, right },
+                Element::B1 => Sum::Bits { and: op.and, depth, left, right },
+                _ => Sum::Integer {
+                    saturate: op.saturate,
+                    depth,
+                    left: left.iter().map(|bits| integer(op.a, *bits)).collect(),
+                    right: right.iter().map(|bits| integer(op.b, *bits)).collect(),
+                },
+            },
+        }
+    }
+
+    /// One element of the result. `columns` says at which k the stored elements of the row stand.
+    fn of(&self, row: usize, column: usize, columns: &[u16], addend: u64) -> u64 {
+        let stored = columns.len();
+        let pairs = |depth: usize| {
+            columns
+                .iter()
+                .enumerate()
+                .map(move |(at, k)| (row * stored + at, column * depth + usize::from(*k)))
+        };
+        match self {
+            Sum::Integer { saturate, depth, left, right } => {
+                let products: i64 =
+                    pairs(*depth).map(|(l, r)| i64::from(left[l]) * i64::from(right[r])).sum();
+                let sum = i64::from(addend as u32 as i32) + products;
+                let sum = match saturate {
+                    true => sum.clamp(i32::MIN.into(), i32::MAX.into()),
+                    false => sum,
+                };
+                u64::from(sum as u32)
+            }
+            Sum::Bits { and, depth, left, right } => {
+                let ones: u64 = pairs(*depth)
+                    .map(|(l, r)| if *and { left[l] & right[r] } else { left[l] ^ right[r] })
+                    .sum();
+                u64::from((addend as u32).wrapping_add(ones as u32))
+            }
+            Sum::Double { round, depth, left, right } => {
+                let fma = Op::Fma(FloatMode { round: *round, ..FloatMode::default() });
+                let format = Format::of(Type::F64);
+                pairs(*depth).fold(addend, |sum, (l, r)| {
+                    // Of several NaNs the second factor's wins, then the sum's.
+                    match [right[r], sum].into_iter().find(|bits| format.is_nan(*bits)) {
+                        Some(nan) => nan | format.quiet(),
+                        None => scalar(fma, Type::F64, &[left[l], right[r], sum]),
+                    }
+                })
+            }
+            Sum::Float(sum) => sum.of(row, column, columns, addend),
+        }
+    }
+}
+
+fn integer(ty: Element, bits: u64) -> i32 {
+    match ty {
+        Element::S8 => i32::from(bits as i8),
+        Element::S4 => i32::from((bits << 4) as i8 >> 4),
+        _ => bits as i32,
+    }
+}
+
+/// The sums of the tensor cores.
+struct FloatSum {
+    stored: usize,
+    depth: usize,
+    left: Vec<Part>,
+    right: Vec<Part>,
+    /// Fraction bits of a product.
+    fraction: u32,
+    in_two_steps: bool,
+    c: Accumulator,
+    d: Accumulator,
+}
+
+/// Places kept below the largest exponent.
+const PLACES: u32 = 25;
+
+impl FloatSum {
+    fn of(&self, row: usize, column: usize, columns: &[u16], addend: u64) -> u64 {
+        let left = &self.left[row * self.stored..][..self.stored];
+        let right = &self.right[column * self.depth..][..self.depth];
+        let product = |at: usize| (left[at], right[usize::from(columns[at])]);
+        if !self.in_two_steps {
+            // An f16 goes into a sum of f32 as the f32 that it is: with the exponent of a normal number.
+            let (c, addend) = match (self.c, self.d) {
+                (Accumulator::F16, Accumulator::F32) => (self.d, to_f32(self.c, addend)),
+                (c, _) => (c, addend),
+            };
+            return self.step((0..self.stored).map(product), c, addend);
+        }
+        let part = |second: bool, sum: u64| {
+            let taken = (0..self.stored).filter(|at| (at % 4 >= 2) == second);
+            self.step(taken.map(product), self.d, sum)
+        };
+        let sum = to_f32(self.d, part(true, part(false, 0)));
+        add_f32(sum, to_f32(self.c, addend), self.d)
+    }
+
+    /// Adds up products and an addend of type `ty`, all at once.
+    fn step(
+        &self,
+        products: impl Iterator<Item = (Part, Part)> + Clone,
+        ty: Accumulator,
+        addend: u64,
+    ) -> u64 {
+        let format = Format::of(scalar_type(ty));
+        let addend = Part::new(format, false, addend);
+        let mut largest = addend.exponent;
+        let mut special = Special::default();
+        special.add(addend.class, addend.negative);
+        for (a, b) in products.clone() {
+            if a.class != Class::Finite || b.class != Class::Finite {
+                special.add_product(a, b);
+            }
+            if a.magnitude != 0 && b.magnitude != 0 {
+                largest = largest.max(a.exponent + b.exponent);
+            }
+        }
+        if let Some(value) = special.value(self.d) {
+            return value;
+        }
+        let cut = |magnitude: u64, fraction: u32, exponent: i32, negative: bool| {
+            let distance = (largest - exponent).min(63) as u32;
+            let kept = (magnitude << (PLACES - fraction)) >> distance;
+            if negative { -(kept as i64) } else { kept as i64 }
+        };
+        let mut sum = match addend.magnitude {
+            0 => 0,
+            magnitude => cut(magnitude.into(), format.precision - 1, addend.exponent, addend.negative),
+        };
+        for (a, b) in products {
+            if a.magnitude != 0 && b.magnitude != 0 {
+                let magnitude = u64::from(a.magnitude) * u64::from(b.magnitude);
+                sum += cut(magnitude, self.fraction, a.exponent + b.exponent, a.negative != b.negative);
+            }
+        }
+        pack(self.d, sum, largest.wrapping_sub(PLACES as i32))
+    }
+}
+
+/// What the infinities and NaNs among the addends come to.
+#[derive(Default)]
+struct Special {
+    nan: bool,
+    positive: bool,
+    negative: bool,
+}
+
+impl Special {
+    fn add(&mut self, class: Class, negative: bool) {
+        match class {
+            Class::Finite => {}
+            Class::Infinite if negative => self.negative = true,
+            Class::Infinite => self.positive = true,
+            Class::Nan => self.nan = true,
+        }
+    }
+
+    fn add_product(&mut self, a: Part, b: Part) {
+        let zero = |part: Part| part.class == Class::Finite && part.magnitude == 0;
+        if a.class == Class::Nan || b.class == Class::Nan || zero(a) || zero(b) {
+            self.nan = true;
+        } else {
+            self.add(Class::Infinite, a.negative != b.negative);
+        }
+    }
+
+    fn value(&self, ty: Accumulator) -> Option<u64> {
+        let ty = scalar_type(ty);
+        let format = Format::of(ty);
+        match (self.nan || self.positive && self.negative, self.positive, self.negative) {
+            (true, ..) => Some(eval::canonical_nan(ty)),
+            (_, true, _) => Some(format.infinity()),
+            (_, _, true) => Some(format.infinity() | format.sign()),
+            _ => None,
+        }
+    }
+}
+
+/// `sum × 2^lowest` as an f32, rounded towards zero, or as an f16, rounded to nearest even. Too large: infinity.
+fn pack(ty: Accumulator, sum: i64, lowest: i32) -> u64 {
+    let format = Format::of(scalar_type(ty));
+    let sig = u128::from(sum.unsigned_abs());
+    let exact = Exact { negative: sum < 0, exp: lowest, sig, sticky: false };
+    if ty == Accumulator::F16 {
+        return exact.round(format, Rounding::Nearest, false);
+    }
+    // Rounding towards zero alone would stop at the largest number.
+    let beyond = 1 - format.min_exp;
+    if sig != 0 && sig.ilog2() as i32 + lowest > beyond {
+        return format.infinity() | if exact.negative { format.sign() } else { 0 };
+    }
+    // A sum that is cut to nothing has no sign.
+    match exact.round(format, Rounding::Zero, false) {
+        bits if format.is_zero(bits) => 0,
+        bits => bits,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Registers in which every element of the first factor is `a`, of the second `b`, of the addend `c`.
+    fn filled(op: &MatrixMultiply, a: u64, b: u64, c: u64) -> Vec<LaneWords> {
+        let mut words = vec![[a; LANES]; op.a_registers()];
+        words.resize(words.len() + op.b_registers(), [b; LANES]);
+        words.resize(words.len() + op.c_registers(), [c; LANES]);
+        words
+    }
+
+    fn f32(value: f32) -> u64 {
+        value.to_bits().into()
+    }
+
+    #[test]
+    fn register_counts_are_those_of_ptx() {
+        let count =
+            |op: MatrixMultiply| [op.a_registers(), op.b_registers(), op.c_registers(), op.d_registers()];
+        let (f16, f32) = (Accumulator::F16, Accumulator::F32);
+        assert_eq!(count(MatrixMultiply::new(16, 16, Element::F16, Element::F16, f32, f32)), [4, 2, 4, 4]);
+        assert_eq!(count(MatrixMultiply::new(16, 8, Element::F16, Element::F16, f16, f16)), [2, 1, 2, 2]);
+        let double = Accumulator::F64;
+        assert_eq!(
+            count(MatrixMultiply::new(16, 16, Element::F64, Element::F64, double, double)),
+            [8, 4, 4, 4]
+        );
+        let sparse =
+            MatrixMultiply::new(16, 64, Element::S8, Element::S8, Accumulator::S32, Accumulator::S32);
+        assert_eq!(count(MatrixMultiply { sparse: Some(0), ..sparse }), [4, 4, 4, 4]);
+    }
+
+    #[test]
+    fn products_are_cut_25_places_below_the_largest_exponent() {
+        let op = MatrixMultiply::new(16, 8, Element::F16, Element::F16, Accumulator::F32, Accumulator::F32);
+        let tiny = 0x1400_1400; // 2^-10 in both halves
+        // Eight products of 2^-20 beside 2^5: each keeps its place.
+        let d = op.multiply(&filled(&op, tiny, tiny, f32(32.0)));
+        assert_eq!(d[0][0], f32(32.0 + 8.0 / (1 << 20) as f32));
+        // Beside 2^6 the same products are below what is kept.
+        let d = op.multiply(&filled(&op, tiny, tiny, f32(64.0)));
+        assert_eq!(d[3][31], f32(64.0));
+    }
+
+    #[test]
+    fn infinities_and_nans_come_out_as_such() {
+        let op = MatrixMultiply::new(16, 8, Element::BF16, Element::BF16, Accumulator::F32, Accumulator::F32);
+        let (one, infinity, zero) = (0x3f80_3f80, 0x7f80_7f80, 0);
+        assert_eq!(op.multiply(&filled(&op, infinity, one, 0))[0][5], f32(f32::INFINITY));
+        assert_eq!(op.multiply(&filled(&op, infinity, zero, 0))[0][5], eval::canonical_nan(Type::F32));
+        let negative = f32(f32::NEG_INFINITY);
+        assert_eq!(op.multiply(&filled(&op, infinity, one, negative))[0][5], eval::canonical_nan(Type::F32));
+    }
+
+    #[test]
+    fn integer_sums_wrap_unless_they_are_clamped() {
+        let ints = Accumulator::S32;
+        let op = MatrixMultiply::new(8, 16, Element::S8, Element::U8, ints, ints);
+        let (minus_one, two) = (0xffff_ffff, 0x0202_0202);
+        let d = op.multiply(&filled(&op, minus_one, two, 0x8000_0000));
+        assert_eq!(d[1][7], 0x8000_0000u32.wrapping_sub(32).into());
+        let op = MatrixMultiply { saturate: true, ..op };
+        let d = op.multiply(&filled(&op, minus_one, two, 0x8000_0000));
+        assert_eq!(d[1][7], 0x8000_0000);
+    }
+}
