@@ -16,6 +16,12 @@ pub fn run(folder: &Path) -> Result<Report, Error> {
         let check = format!("{} exports the table's functions", library.soname());
         report.add(check, compare(&found, &expected(library)));
     }
+    for (path, library) in
+        [("libcudart_static.a", Library::Runtime13), ("cuda12/libcudart_static.a", Library::Runtime12)]
+    {
+        let check = format!("{path} offers the table's functions and hides the rest");
+        report.add(check, compare(&offered(&folder.join(path))?, &names(library)));
+    }
     let compiler = exported(&folder.join("libanywarp_compiler.so"))?;
     let strange = compiler.iter().filter(|name| !name.starts_with(COMPILER_PREFIX));
     report.add("the compiler exports names of its own", strange.cloned().collect());
@@ -32,14 +38,27 @@ fn auditor() -> BTreeSet<String> {
 /// The names a library should export, with their version as `nm` writes it.
 fn expected(library: Library) -> BTreeSet<String> {
     let node = library.version_node().map(|node| format!("@@{node}")).unwrap_or_default();
-    exported_by(library).into_iter().map(|(name, _)| format!("{name}{node}")).collect()
+    names(library).into_iter().map(|name| name + &node).collect()
+}
+
+fn names(library: Library) -> BTreeSet<String> {
+    exported_by(library).into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
 /// The dynamic symbols that a library defines, without the version nodes themselves.
 fn exported(library: &Path) -> Result<BTreeSet<String>, Error> {
+    nm(library, &["-D", "--defined-only", "--with-symbol-versions"])
+}
+
+/// The symbols that a static library gives to other objects of a program.
+fn offered(library: &Path) -> Result<BTreeSet<String>, Error> {
+    nm(library, &["--extern-only", "--defined-only"])
+}
+
+fn nm(library: &Path, options: &[&str]) -> Result<BTreeSet<String>, Error> {
     let library = library.canonicalize().map_err(|error| format!("{}: {error}", library.display()))?;
     let library = library.to_str().ok_or("the library's path is not UTF-8")?;
-    Ok(parse(&workspace::output("nm", &["-D", "--defined-only", "--with-symbol-versions", library])?))
+    Ok(parse(&workspace::output("nm", &[options, &[library]].concat())?))
 }
 
 fn parse(nm: &str) -> BTreeSet<String> {
