@@ -129,6 +129,6 @@ fn cudaKernelSetAttributeForDevice(
     value: i32,
     device: i32,
 ) -> CudaResult {
-    context::initialize()?;
+    context::ensure_current()?;
     call!(cuKernelSetAttribute(CUfunction_attribute(attr.0), value, kernel, device))
 }

@@ -2,7 +2,17 @@
 
 use crate::Test;
 
+mod compiler_interface;
+mod contexts;
 mod cuda12;
+mod devices;
+mod error_log;
+mod errors;
+mod execution;
+mod libraries;
+mod memory;
+mod pools;
+mod streams;
 mod versions;
 
 /// The functions of the library under test that the tests name.
