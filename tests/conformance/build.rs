@@ -70,6 +70,7 @@ fn write_function(
     function: &Function,
 ) -> Result<(), Box<dyn Error>> {
     let Function { name, result, .. } = function;
+    let result = if *result == "()" { String::new() } else { format!(" -> {result}") };
     // Without a public signature there is nothing that a test could call.
     let Some(types) = function.parameters.as_ref() else { return Ok(()) };
     let parameters: Vec<_> = types.iter().enumerate().map(|(i, ty)| format!("a{i}: {ty}")).collect();
@@ -82,10 +83,10 @@ fn write_function(
          /// # Safety\n\
          /// The pointers are what the manual demands, or what the library must notice.\n\
          #[allow(clippy::too_many_arguments, reason = \"the manual's signature\")]\n\
-         pub unsafe fn {name}({parameters}) -> {result} {{\n    \
+         pub unsafe fn {name}({parameters}){result} {{\n    \
              static SYMBOL: Symbol = Symbol::{origin}(c\"{exported}\");\n    \
              // SAFETY: the library's function of this name has this signature.\n    \
-             let function: unsafe extern \"C\" fn({types}) -> {result} = unsafe {{ std::mem::transmute(SYMBOL.address()) }};\n    \
+             let function: unsafe extern \"C\" fn({types}){result} = unsafe {{ std::mem::transmute(SYMBOL.address()) }};\n    \
              // SAFETY: the caller's duty.\n    \
              unsafe {{ function({arguments}) }}\n\
          }}\n\n"

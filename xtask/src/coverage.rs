@@ -24,23 +24,8 @@ const EXCEPTIONS: &[(Api, &str)] = &[
     (Api::Driver, "Stream Management"),
     (Api::Driver, "Stream Ordered Memory Allocator"),
     (Api::Driver, "Virtual Memory Management"),
-    (Api::Runtime, "Compiler interface"),
-    (Api::Runtime, "Device Management"),
-    (Api::Runtime, "Device Management [DEPRECATED]"),
-    (Api::Runtime, "Driver Entry Point Access"),
-    (Api::Runtime, "Event Management"),
-    (Api::Runtime, "Execution Control"),
-    (Api::Runtime, "Execution Control [DEPRECATED]"),
     (Api::Runtime, "Graph Management"),
-    (Api::Runtime, "Library Management"),
-    (Api::Runtime, "Memory Management"),
-    (Api::Runtime, "Occupancy"),
-    (Api::Runtime, "Peer Device Memory Access"),
-    (Api::Runtime, "Profiler Control"),
     (Api::Runtime, "Stream Management"),
-    (Api::Runtime, "Stream Ordered Memory Allocator"),
-    (Api::Runtime, "Surface Object Management"),
-    (Api::Runtime, "Texture Object Management"),
 ];
 
 /// The crate whose tests name functions of the driver, but call a mock's.

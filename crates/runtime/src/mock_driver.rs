@@ -344,5 +344,11 @@ functions! {
     fn cuSurfObjectGetResourceDesc(resource: *mut CUDA_RESOURCE_DESC, _object: CUsurfObject) {
         put(resource, OBJECT.get().expect("an object was made").0);
     }
+    fn cuTexObjectGetTextureDesc(description: *mut CUDA_TEXTURE_DESC, texture: CUtexObject) {
+        // SAFETY: numbers, for which zero is a value.
+        let mut reading: CUDA_TEXTURE_DESC = unsafe { std::mem::zeroed() };
+        (reading.flags, reading.maxAnisotropy) = (CU_TRSF_NORMALIZED_COORDINATES, texture as u32);
+        put(description, reading);
+    }
     fn cuStreamQuery(_stream: CUstream) { return CUDA_ERROR_NOT_READY; }
 }

@@ -6,6 +6,7 @@ mod errors;
 mod forwarding;
 mod launches;
 mod memory;
+mod resources;
 
 use std::ffi::{CStr, c_void};
 use std::ptr;

@@ -151,14 +151,16 @@ pub fn a_forked_process_gets_an_error_from_every_call() {
     // SAFETY: the child calls the library under test, and leaves without running the parent's handlers.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let codes = [
-            // SAFETY: results have their places.
-            unsafe { cudaMalloc(&mut null_mut(), 64) },
-            unsafe { cudaMemset(pointer, 0, 64) },
-            unsafe { cudaFree(pointer) },
-            unsafe { cudaDeviceSynchronize() },
-            unsafe { cudaSetDevice(0) },
-        ];
+        // SAFETY: results have their places, and the pointer is the parent's allocation.
+        let codes = unsafe {
+            [
+                cudaMalloc(&mut null_mut(), 64),
+                cudaMemset(pointer, 0, 64),
+                cudaFree(pointer),
+                cudaDeviceSynchronize(),
+                cudaSetDevice(0),
+            ]
+        };
         let wrong = codes.iter().any(|&code| code != cudaErrorInitializationError);
         if wrong {
             eprintln!("{codes:?}");
