@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::thread::ThreadId;
 
 use crate::callbacks::{DeviceHeap, Output};
 use crate::device::Hardware;
@@ -16,6 +15,7 @@ use crate::memory::{AddressSpace, ContextId, Kind, Pool};
 use crate::module::Module;
 use crate::registry::Registry;
 use crate::stream::{Completion, Queue, Stream, StreamKind};
+use crate::threads::{self, ThreadNumber};
 use crate::{Error, Result, attributes::Attributes};
 
 /// How a waiting thread waits. A hint: threads help, spin briefly and sleep in any case.
@@ -82,7 +82,7 @@ pub struct Context {
     /// Taken while a command is submitted whose order with those of other streams matters.
     submission: RankedMutex<Queues>,
     legacy: OnceLock<Arc<Stream>>,
-    per_thread: RankedMutex<HashMap<ThreadId, Arc<Stream>>>,
+    per_thread: RankedMutex<HashMap<ThreadNumber, Arc<Stream>>>,
     modules: RankedMutex<Vec<Arc<Module>>>,
 }
 
@@ -273,9 +273,23 @@ impl Context {
 
     /// The default stream of the calling thread.
     pub fn per_thread_stream(self: &Arc<Context>) -> Arc<Stream> {
-        let thread = std::thread::current().id();
+        let thread = threads::number();
         let mut streams = self.per_thread.lock();
-        streams.entry(thread).or_insert_with(|| Stream::new(self, StreamKind::PerThread, 0)).clone()
+        if let Some(stream) = streams.get(&thread) {
+            return stream.clone();
+        }
+        let stream = Stream::new(self, StreamKind::PerThread, 0);
+        streams.insert(thread, stream.clone());
+        drop(streams);
+        threads::on_exit(self);
+        stream
+    }
+
+    /// A thread has ended: its default stream goes, and what is queued there still runs.
+    pub(crate) fn forget_thread(&self, thread: ThreadNumber) {
+        // Dropped outside the lock: what a stream holds takes locks of its own.
+        let stream = self.per_thread.lock().remove(&thread);
+        drop(stream);
     }
 
     /// Makes a stream. Priorities out of range are brought into it.

@@ -32,6 +32,7 @@ mod options;
 mod platform;
 mod registry;
 pub mod stream;
+mod threads;
 
 pub use context::{CacheConfig, Context, ContextFlags, Scheduling, SharedConfig};
 pub use device::{Device, PrimaryContext};

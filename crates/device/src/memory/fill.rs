@@ -35,7 +35,7 @@ impl Fill {
         if !matches!(self.element, 1 | 2 | 4) {
             return Err(Error::InvalidValue);
         }
-        if self.width == 0 || self.height == 0 {
+        if self.is_empty() {
             return Ok(());
         }
         let element = u64::from(self.element);
@@ -60,7 +60,7 @@ impl Fill {
     /// # Errors
     /// [`Error::InvalidValue`] if it is not there any more.
     pub fn run(&self) -> Result<()> {
-        if self.width == 0 {
+        if self.is_empty() {
             return Ok(());
         }
         let row = self.width * u64::from(self.element);
@@ -68,6 +68,11 @@ impl Fill {
             self.fill_row(Side::device(self.address + y * self.pitch).address(), row)?;
         }
         Ok(())
+    }
+
+    /// Whether there is nothing to set; its other numbers may then be anything.
+    fn is_empty(&self) -> bool {
+        self.width == 0 || self.height == 0
     }
 
     fn fill_row(&self, address: u64, len: u64) -> Result<()> {
@@ -134,5 +139,7 @@ mod tests {
         assert_eq!(plane.check(&space), Ok(()));
         assert_eq!(Fill { height: 9, ..plane }.check(&space), Err(Error::InvalidValue));
         assert_eq!(Fill { pitch: 511, ..plane }.check(&space), Err(Error::InvalidValue));
+        let nothing = Fill { height: 0, width: u64::MAX, address: u64::MAX, ..plane };
+        assert_eq!((nothing.check(&space), nothing.run()), (Ok(()), Ok(())));
     }
 }

@@ -1,0 +1,73 @@
+// What a process holds, to see that nothing is left behind.
+#pragma once
+
+#include <dirent.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "example.h"
+
+// Entries of a folder of /proc/self, without "." and "..".
+inline long entries(const char *folder) {
+    long count = 0;
+    if (DIR *open = opendir(folder)) {
+        while (readdir(open)) count++;
+        closedir(open);
+    }
+    return count - 2;
+}
+
+struct Holding {
+    long threads, files, mappings, heap_bytes, resident_kib;
+    size_t device_bytes;
+
+    static Holding now() {
+        Holding holding{};
+        holding.threads = entries("/proc/self/task");
+        holding.files = entries("/proc/self/fd");
+        std::string line;
+        for (std::ifstream maps("/proc/self/maps"); std::getline(maps, line);) holding.mappings++;
+        const struct mallinfo2 heap = mallinfo2();
+        holding.heap_bytes = long(heap.uordblks);
+        std::ifstream statm("/proc/self/statm");
+        long pages = 0;
+        statm >> pages >> pages;
+        // What the C library's heap has free is nobody's, resident or not.
+        holding.resident_kib = pages * (sysconf(_SC_PAGESIZE) / 1024) - long(heap.fordblks / 1024);
+        size_t free = 0, total = 0;
+        CUDA_CHECK(cudaMemGetInfo(&free, &total));
+        holding.device_bytes = total - free;
+        return holding;
+    }
+
+    // Whether no more is held than `before`, but for what may be kept for the next use: the C library keeps some freed memory for
+    // each thread, and counts it.
+    bool is_back_at(const Holding &before) const {
+        return threads <= before.threads && files <= before.files && mappings <= before.mappings + 32 &&
+               heap_bytes <= before.heap_bytes + (256 << 10) + threads * (32 << 10) && resident_kib <= before.resident_kib + (24 << 10) &&
+               device_bytes == before.device_bytes;
+    }
+
+    std::string text() const {
+        char text[200];
+        snprintf(text, sizeof text, "%ld threads, %ld files, %ld mappings, %ld bytes of heap, %ld KiB resident, %zu device bytes",
+                 threads, files, mappings, heap_bytes, resident_kib, device_bytes);
+        return text;
+    }
+};
+
+// Fails unless the process comes back to what it held. Threads that have nothing to do leave after a while, so this looks more
+// than once.
+inline void require_back_at(const Holding &before, const char *after_what) {
+    Holding now = Holding::now();
+    for (int tries = 0; tries < 200 && !now.is_back_at(before); tries++) {
+        usleep(50 * 1000);
+        malloc_trim(0);
+        now = Holding::now();
+    }
+    if (!now.is_back_at(before))
+        fail("after %s: %s; before: %s", after_what, now.text().c_str(), before.text().c_str());
+}
