@@ -12,8 +12,9 @@ static PLATFORM: OnceLock<Platform> = OnceLock::new();
 /// Makes the devices, once.
 pub fn initialise() -> CuResult {
     static MAKING: Mutex<()> = Mutex::new(());
-    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    // Before the lock: a thread of the process that this one was forked from may hold it.
     Platform::check_process()?;
+    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     if PLATFORM.get().is_none() {
         device::fault::tell(crate::log::kernel_failed);
         let made = platform::from_environment(WithoutCompiler::Refuse)?;

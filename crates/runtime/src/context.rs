@@ -7,15 +7,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cuda_abi::driver::{CUcontext, CUdevice};
-use cuda_abi::runtime::{CudaResult, cudaErrorInsufficientDriver};
+use cuda_abi::runtime::{CudaResult, cudaErrorInitializationError, cudaErrorInsufficientDriver};
 
 use crate::driver::call;
 use crate::version::version;
-use crate::{devices, thread};
+use crate::{devices, fork, thread};
 
 /// Initialises the driver, once.
 pub fn initialize() -> CudaResult {
     static INITIALIZED: AtomicBool = AtomicBool::new(false);
+    if fork::is_child() {
+        return Err(cudaErrorInitializationError);
+    }
     if INITIALIZED.load(Ordering::Acquire) {
         return Ok(());
     }
@@ -26,6 +29,7 @@ pub fn initialize() -> CudaResult {
     }
     // Safe to repeat: a second thread that comes here meanwhile initialises what is initialised already.
     call!(cuInit(0))?;
+    fork::watch();
     INITIALIZED.store(true, Ordering::Release);
     Ok(())
 }

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use cuda_abi::driver::CUdevice;
-use cuda_abi::runtime::{CudaResult, cudaErrorInvalidDevice};
+use cuda_abi::runtime::{CudaResult, cudaErrorInitializationError, cudaErrorInvalidDevice};
 
 use crate::driver::call;
-use crate::{context, thread};
+use crate::{context, fork, thread};
 
 /// The devices that `cudaSetValidDevices` named, most wanted first; empty if it was not called.
 static PREFERRED: Mutex<Vec<CUdevice>> = Mutex::new(Vec::new());
@@ -16,6 +16,7 @@ static PREFERRED: Mutex<Vec<CUdevice>> = Mutex::new(Vec::new());
 pub fn count() -> CudaResult<i32> {
     static COUNT: AtomicI32 = AtomicI32::new(0);
     match COUNT.load(Ordering::Relaxed) {
+        _ if fork::is_child() => Err(cudaErrorInitializationError),
         0 => {
             context::initialize()?;
             let mut count = 0;

@@ -12,6 +12,8 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 use cuda_abi::driver::CUlibraryHostUniversalFunctionAndDataTable;
 use cuda_abi::runtime::{CudaResult, cudaErrorInvalidSymbol, cudaKernel_t};
 
+use crate::fork;
+
 pub use binary::{Binary, Kernel, Variable, VariableKind};
 
 /// Records a fat binary by the address of its wrapper, which stays where it is until it is unregistered. The result
@@ -57,6 +59,10 @@ pub fn register_unified_table(handle: usize, table: CUlibraryHostUniversalFuncti
 
 /// Forgets a binary with its kernels and variables and gives its library back to the driver.
 pub fn unregister_binary(handle: usize) {
+    // At the end of a child there is nothing to give back, and the lock may be held by a thread that does not exist.
+    if fork::is_child() {
+        return;
+    }
     let binary = {
         let mut registry = write();
         let Some(binary) = registry.binaries.remove(&handle) else { return };
