@@ -11,7 +11,7 @@ pub mod functions {
     include!(concat!(env!("OUT_DIR"), "/driver_functions.rs"));
 }
 
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub use symbols::replace_resolver;
 
 /// Calls a driver function by its exported name; the result is `Err` with the driver's code if that is not zero.

@@ -32,6 +32,9 @@ mod stubs;
 mod thread;
 mod version;
 
+#[cfg(fuzzing)]
+pub use driver::replace_resolver as use_driver;
+
 #[cfg(test)]
 mod mock_driver;
 #[cfg(test)]

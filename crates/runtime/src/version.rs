@@ -12,12 +12,12 @@ static anywarp_cudart_version_13: i32 = CUDART_VERSION;
 #[unsafe(no_mangle)]
 static anywarp_cudart_version_12: i32 = 12080;
 
-#[cfg(not(test))]
+#[cfg(not(any(test, fuzzing)))]
 unsafe extern "C" {
     safe static anywarp_cudart_version: i32;
 }
 
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 use anywarp_cudart_version_13 as anywarp_cudart_version;
 
 /// 1000 × major + 10 × minor, as `cudaRuntimeGetVersion` gives it.

@@ -42,25 +42,25 @@ pub fn check(code: CUresult) -> CudaResult {
     }
 }
 
-#[cfg(not(test))]
+#[cfg(not(any(test, fuzzing)))]
 fn resolve(name: &CStr) -> CudaResult<*mut c_void> {
     resolve_in_libcuda(name)
 }
 
-/// Finds a driver function for the tests.
-#[cfg(test)]
+/// Finds a driver function for tests.
+#[cfg(any(test, fuzzing))]
 pub type Resolver = fn(&CStr) -> *mut c_void;
 
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 static RESOLVER: OnceLock<Resolver> = OnceLock::new();
 
-/// Puts a driver of the tests' own in the place of `libcuda.so.1`. Its addresses are kept, so only once.
-#[cfg(test)]
+/// Puts another driver in the place of `libcuda.so.1`, for tests. Its addresses are kept, so only once.
+#[cfg(any(test, fuzzing))]
 pub fn replace_resolver(resolver: Resolver) {
     RESOLVER.get_or_init(|| resolver);
 }
 
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 fn resolve(name: &CStr) -> CudaResult<*mut c_void> {
     match RESOLVER.get() {
         None => resolve_in_libcuda(name),

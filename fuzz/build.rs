@@ -1,0 +1,22 @@
+//! Writes the table of all functions that the two libraries have, by name.
+
+use cuda_abi::functions;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+
+fn main() -> std::io::Result<()> {
+    let names: BTreeSet<_> =
+        functions::all().into_iter().filter(|function| function.done).map(|function| function.name).collect();
+    let mut text = String::from("unsafe extern \"C\" {\n");
+    for name in &names {
+        writeln!(text, "    fn {name}();").expect("a String takes any text");
+    }
+    text += "}\n\n/// Every function with a body, by name.\npub static SYMBOLS: &[(&str, unsafe extern \"C\" fn())] = &[\n";
+    for name in &names {
+        writeln!(text, "    (\"{name}\", {name}),").expect("a String takes any text");
+    }
+    text += "];\n";
+    let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
+    std::fs::write(Path::new(&out).join("symbols.rs"), text)
+}
