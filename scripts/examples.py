@@ -24,7 +24,9 @@ def nvcc():
 
 
 def build(source=ROOT / "examples", out=BUILT):
-    """Compiles a folder of CUDA programs with nvcc against dist/lib; raises if one does not compile."""
+    """Compiles a folder of CUDA programs with nvcc; raises if one does not compile.
+
+    Each is linked twice: in `out` against dist/lib, in `out`/static with NVIDIA's runtime inside."""
     make = ["make", "-j2", "--no-print-directory", "-C", str(ROOT / "examples")]
     subprocess.run([*make, f"NVCC={nvcc()}", f"LIB={DIST / 'lib'}", f"SOURCE={source}/", f"OUT={out}"], check=True)
 
@@ -60,12 +62,20 @@ def path(name):
 
 
 def run(program, arguments=(), env=None, timeout=300):
-    """Runs a program on the libraries in dist/lib. It ends its output with `ok: ...` or `failed: ...`."""
+    """Runs a program on the libraries in dist/lib. It ends its output with `ok: ...` or `failed: ...`.
+
+    A program with NVIDIA's runtime inside is started by `anywarp run`, which needs no help from the environment."""
     name = program.name
-    environment = {**os.environ, **(env or {}), "LD_LIBRARY_PATH": str(DIST / "lib")}
+    environment = {**os.environ, **(env or {})}
+    if program.parent.parent.name == "static":
+        environment.pop("LD_LIBRARY_PATH", None)
+        command = [DIST / "bin/anywarp", "run", program]
+    else:
+        environment["LD_LIBRARY_PATH"] = str(DIST / "lib")
+        command = [program]
     start = time.monotonic()
     process = subprocess.Popen(
-        [str(program), *map(str, arguments)],
+        [*map(str, command), *map(str, arguments)],
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
