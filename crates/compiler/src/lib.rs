@@ -16,7 +16,9 @@ pub use entry::{anywarp_compile, anywarp_compile_free, anywarp_compiler_interfac
 /// `avx2`, `avx512`).
 pub fn compile(source: &str, entry: &str, shape: Shape, cpu: &str) -> Result<Artifact, CompileError> {
     let cpu = Cpu::named(cpu).map_err(|error| CompileError::new(error.to_string()))?;
-    let module = ptx::parse(source).map_err(refused)?;
+    // Its device accepted the module when it was loaded; only the kernel's own functions are read again.
+    let options = ptx::Options { device: None, bodies: ptx::Bodies::Skipped };
+    let module = ptx::parse_with(source, &options).map_err(refused)?;
     let program = ptx::lower::program(source, &module, entry).map_err(refused)?;
     let object = codegen::compile(&program, &shape, &cpu)?;
     Ok(Artifact { info: object.info, object: object.bytes })

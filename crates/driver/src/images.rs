@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// The PTX texts of an image: several are to be linked.
-pub type Texts = device::Result<Vec<String>>;
+pub type Texts = device::Result<device::module::Texts>;
 
 /// The texts of what stands at a pointer.
 ///
@@ -56,11 +56,11 @@ pub unsafe fn bytes<'a>(pointer: *const c_void, len: usize) -> CuResult<&'a [u8]
 /// Reads and checks texts; what is wrong with them goes to the log.
 pub fn code(texts: Texts, options: &mut JitOptions) -> CuResult<Arc<Code>> {
     let sm = sm()?;
-    let code = texts.and_then(|texts| {
-        let names: Vec<String> = (1..=texts.len()).map(|number| format!("image {number}")).collect();
+    let code = texts.and_then(|image| {
+        let names: Vec<String> = (1..=image.texts.len()).map(|number| format!("image {number}")).collect();
         let inputs: Vec<Input<'_>> =
-            names.iter().zip(&texts).map(|(name, text)| Input { name, text }).collect();
-        Code::from_inputs(&inputs, sm)
+            names.iter().zip(&image.texts).map(|(name, text)| Input { name, text }).collect();
+        Code::from_inputs(&inputs, image.sm)
     });
     let code = code.map_err(|error| logged(error, options))?;
     options.inform(&format!(

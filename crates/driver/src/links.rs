@@ -38,7 +38,7 @@ pub fn add(state: CUlinkState, kind: CUjitInputType, bytes: &[u8], name: Text) -
     let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
     let sm = sm()?;
     let texts = match kind {
-        CU_JIT_INPUT_PTX | CU_JIT_INPUT_FATBINARY => of_bytes(bytes)?,
+        CU_JIT_INPUT_PTX | CU_JIT_INPUT_FATBINARY => of_bytes(bytes)?.map(|image| image.texts),
         CU_JIT_INPUT_OBJECT | CU_JIT_INPUT_LIBRARY => texts_of_objects(bytes, sm),
         CU_JIT_INPUT_CUBIN | CU_JIT_INPUT_NVVM => {
             Err(Error::NotSupported(format!("{name}: only PTX can be linked, bare or in fat binaries")))

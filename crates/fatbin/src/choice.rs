@@ -84,4 +84,20 @@ impl<'a> Fatbin<'a> {
             }
         }
     }
+
+    /// The lowest architecture for which there is PTX that runs onward from it.
+    pub fn oldest_ptx(&self) -> Result<Option<u32>, FatbinError> {
+        let containers: Vec<&Container<'a>> = match self {
+            Self::Whole(container) => vec![container],
+            Self::Linked { whole, units } => whole.iter().chain(units).collect(),
+        };
+        let mut oldest = None;
+        for entry in containers.into_iter().flat_map(Container::entries) {
+            let entry = entry?;
+            if entry.kind == EntryKind::Ptx && !entry.is_arch_specific() && !entry.is_family() {
+                oldest = Some(oldest.map_or(entry.sm, |sm: u32| sm.min(entry.sm)));
+            }
+        }
+        Ok(oldest)
+    }
 }

@@ -69,7 +69,7 @@ pub fn check_unresolved<'a>(source: &'a str, module: &Module<'a>) -> Result<(), 
 }
 
 fn read(text: &str, device: Device) -> Result<Module<'_>, Errors> {
-    parse_with(text, &Options { device, bodies: Bodies::Parsed })
+    parse_with(text, &Options { device: Some(device), bodies: Bodies::Parsed })
 }
 
 fn unresolved_names<'a>(module: &Module<'a>) -> Vec<Name<'a>> {

@@ -131,17 +131,19 @@ pub fn check_version(version: Version) -> Result<(), (LoadErrorKind, String)> {
     Ok(())
 }
 
-/// Whether a module for `target` runs on `device`, and its version knows the target.
+/// Whether a module for `target` runs on the device, if that is asked, and its version knows the target.
 pub fn check_target(
     version: Version,
     target: &Target<'_>,
-    device: Device,
+    device: Option<Device>,
 ) -> Result<(), (LoadErrorKind, String)> {
     let name = target.architecture.text;
     let unknown = || (LoadErrorKind::NewerTarget, format!("unsupported .target '{name}'"));
     let architecture = Architecture::parse(name).ok_or_else(unknown)?;
     let first = architecture.first_version().ok_or_else(unknown)?;
-    if !architecture.runs_on(device) {
+    if let Some(device) = device
+        && !architecture.runs_on(device)
+    {
         let message = format!("code for .target '{name}' does not run on sm_{}", device.sm);
         return Err((LoadErrorKind::NewerTarget, message));
     }

@@ -168,14 +168,15 @@ impl super::Context for Context {
 
     fn load(&self, images: &[(&str, Image<'_>)], _: &JitOptions) -> Result<(Box<dyn super::Module>, String)> {
         let (major, minor) = self.0.context.attributes().compute_capability;
-        let sm = major * 10 + minor;
+        let mut sm = major * 10 + minor;
         let mut texts = Vec::new();
         for (name, image) in images {
             match image {
                 Image::Ptx(text) => texts.push((*name, (*text).to_owned())),
                 Image::Fatbin(bytes) => {
                     let found = texts_of(&from_bytes(bytes)?, sm)?;
-                    texts.extend(found.into_iter().map(|text| (*name, text)));
+                    sm = sm.max(found.sm);
+                    texts.extend(found.texts.into_iter().map(|text| (*name, text)));
                 }
             }
         }

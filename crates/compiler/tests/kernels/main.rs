@@ -79,6 +79,22 @@ fn saxpy_touches_its_elements_alone() {
     }
 }
 
+/// Its device decides what it loads; a device may say that it is newer than usual.
+#[test]
+fn code_for_a_newer_architecture_is_compiled() {
+    let newer = module(SAXPY).replace(".version 8.3", ".version 8.7").replace("sm_80", "sm_120");
+    for (name, jit) in backends() {
+        let (x, mut y) = ([3.0_f32; 32], [1.0_f32; 32]);
+        let launch = Launch::new(1, 32)
+            .param(32_u32)
+            .param(2.0_f32.to_bits())
+            .param(x.as_ptr() as u64)
+            .param(y.as_mut_ptr() as u64);
+        launch.run(&jit, &newer, "saxpy").unwrap_or_else(|fault| panic!("{name}: {fault:?}"));
+        assert_eq!(y, [7.0; 32], "{name}");
+    }
+}
+
 /// Sums a block's threads in shared memory, halving the number of threads at work.
 const REDUCE: &str = "
 .visible .entry reduce(.param .u64 in, .param .u64 out)

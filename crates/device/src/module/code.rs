@@ -202,7 +202,7 @@ impl Kernel {
     }
 
     fn lowered(&self) -> std::result::Result<Arc<Program>, CompileError> {
-        self.program.get_or_init(|| source::lower(&self.text, &self.entry.name, self.sm)).clone()
+        self.program.get_or_init(|| source::lower(&self.text, &self.entry.name)).clone()
     }
 }
 

@@ -22,24 +22,38 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Image<'_>> {
     Ok(Image::Text(bytes))
 }
 
-/// The PTX texts of an image that suit a device of compute capability `sm`; several are to be linked.
+/// What an image holds for a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Texts {
+    /// PTX; several texts are to be linked.
+    pub texts: Vec<String>,
+    /// The compute capability to read them for, as in `sm_90`.
+    pub sm: u32,
+}
+
+/// The PTX texts of an image that suit a device of compute capability `sm`.
+///
+/// A fat binary may hold PTX for newer devices only, machine code being there for the others. The oldest such text is taken
+/// then: what it uses that is not known here is refused by name, and all the rest runs. A GPU would have to refuse it all.
 ///
 /// # Errors
 /// [`Error::NoBinaryForDevice`] if there is none, [`Error::InvalidImage`] for machine code and damaged images.
-pub fn texts_of(image: &Image<'_>, sm: u32) -> Result<Vec<String>> {
+pub fn texts_of(image: &Image<'_>, sm: u32) -> Result<Texts> {
     match image {
-        Image::Text(bytes) => Ok(vec![ptx::text_of_image(bytes).into_owned()]),
+        Image::Text(bytes) => Ok(Texts { texts: vec![ptx::text_of_image(bytes).into_owned()], sm }),
         Image::Elf => Err(Error::InvalidImage("machine code of a GPU; only PTX can be compiled".into())),
         Image::Fatbin(fatbin) => {
-            let entries = fatbin.choose_ptx(Target::new(sm)).map_err(damaged)?;
+            let mut sm = sm;
+            let mut entries = fatbin.choose_ptx(Target::new(sm)).map_err(damaged)?;
             if entries.is_empty() {
-                return Err(Error::NoBinaryForDevice);
+                sm = fatbin.oldest_ptx().map_err(damaged)?.ok_or(Error::NoBinaryForDevice)?;
+                entries = fatbin.choose_ptx(Target::new(sm)).map_err(damaged)?;
             }
             let text = |entry: &fatbin::Entry<'_>| {
                 let payload = entry.payload().map_err(damaged)?;
                 Ok(ptx::text_of_image(&payload).into_owned())
             };
-            entries.iter().map(text).collect()
+            Ok(Texts { texts: entries.iter().map(text).collect::<Result<_>>()?, sm })
         }
     }
 }
@@ -77,15 +91,19 @@ mod tests {
             .entry(EntryWriter::ptx(100, ".version 9.0\n"))
             .finish();
         let image = from_bytes(&bytes).unwrap();
-        assert_eq!(texts_of(&image, 90), Ok(vec![".version 8.0\n".to_owned()]));
-        assert_eq!(texts_of(&image, 50), Err(Error::NoBinaryForDevice));
+        let texts = |text: &str, sm| Ok(Texts { texts: vec![text.to_owned()], sm });
+        assert_eq!(texts_of(&image, 90), texts(".version 8.0\n", 90));
+        assert_eq!(texts_of(&image, 50), texts(".version 6.0\n", 70));
+        let specific =
+            ContainerWriter::new().entry(EntryWriter::ptx(100, ".version 9.0\n").arch_specific()).finish();
+        assert_eq!(texts_of(&from_bytes(&specific).unwrap(), 90), Err(Error::NoBinaryForDevice));
     }
 
     #[test]
     fn other_images() {
         assert_eq!(
             texts_of(&from_bytes(b".version 8.0\0rest").unwrap(), 90),
-            Ok(vec![".version 8.0".into()])
+            Ok(Texts { texts: vec![".version 8.0".into()], sm: 90 })
         );
         assert!(matches!(texts_of(&from_bytes(b"\x7fELF\x02").unwrap(), 90), Err(Error::InvalidImage(_))));
         assert!(matches!(from_bytes(&fatbin::CONTAINER_MAGIC.to_le_bytes()), Err(Error::InvalidImage(_))));

@@ -15,7 +15,7 @@ use std::sync::{Arc, Weak};
 
 pub use code::{Code, Input, Kernel};
 pub use function::{Function, FunctionAttribute};
-pub use image::{from_bytes, texts_of, texts_of_objects};
+pub use image::{Texts, from_bytes, texts_of, texts_of_objects};
 pub use library::Library;
 pub use source::{Entry, EntryParam, ParamClass};
 use variables::Variables;

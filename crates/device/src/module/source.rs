@@ -24,7 +24,7 @@ pub(crate) struct Checked {
 /// Reads a text and checks all of it.
 pub(crate) fn check(text: &str, sm: u32) -> Result<Checked> {
     let device = Device { sm };
-    let options = Options { device, bodies: Bodies::Parsed };
+    let options = Options { device: Some(device), bodies: Bodies::Parsed };
     let read = || {
         let module = ptx::parse_with(text, &options)?;
         ptx::link::check_unresolved(text, &module)?;
@@ -52,8 +52,8 @@ pub(crate) fn link(inputs: &[Input<'_>], sm: u32) -> Result<String> {
 }
 
 /// Lowers one kernel of a text that has been checked.
-pub(crate) fn lower(text: &str, entry: &str, sm: u32) -> std::result::Result<Arc<Program>, CompileError> {
-    let options = Options { device: Device { sm }, bodies: Bodies::Skipped };
+pub(crate) fn lower(text: &str, entry: &str) -> std::result::Result<Arc<Program>, CompileError> {
+    let options = Options { device: None, bodies: Bodies::Skipped };
     let program =
         ptx::parse_with(text, &options).and_then(|module| ptx::lower::program(text, &module, entry));
     program.map(Arc::new).map_err(|errors| CompileError {

@@ -14,12 +14,18 @@ use crate::span::Span;
 use crate::target::Device;
 
 /// How to read a module.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What the module must be able to run on.
-    pub device: Device,
+    /// What the module must be able to run on; `None` where that was asked before.
+    pub device: Option<Device>,
     /// Whether to read function bodies.
     pub bodies: Bodies,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { device: Some(Device::default()), bodies: Bodies::default() }
+    }
 }
 
 /// Which function bodies are read.

@@ -14,7 +14,7 @@ pub fn of(images: &[(&str, Image<'_>)], sm: u32) -> HashMap<String, Vec<Paramete
             Image::Ptx(text) => collect(text, &mut found),
             Image::Fatbin(bytes) => {
                 let texts = from_bytes(bytes).and_then(|image| texts_of(&image, sm));
-                texts.iter().flatten().for_each(|text| collect(text, &mut found));
+                texts.iter().flat_map(|image| &image.texts).for_each(|text| collect(text, &mut found));
             }
         }
     }
@@ -23,7 +23,7 @@ pub fn of(images: &[(&str, Image<'_>)], sm: u32) -> HashMap<String, Vec<Paramete
 
 fn collect(text: &str, found: &mut HashMap<String, Vec<Parameter>>) {
     // Declarations are read whatever the device: only the driver knows what it supports.
-    let options = ptx::Options { device: ptx::target::Device { sm: u32::MAX }, bodies: ptx::Bodies::Skipped };
+    let options = ptx::Options { device: None, bodies: ptx::Bodies::Skipped };
     let entries = ptx::parse_with(text, &options).and_then(|module| ptx::lower::entries(text, &module));
     for entry in entries.into_iter().flatten() {
         let parameters = parameters(&entry);
