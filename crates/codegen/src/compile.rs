@@ -85,7 +85,7 @@ fn emit_unoptimized<'c>(
     if flushing {
         module.functions().for_each(|function| machine.set_flushing(function));
     }
-    let (local_bytes, unbounded_stack) = inline::stack_need(&program, emit::CALL_BYTES);
+    let (local_bytes, unbounded_stack) = inline::stack_need(&program, kernel_abi::CALL_BYTES);
     let info = KernelInfo {
         param_bytes: program.param_bytes,
         shared_bytes: program.shared_bytes,

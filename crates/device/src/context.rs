@@ -161,6 +161,11 @@ impl Context {
         self.domain.health.check()
     }
 
+    /// As [`check`](Self::check), for what waits: what kernels had printed before one failed is written out too.
+    pub(crate) fn check_before_waiting(&self) -> Result<()> {
+        self.check().inspect_err(|_| self.domain.output.flush())
+    }
+
     /// Whether it has not been destroyed; a failed context is alive.
     pub fn is_alive(&self) -> bool {
         self.alive.load(Ordering::Acquire)
@@ -187,7 +192,7 @@ impl Context {
     /// # Errors
     /// As for [`check`](Self::check).
     pub fn synchronize(&self) -> Result<()> {
-        self.check()?;
+        self.check_before_waiting()?;
         capture::check_context(self.id)?;
         capture::check_unsafe_call()?;
         self.wait_for_all();
@@ -220,7 +225,7 @@ impl Context {
         let value = limits.get(limit)?;
         match limit {
             Limit::MallocHeapSize if !self.domain.heap.set_limit(value) => return Err(Error::InvalidValue),
-            Limit::PrintfFifoSize => self.domain.output.set_limit(value),
+            Limit::PrintfFifoSize if !self.domain.output.set_limit(value) => return Err(Error::InvalidValue),
             _ => {}
         }
         self.settings.lock().limits = limits;
@@ -437,7 +442,7 @@ impl Context {
         self.hardware.space.free_owned(self.id);
         let limits = Limits::default();
         self.domain.heap.reset(limits.get(Limit::MallocHeapSize).unwrap_or(0));
-        self.domain.output.set_limit(limits.get(Limit::PrintfFifoSize).unwrap_or(0));
+        self.domain.output.reset(limits.get(Limit::PrintfFifoSize).unwrap_or(0));
         let mut settings = self.settings.lock();
         settings.limits = limits;
         settings.cache = CacheConfig::default();

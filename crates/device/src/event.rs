@@ -104,7 +104,7 @@ impl Event {
     /// Waits until what it stands for is done, and writes out what kernels have printed.
     pub fn synchronize(&self) -> Result<()> {
         let context = self.context()?;
-        context.check()?;
+        context.check_before_waiting()?;
         self.check_not_captured()?;
         capture::check_unsafe_call()?;
         if let Some(pending) = self.pending() {

@@ -70,6 +70,8 @@ impl Function {
     pub(crate) unsafe fn launch_now(&self, stream: &Stream, launch: &Launch, params: &[u8]) -> Result<()> {
         let context = stream.context()?;
         context.check()?;
+        // A launch is one of the points at which the manual has kernels' output appear.
+        context.domain().output.flush();
         let module = self.module()?;
         if !std::ptr::eq(&*module.context()?, &*context) {
             return Err(Error::InvalidHandle);
@@ -116,12 +118,13 @@ impl Function {
         if !Grid::needs_of(&parts).are_possible() {
             return Err(Error::LaunchOutOfResources);
         }
-        let services = Services { domain: context.domain().clone() };
+        let services = Services { domain: context.domain().clone(), kernel: kernel.name().clone() };
         let make =
             |completion| Work::Grid(Grid::new(parts, workers, stream.queue().clone(), services, completion));
         let completion = stream.submit_with(Vec::new(), make)?;
         if context.hardware().options.blocking_launches {
             completion.wait();
+            context.domain().output.flush();
             context.check()?;
         }
         Ok(())

@@ -127,7 +127,8 @@ fn the_heap_of_kernels() {
     for results in found.lock().unwrap().iter() {
         assert!(results[..3].iter().all(|address| *address != 0 && address % 16 == 0));
         assert!(results[3..].iter().all(|result| *result == 1), "lanes that did not ask get no answer");
-        assert!(setup.platform.memory().find(results[0]).is_some());
+        assert!(setup.platform.memory().is_device_address(results[0]));
+        assert!(setup.platform.free(results[0]).is_err(), "the host does not free what kernels allocate");
     }
     // The heap is used up now but for one piece.
     launch(&kernel, setup.context.legacy_stream(), &blocks(2), &[]).unwrap();

@@ -38,7 +38,10 @@ impl Block<'_> {
             for index in 0..self.threads.len() {
                 if self.threads[index].state == State::Ready {
                     progress = true;
-                    self.turn(index)?;
+                    if let Err(fault) = self.turn(index) {
+                        self.let_warp_assert(&fault, index);
+                        return Err(fault);
+                    }
                 }
             }
             for first in (0..self.threads.len()).step_by(WARP as usize) {
@@ -61,6 +64,21 @@ impl Block<'_> {
             });
             if !stuck {
                 return Err(self.deadlock());
+            }
+        }
+    }
+
+    /// After a failed assertion, has the rest of the warp go as far as it goes in this round: on a device, whose lanes go
+    /// together, every lane whose assertion fails says so.
+    fn let_warp_assert(&mut self, fault: &Fault, index: usize) {
+        if fault.kind != FaultKind::Assert {
+            return;
+        }
+        let end = (index + 1).next_multiple_of(WARP as usize).min(self.threads.len());
+        for other in index + 1..end {
+            if self.threads[other].state == State::Ready {
+                // The first fault is the block's.
+                let _ = self.turn(other);
             }
         }
     }

@@ -125,7 +125,8 @@ fn stack_need(program: &Program) -> (u32, bool) {
                     }
                 }
             }
-            let own = func.local_bytes.saturating_add(func.local_align);
+            let own =
+                func.local_bytes.saturating_add(func.local_align).saturating_add(kernel_abi::CALL_BYTES);
             let bytes = deepest.saturating_add(own);
             self.marks[index] = Mark::Done(bytes);
             bytes

@@ -1,6 +1,6 @@
 //! One thread: its call frames, and what each instruction does to them.
 
-use kernel_abi::{BlockFrame, FaultKind, LaunchFrame, WARP};
+use kernel_abi::{BlockFrame, CALL_BYTES, FaultKind, LaunchFrame, WARP};
 use simt_ir::{
     BarrierKind, Block, Def, FuncRef, Function, Inst, InstData, Op, Program, Signature, SpecialReg, Syscall,
     Target, Terminator, Type, Value, eval,
@@ -351,10 +351,10 @@ impl<'a> Thread<'a> {
     fn call(&mut self, program: &Program, callee: FuncRef, args: Vec<u64>, line: u32) -> Result<(), Event> {
         let caller = self.top();
         let func = program.function(callee);
-        let used = caller.local + u64::from(program.function(caller.func).local_bytes);
+        let used = caller.local + u64::from(program.function(caller.func).local_bytes + CALL_BYTES);
         let local = used.next_multiple_of(func.local_align.max(1).into());
         let overflow = local + u64::from(func.local_bytes) > self.windows.window(simt_ir::Space::Local).1;
-        if self.frames.len() >= MAX_DEPTH || overflow && func.local_bytes > 0 {
+        if self.frames.len() >= MAX_DEPTH || overflow {
             return Err(Event::Fault {
                 kind: FaultKind::StackOverflow,
                 address: None,

@@ -8,6 +8,9 @@ use std::ffi::c_void;
 /// Threads of a warp.
 pub const WARP: u32 = 32;
 
+/// Bytes of local memory that a call takes besides the callee's frame, so that endless recursion meets its limit.
+pub const CALL_BYTES: u32 = 16;
+
 /// Named barriers of a block.
 pub const BARRIERS: usize = 16;
 

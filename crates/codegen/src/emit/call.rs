@@ -5,7 +5,7 @@
 
 use std::mem::offset_of;
 
-use kernel_abi::{BlockFrame, CompileError, FaultKind, LaunchFrame};
+use kernel_abi::{BlockFrame, CALL_BYTES, CompileError, FaultKind, LaunchFrame};
 use simt_ir::{FuncRef, Inst, SigRef, SourceLoc, Type as IrType, Value as IrValue};
 
 use super::function::{Emitter, Place};
@@ -15,9 +15,6 @@ use crate::math::value_type;
 
 /// Bytes from one argument to the next: 32 lanes of 64 bits.
 const SLOT: u32 = 256;
-
-/// Bytes of local memory that a call takes besides the callee's frame, so that endless recursion meets its limit.
-pub const CALL_BYTES: u32 = 16;
 
 /// The function for `func`, declared now if it is not yet.
 fn callee<'c>(unit: Unit<'_, 'c>, func: FuncRef) -> llvm::Function<'c> {

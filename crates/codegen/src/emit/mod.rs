@@ -33,8 +33,6 @@ use crate::llvm::{self, Builder, Context, Type};
 use crate::math::Lowering;
 use crate::target::Machine;
 
-pub use call::CALL_BYTES;
-
 /// Lanes of a warp.
 const LANES: u32 = kernel_abi::WARP;
 

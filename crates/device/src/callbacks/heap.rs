@@ -60,7 +60,7 @@ impl DeviceHeap {
         let region = match region {
             Some(region) => region,
             None => {
-                let base = self.space.allocate(self.device, self.owner, *limit, Kind::Device).ok()?;
+                let base = self.space.allocate(self.device, self.owner, *limit, Kind::KernelHeap).ok()?;
                 region.insert(Region { free: Extents::new(base, *limit), used: HashMap::new() })
             }
         };
@@ -69,14 +69,13 @@ impl DeviceHeap {
         Some(address)
     }
 
-    /// Gives an allocation back. What is none is ignored, as null is.
-    pub fn free(&self, address: u64) {
+    /// Gives an allocation back; false if there is none at the address.
+    pub fn free(&self, address: u64) -> bool {
         let mut state = self.state.lock();
-        if let Some(region) = &mut state.region
-            && let Some(len) = region.used.remove(&address)
-        {
-            region.free.give(address, len);
-        }
+        let Some(region) = &mut state.region else { return false };
+        let Some(len) = region.used.remove(&address) else { return false };
+        region.free.give(address, len);
+        true
     }
 }
 
@@ -94,11 +93,13 @@ mod tests {
         assert_eq!(a % 16, 0);
         assert_eq!(heap.allocate(500), None, "rounded up, two do not fit");
         assert!(!heap.set_limit(5000), "the heap is in use");
-        heap.free(a + 16);
+        assert!(!heap.free(a + 16) && !heap.free(0));
         assert_eq!(heap.allocate(500), None, "that was no allocation");
-        heap.free(a);
-        heap.free(0);
+        assert!(heap.free(a) && !heap.free(a));
         assert_eq!(heap.allocate(900), Some(a));
-        assert!(space.find(a).is_some());
+        assert_eq!(space.find(a), None, "not the host's to use");
+        assert_eq!(space.free(a, |_| true), Err(crate::Error::InvalidValue));
+        space.free_owned(ContextId(1));
+        assert_eq!(space.info(0).unwrap().0, 64 << 20);
     }
 }

@@ -13,18 +13,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel_abi::{BlockFrame, Callbacks};
+use kernel_abi::{BlockFrame, Callbacks, Fault, FaultKind};
 
 pub use heap::DeviceHeap;
 pub use output::Output;
 
 use crate::clock;
 use crate::domain::Domain;
+use crate::fault::FaultReport;
 
 /// What a launch's callbacks work with; `LaunchFrame::context` points to it.
 pub(crate) struct Services {
     /// The context's.
     pub(crate) domain: Arc<Domain>,
+    /// The kernel's name.
+    pub(crate) kernel: Arc<str>,
 }
 
 /// The services of this device.
@@ -35,7 +38,7 @@ pub static QUIET: Callbacks = Callbacks {
     vprintf: quiet_vprintf,
     assert_fail: quiet_assert_fail,
     malloc,
-    free,
+    free: quiet_free,
     global_timer,
     nanosleep,
 };
@@ -71,12 +74,21 @@ unsafe extern "C" fn vprintf(
 ) {
     // SAFETY: the contract of `Callbacks`: a frame of a running launch, and elements for the lanes of the mask.
     host(|| unsafe {
+        let output = &services(frame).domain.output;
         let mut text = Vec::new();
         for lane in lanes(mask) {
-            let count = printf::format(&mut text, *formats.add(lane), *arguments.add(lane));
-            *results.add(lane) = count.map_or(-1, |count| count as i32);
+            text.clear();
+            let format = *formats.add(lane);
+            *results.add(lane) = match printf::format(&mut text, format, *arguments.add(lane)) {
+                Some(count) => {
+                    output.append(&text, count);
+                    count as i32
+                }
+                // The manual's answers: -1 for no format, -2 for what goes wrong otherwise.
+                None if format == 0 => -1,
+                None => -2,
+            };
         }
-        services(frame).domain.output.append(&text);
     });
 }
 
@@ -90,18 +102,22 @@ unsafe extern "C" fn assert_fail(
 ) {
     // SAFETY: as for `vprintf`.
     host(|| unsafe {
-        let Some(lane) = lanes(mask).next() else { return };
-        let text = |strings: *const u64| guest::string_lossy(*strings.add(lane));
-        let (message, file, function) = (text(messages), text(files), text(functions));
         let launch = &*(*frame).launch;
         let [bx, by, bz] = (*frame).ctaid;
-        let linear = (*frame).warp * kernel_abi::WARP + lane as u32;
         let (nx, ny) = (launch.block[0].max(1), launch.block[1].max(1));
-        let (tx, ty, tz) = (linear % nx, linear / nx % ny, linear / nx / ny);
-        eprintln!(
-            "{file}:{}: {function}: block: [{bx},{by},{bz}], thread: [{tx},{ty},{tz}] Assertion `{message}` failed.",
-            *lines.add(lane)
-        );
+        let mut said = String::new();
+        for lane in lanes(mask) {
+            let text = |strings: *const u64| guest::string_lossy(*strings.add(lane));
+            let (message, file, function) = (text(messages), text(files), text(functions));
+            let linear = (*frame).warp * kernel_abi::WARP + lane as u32;
+            let (tx, ty, tz) = (linear % nx, linear / nx % ny, linear / nx / ny);
+            said += &format!(
+                "{file}:{}: {function}: block: [{bx},{by},{bz}], thread: [{tx},{ty},{tz}] Assertion `{message}` failed.\n",
+                *lines.add(lane)
+            );
+        }
+        // At once, so that no other warp's come in between.
+        eprint!("{said}");
     });
 }
 
@@ -118,9 +134,37 @@ unsafe extern "C" fn malloc(frame: *mut BlockFrame, mask: u32, sizes: *const u64
 unsafe extern "C" fn free(frame: *mut BlockFrame, mask: u32, addresses: *const u64) {
     // SAFETY: as for `vprintf`.
     host(|| unsafe {
-        let heap = &services(frame).domain.heap;
+        let Services { domain, kernel } = services(frame);
         for lane in lanes(mask) {
-            heap.free(*addresses.add(lane));
+            let address = *addresses.add(lane);
+            if address == 0 || domain.heap.free(address) {
+                continue;
+            }
+            // Twice, or never allocated: the heap stays as it is, and the context fails as with any bad address.
+            domain.health.fail(FaultReport {
+                kernel: kernel.to_string(),
+                block_dim: (*(*frame).launch).block,
+                source: None,
+                fault: Fault {
+                    kind: FaultKind::IllegalAddress,
+                    address: Some(address),
+                    ctaid: (*frame).ctaid,
+                    warp: (*frame).warp,
+                    lane: Some(lane as u32),
+                    ptx_line: None,
+                    detail: "free of what malloc has not given, or no longer".into(),
+                },
+            });
+        }
+    });
+}
+
+/// What the first run has freed stays so; what a second run allocates, nobody else knows of.
+unsafe extern "C" fn quiet_free(frame: *mut BlockFrame, mask: u32, addresses: *const u64) {
+    // SAFETY: as for `vprintf`.
+    host(|| unsafe {
+        for lane in lanes(mask) {
+            services(frame).domain.heap.free(*addresses.add(lane));
         }
     });
 }

@@ -14,9 +14,15 @@ pub fn format(text: &mut Vec<u8>, format: u64, arguments: u64) -> Option<u32> {
         text.extend_from_slice(&rest[..at]);
         rest = &rest[at + 1..];
         match Conversion::parse(rest) {
-            Some((conversion, after)) => {
+            Some((conversion, after)) if arguments.count + conversion.takes() <= MOST_ARGUMENTS => {
                 rest = after;
                 conversion.print(text, &mut arguments)?;
+            }
+            // Beyond the last argument that is passed on, conversions stand for themselves.
+            Some((_, after)) => {
+                text.push(b'%');
+                text.extend_from_slice(&rest[..rest.len() - after.len()]);
+                rest = after;
             }
             // Not a conversion: it stands for itself.
             None => text.push(b'%'),
@@ -25,6 +31,9 @@ pub fn format(text: &mut Vec<u8>, format: u64, arguments: u64) -> Option<u32> {
     text.extend_from_slice(rest);
     Some(arguments.count)
 }
+
+/// Arguments of a call at most.
+const MOST_ARGUMENTS: u32 = 32;
 
 /// The arguments that have not been used.
 struct Arguments {
@@ -162,6 +171,12 @@ impl Conversion {
             }
         }
         Some(())
+    }
+
+    /// How many arguments it uses.
+    fn takes(&self) -> u32 {
+        let star = |number: Option<Number>| u32::from(matches!(number, Some(Number::Argument)));
+        star(self.width) + star(self.precision) + u32::from(self.letter != b'%')
     }
 
     fn integer(&self, arguments: &mut Arguments) -> Option<u64> {
@@ -306,6 +321,24 @@ mod tests {
         assert_eq!(printed(c"%s", &[Long(0)]).0, "(null)");
         assert_eq!(printed(c"%", &[]).0, "%");
         assert_eq!(printed(c"%k", &[]).0, "%k");
+    }
+
+    #[test]
+    fn no_more_than_32_arguments() {
+        let numbers: Vec<Arg> = (0..40).map(Int).collect();
+        let (text, count) =
+            printed(c"%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d|%*d|%d %5d%%", &numbers);
+        assert!(text.ends_with("2930|%*d|31 %5d%"), "{text}");
+        assert_eq!(count, Some(32));
+    }
+
+    #[test]
+    fn what_is_no_conversion_stands_for_itself() {
+        assert_eq!(printed(c"%n %v %hq %-5y|%", &[Int(1)]), ("%n %v %hq %-5y|%".into(), Some(0)));
+        assert_eq!(
+            printed(c"%lf %lc %hhx %jd", &[Double(0.5), Int(65), Int(0x123), Long(-7)]).0,
+            "0.500000 A 23 -7"
+        );
     }
 
     #[test]

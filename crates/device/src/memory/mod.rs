@@ -68,6 +68,8 @@ pub enum Kind {
     },
     /// A variable of a module.
     Variable,
+    /// What kernels allocate from. The host has no use of it: neither copies nor frees there.
+    KernelHeap,
     /// Memory that was mapped: by the program, or from another process.
     Mapped,
 }
@@ -205,7 +207,8 @@ impl AddressSpace {
     pub fn free(&self, base: u64, accept: impl Fn(&Allocation) -> bool) -> Result<Allocation> {
         let allocation = {
             let mut allocations = self.allocations.lock();
-            let found = allocations.get(&base).filter(|found| accept(found));
+            let found =
+                allocations.get(&base).filter(|found| found.kind != Kind::KernelHeap && accept(found));
             let allocation = *found.ok_or(Error::InvalidValue)?;
             allocations.remove(&base);
             allocation
@@ -260,7 +263,8 @@ impl AddressSpace {
     pub fn find(&self, address: u64) -> Option<Allocation> {
         let allocations = self.allocations.lock();
         let (_, allocation) = allocations.range(..=address).next_back()?;
-        (address - allocation.base < allocation.size).then_some(*allocation)
+        let is_inside = address - allocation.base < allocation.size;
+        (is_inside && allocation.kind != Kind::KernelHeap).then_some(*allocation)
     }
 
     /// Says whether synchronous calls on an allocation end only when they are done.
@@ -285,7 +289,7 @@ impl AddressSpace {
             let Some(next) = allocations.get(&reached) else { return false };
             (reached, kind) = (next.end(), next.kind);
         }
-        reached >= end && address < first.end()
+        reached >= end && address < first.end() && first.kind != Kind::KernelHeap
     }
 
     /// Whether an address lies in the range of a device, allocated or not.

@@ -58,6 +58,7 @@ impl Module {
         shared: Option<&Variables>,
     ) -> Result<Arc<Module>> {
         context.check()?;
+        context.domain().output.flush();
         let variables = Variables::load(context, code.variables(), shared)?;
         let module = Arc::new(Module {
             code,

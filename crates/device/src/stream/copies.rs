@@ -72,7 +72,7 @@ impl Stream {
     /// As for [`copy_and_wait`](Self::copy_and_wait).
     pub fn copy_now(&self, transfer: Transfer) -> Result<()> {
         let context = self.context()?;
-        context.check()?;
+        context.check_before_waiting()?;
         self.check_not_capturing()?;
         let pageable = transfer.check(context.memory())?;
         let ends = [transfer.to.start, transfer.from.start];
@@ -86,7 +86,7 @@ impl Stream {
     /// Also [`Error::InvalidValue`](crate::Error::InvalidValue) if memory of the program at one end is not there.
     pub fn copy_and_wait(&self, transfer: Transfer) -> Result<()> {
         let context = self.context()?;
-        context.check()?;
+        context.check_before_waiting()?;
         self.check_not_capturing()?;
         transfer.check(context.memory())?;
         if transfer.is_empty() {
@@ -101,6 +101,7 @@ impl Stream {
             Ok(())
         };
         self.submit_and_wait(Work::Task(Box::new(task)))?;
+        context.domain().output.flush();
         context.check()?;
         outcome.lock().clone()
     }

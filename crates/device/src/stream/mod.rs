@@ -83,7 +83,7 @@ impl Stream {
     /// Those of [`Context::check`].
     pub fn synchronize(&self) -> Result<()> {
         let context = self.context()?;
-        context.check()?;
+        context.check_before_waiting()?;
         self.check_not_capturing()?;
         capture::check_unsafe_call()?;
         if let Some(last) = self.last() {

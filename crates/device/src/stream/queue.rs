@@ -227,6 +227,7 @@ impl Queue {
             Work::Task(_) if health.has_failed() => Ok(()),
             Work::Task(task) => task(),
             Work::Callback(callback) => {
+                self.domain.output.flush();
                 callback(health.check());
                 Ok(())
             }
