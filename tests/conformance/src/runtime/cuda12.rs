@@ -96,15 +96,54 @@ pub fn places_of_managed_memory_are_device_numbers() {
     const SIZE: usize = 1 << 20;
     let mut pointer = null_mut();
     cuda!(cudaMallocManaged(&mut pointer, SIZE, cudaMemAttachGlobal));
+    let place = |attribute| {
+        let mut place = -7;
+        cuda!(cudaMemRangeGetAttribute((&raw mut place).cast(), 4, attribute, pointer, SIZE));
+        place
+    };
     for device in [0, cudaCpuDeviceId] {
         cuda!(cudaMemAdvise_cuda12(pointer, SIZE, cudaMemAdviseSetPreferredLocation, device));
+        assert_eq!(place(cudaMemRangeAttributePreferredLocation), device);
         cuda!(cudaMemPrefetchAsync_cuda12(pointer, SIZE, device, cudaStream_t::NULL));
+        assert_eq!(place(cudaMemRangeAttributeLastPrefetchLocation), device);
         cuda!(cudaMemPrefetchAsync_cuda12_ptsz(pointer, SIZE, device, cudaStream_t::NULL));
     }
-    let on_the_stack = (&raw const pointer).cast();
-    fails!(cudaErrorInvalidValue, cudaMemAdvise_cuda12(on_the_stack, 8, cudaMemAdviseSetReadMostly, 0));
+    fails!(
+        cudaErrorInvalidDevice,
+        cudaMemAdvise_cuda12(pointer, SIZE, cudaMemAdviseSetPreferredLocation, 1000)
+    );
     fails!(cudaErrorInvalidDevice, cudaMemPrefetchAsync_cuda12(pointer, SIZE, 1000, cudaStream_t::NULL));
     cuda!(cudaDeviceSynchronize(); cudaFree(pointer));
+}
+
+pub fn a_batch_tells_where_it_failed() {
+    let (mut stream, mut from, mut to) = (cudaStream_t::NULL, null_mut(), null_mut());
+    cuda!(cudaStreamCreate(&mut stream); cudaMalloc(&mut from, 512); cudaMalloc(&mut to, 512));
+    cuda!(cudaMemsetAsync(from, 3, 512, stream));
+    let mut targets = [to, to.wrapping_byte_add(256)];
+    let mut sources = [from, from.wrapping_byte_add(256)];
+    let (mut sizes, mut first, mut failed) = ([256, 128], 0, 7);
+    let mut attributes = cudaMemcpyAttributes {
+        srcAccessOrder: driver::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
+        srcLocHint: driver::CUmemLocation { r#type: driver::CUmemLocationType(0), id: 0 },
+        dstLocHint: driver::CUmemLocation { r#type: driver::CUmemLocationType(0), id: 0 },
+        flags: 0,
+    };
+    let mut copy = |targets: &mut [*mut c_void; 2], failed: &mut usize| {
+        let (to, from, sizes) = (targets.as_mut_ptr(), sources.as_mut_ptr(), sizes.as_mut_ptr());
+        // SAFETY: as many addresses, sizes and attributes as is said.
+        unsafe {
+            cudaMemcpyBatchAsync_cuda12(to, from, sizes, 2, &mut attributes, &mut first, 1, failed, stream)
+        }
+    };
+    assert_eq!(copy(&mut targets, &mut failed), cudaSuccess);
+    let mut bytes = [0_u8; 512];
+    cuda!(cudaMemcpyAsync(bytes.as_mut_ptr().cast(), to, 512, cudaMemcpyDeviceToHost, stream));
+    cuda!(cudaStreamSynchronize(stream));
+    assert!(bytes[..384].iter().all(|&byte| byte == 3));
+    targets[1] = null_mut();
+    assert_eq!(copy(&mut targets, &mut failed), cudaErrorInvalidValue);
+    assert_eq!(failed, 1);
 }
 
 pub fn edges_have_no_data() {
