@@ -12,6 +12,9 @@ pub(super) const FORMS: &[Form] = &[
     form("cvt.rnd{$rndi}.ftz?.sat?.D{$int8}.A{f32} d=D+, a:A", float_to_int),
     form("cvt.rnd{$rndi}.sat?.D{$int8}.A{f16} d=D+, a:A", float_to_int),
     form("cvt.rnd{$rndi}.D{$int}.A{bf16} d=D+, a:A", float_to_int).since(7, 8, 90),
+    // A byte and a bf16: only with a register of eight bits.
+    form("cvt.rnd{$rndi}.D{u8,s8}.A{bf16} d=D, a:A", float_to_int).since(7, 8, 90),
+    form("cvt.rnd{$rnd}.D{bf16}.A{u8,s8} d=D+, a:A", int_to_float).since(7, 8, 90),
     form("cvt.rnd{$rndi}.sat?.D{$int8}.A{f64} d=D+, a:A", float_to_int),
     form("cvt.rnd{$rnd}.ftz?.sat?.D{f32}.A{$int8} d=D, a:A+", int_to_float),
     form("cvt.rnd{$rnd}.sat?.D{f16}.A{$int8} d=D+, a:A+", int_to_float),

@@ -19,6 +19,7 @@ mod control;
 mod convert;
 mod copy;
 mod float;
+mod fp8;
 mod hints;
 mod integer;
 mod logic;
@@ -143,6 +144,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         convert::FORMS,
         copy::FORMS,
         float::FORMS,
+        fp8::FORMS,
         hints::FORMS,
         integer::FORMS,
         logic::FORMS,

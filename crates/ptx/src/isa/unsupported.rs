@@ -33,8 +33,6 @@ const MODIFIERS: &[(&str, &[&str])] = &[
     (
         "cvt",
         &[
-            "e4m3x2",
-            "e5m2x2",
             "e4m3x4",
             "e5m2x4",
             "e2m1x2",
