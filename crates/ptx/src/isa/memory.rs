@@ -37,12 +37,17 @@ pub(super) const FORMS: &[Form] = &[
     form("isspacep.space{global,shared,shared::cta,shared::cluster,local,const,param,param::entry} p=pred, a:u64", isspacep).since(2, 0, 20),
 ];
 
-/// A vector is 128 bits wide at most.
+/// A vector is 128 bits wide at most: those of 256, which alone have eight elements and an L2 eviction priority, need a later
+/// architecture than the device has.
 fn vector_width(chosen: &Chosen) -> Result<(), &'static str> {
     let bits = chosen.ty("T").map_or(0, Ty::bits) * chosen.lanes() as u32;
     let store_to_constants = chosen.word("space").is_some_and(|s| s == "const" || s == "param::entry");
     if bits > 128 {
         Err("a vector of more than 128 bits")
+    } else if chosen.lanes() == 8 {
+        Err("a vector of eight elements that are not of 32 bits")
+    } else if chosen.word("L2").is_some() {
+        Err("an L2 eviction priority without a vector of 256 bits")
     } else if store_to_constants && chosen.word("order").is_some() {
         Err("ordering of a constant location")
     } else {

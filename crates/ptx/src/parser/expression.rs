@@ -189,8 +189,14 @@ fn literal(text: &str) -> Result<Immediate, &'static str> {
         [b'0', b'b' | b'B', ..] => (2, &text[2..]),
         _ if bytes.iter().any(|b| matches!(b, b'.' | b'e' | b'E')) => {
             let plain = bytes.iter().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
-            let value = text.parse::<f64>().ok().filter(|_| plain);
-            return value.map(|v| Immediate::F64(v.to_bits())).ok_or(NOT_A_NUMBER);
+            let value = text.parse::<f64>().ok().filter(|_| plain).ok_or(NOT_A_NUMBER)?;
+            let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
+            let is_zero = !mantissa.bytes().any(|b| matches!(b, b'1'..=b'9'));
+            // Decimal numbers must be normal doubles; infinity and subnormal numbers are written in hexadecimal.
+            if !value.is_normal() && !is_zero {
+                return Err("the number is out of the range of a double");
+            }
+            return Ok(Immediate::F64(value.to_bits()));
         }
         [b'0', _, ..] if text != "0U" => (8, &text[1..]),
         _ => (10, text),

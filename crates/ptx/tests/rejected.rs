@@ -1,0 +1,78 @@
+//! What looks like PTX and is none: thousands of combinations of modifiers and types that the hardware's own assembler
+//! refuses for sm_90. Each must be refused here too, at its line.
+
+use std::io::Read;
+use std::ops::Range;
+use std::path::Path;
+
+use ptx::target::Device;
+use ptx::{Bodies, Options};
+
+const HEADER: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
+
+/// The kernels, each after a line with its group and name.
+fn cases() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/rejected.ptx.zst");
+    let packed = std::fs::read(path).expect("the file is there");
+    let mut text = String::new();
+    let mut decoder = ruzstd::decoding::StreamingDecoder::new(&packed[..]).expect("a frame of zstd");
+    decoder.read_to_string(&mut text).expect("text");
+    text
+}
+
+/// The lines under test, counted from 1.
+fn lines_under_test(module: &str) -> Range<usize> {
+    let line_of =
+        |marker: &str| module.lines().position(|line| line == marker).expect("both markers are there") + 1;
+    line_of("// ---- under test") + 1..line_of("// ----")
+}
+
+/// What is wrong with how a module is refused.
+fn complaint(module: &str) -> Option<String> {
+    let options = Options { device: Some(Device { sm: 90 }), bodies: Bodies::Parsed };
+    let outcome = ptx::parse_with(module, &options).and_then(|parsed| ptx::lower::check(module, &parsed));
+    let Err(errors) = outcome else { return Some("accepted".into()) };
+    let text = errors.to_string();
+    let line = text.strip_prefix("line ").and_then(|rest| rest.split(',').next()?.parse().ok());
+    match line {
+        Some(line) if lines_under_test(module).contains(&line) => None,
+        _ => Some(format!("refused at another place: {text}")),
+    }
+}
+
+#[test]
+fn what_is_no_ptx_is_refused_at_its_line() {
+    let text = cases();
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for case in text.split("//// CASE ").skip(1) {
+        let (name, body) = case.split_once('\n').expect("a case has a body");
+        count += 1;
+        if let Some(what) = complaint(&format!("{HEADER}{body}")) {
+            wrong.push(format!("{name}: {what}"));
+        }
+    }
+    assert!(count > 3600, "only {count} cases");
+    assert!(wrong.is_empty(), "{} of {count} cases:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn the_same_kernels_without_the_mistake_are_accepted() {
+    // Otherwise the cases could be refused for what surrounds the instruction.
+    let text = cases();
+    let mut repaired = 0;
+    for case in text.split("//// CASE ").skip(1) {
+        let (name, body) = case.split_once('\n').expect("a case has a body");
+        let module = format!("{HEADER}{body}");
+        let under_test = lines_under_test(&module);
+        let lines = module.lines().enumerate().filter(|(at, _)| !under_test.contains(&(at + 1)));
+        let rest = lines.map(|(_, line)| format!("{line}\n")).collect::<String>();
+        let options = Options { device: Some(Device { sm: 90 }), bodies: Bodies::Parsed };
+        let outcome = ptx::parse_with(&rest, &options).and_then(|parsed| ptx::lower::check(&rest, &parsed));
+        if let Err(errors) = outcome {
+            panic!("{name}: {errors}");
+        }
+        repaired += 1;
+    }
+    assert!(repaired > 3600);
+}
