@@ -309,17 +309,35 @@ impl Context {
         self.allocate_as(size, Kind::Device)
     }
 
+    /// Allocates device memory, or host memory, at an address that fits 32 bits.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] where no such addresses are left.
+    pub fn allocate_low(&self, size: u64, kind: Kind) -> Result<u64> {
+        self.check()?;
+        capture::check_unsafe_call()?;
+        self.hardware.space.allocate_low(self.hardware.ordinal, self.id, size, kind)
+    }
+
     /// Allocates rows of `width` bytes so that each is aligned well; answers address and pitch.
     ///
     /// # Errors
     /// [`Error::InvalidValue`] for an element size other than 4, 8 and 16, or an empty area.
     pub fn allocate_pitched(&self, width: u64, height: u64, element: u32) -> Result<(u64, u64)> {
+        let (size, pitch) = Context::pitched(width, height, element)?;
+        Ok((self.allocate(size)?, pitch))
+    }
+
+    /// Bytes and pitch of rows of `width` bytes so that each is aligned well.
+    ///
+    /// # Errors
+    /// As for [`allocate_pitched`](Self::allocate_pitched).
+    pub fn pitched(width: u64, height: u64, element: u32) -> Result<(u64, u64)> {
         if !matches!(element, 4 | 8 | 16) || width == 0 || height == 0 {
             return Err(Error::InvalidValue);
         }
         let pitch = width.checked_next_multiple_of(crate::memory::GRANULE).ok_or(Error::OutOfMemory)?;
-        let size = pitch.checked_mul(height).ok_or(Error::OutOfMemory)?;
-        Ok((self.allocate(size)?, pitch))
+        Ok((pitch.checked_mul(height).ok_or(Error::OutOfMemory)?, pitch))
     }
 
     /// Allocates managed memory.

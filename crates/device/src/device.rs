@@ -1,5 +1,6 @@
 //! A device and its primary context.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use kernel_abi::KernelBackend;
@@ -101,7 +102,7 @@ impl Device {
     /// # Errors
     /// [`Error::InvalidValue`] for a pool of another device.
     pub fn set_current_pool(&self, pool: Arc<Pool>) -> Result<()> {
-        if pool.device() != self.ordinal() {
+        if pool.device() != self.ordinal() || self.hardware.space.is_imported(&pool) {
             return Err(Error::InvalidValue);
         }
         *self.hardware.current_pool.lock() = pool;
@@ -111,6 +112,19 @@ impl Device {
     /// Makes a pool.
     pub fn create_pool(&self) -> Arc<Pool> {
         Arc::new(Pool::new(self.ordinal(), self.hardware.space.clone()))
+    }
+
+    /// Makes a pool of at most so many bytes (0: as many as the device likes) that other processes can open.
+    pub fn create_shared_pool(&self, most: u64) -> Result<Arc<Pool>> {
+        Ok(Arc::new(self.hardware.space.create_shared_pool(self.ordinal(), most)?))
+    }
+
+    /// Opens another process's pool by a descriptor that it has sent.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a descriptor of something else.
+    pub fn import_pool(&self, descriptor: OwnedFd) -> Result<Arc<Pool>> {
+        Ok(Arc::new(self.hardware.space.import_shared_pool(self.ordinal(), descriptor)?))
     }
 
     /// Makes a context.

@@ -37,7 +37,7 @@ mod threads;
 pub use context::{CacheConfig, Context, ContextFlags, Scheduling, SharedConfig};
 pub use device::{Device, PrimaryContext};
 pub use error::{Error, Result};
-pub use event::{Event, EventFlags};
+pub use event::{Event, EventFlags, SharedEventHandle};
 pub use fault::FaultReport;
 pub use launch::Launch;
 pub use limits::Limit;

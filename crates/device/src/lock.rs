@@ -48,7 +48,7 @@ pub enum Rank {
     BlockMemory,
     /// The device heap of a context.
     DeviceHeap,
-    /// Reserved addresses and what is mapped there.
+    /// Reserved addresses and what is mapped there; memory of shared pools.
     Mappings,
     /// Known allocations.
     Allocations,

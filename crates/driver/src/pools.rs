@@ -1,10 +1,12 @@
 //! Memory pools behind their handles.
 
+use crate::contexts;
 use crate::error::CuResult;
 use crate::handle::{Kind, Table};
-use crate::platform::device;
+use crate::platform::{device, platform};
 use cuda_abi::driver::*;
 use device::memory::{Pool, PoolId};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 static POOLS: Table<Pool> = Table::new(Kind::MemoryPool);
@@ -29,15 +31,26 @@ pub fn handle_of_id(id: PoolId) -> CUmemoryPool {
     known.first().map_or(CUmemoryPool::NULL, |(handle, _)| CUmemoryPool(*handle))
 }
 
-/// Makes a pool of device memory in this process.
+/// Makes a pool of device memory, in this process or for sharing by descriptors.
 pub fn create(props: &CUmemPoolProps) -> CuResult<CUmemoryPool> {
-    if props.allocType != CU_MEM_ALLOCATION_TYPE_PINNED {
+    if props.allocType != CU_MEM_ALLOCATION_TYPE_PINNED || props.usage != 0 {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    if props.handleTypes != 0 || props.location.r#type != CU_MEM_LOCATION_TYPE_DEVICE {
+    if props.location.r#type != CU_MEM_LOCATION_TYPE_DEVICE {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
-    handle_of(&device(props.location.id)?.create_pool())
+    let device = device(props.location.id)?;
+    handle_of(&match CUmemAllocationHandleType(props.handleTypes) {
+        CU_MEM_HANDLE_TYPE_NONE => device.create_pool(),
+        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR => device.create_shared_pool(props.maxSize as u64)?,
+        _ => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+    })
+}
+
+/// Opens another process's pool on the current device.
+pub fn import(descriptor: OwnedFd) -> CuResult<CUmemoryPool> {
+    let ordinal = contexts::current().map_or(0, |context| context.device());
+    handle_of(&device(ordinal as CUdevice)?.import_pool(descriptor)?)
 }
 
 /// Makes a pool's handle stale; its allocations stay. A device that uses it goes back to its default pool.
@@ -50,7 +63,9 @@ pub fn destroy(handle: CUmemoryPool) -> CuResult {
     if device.current_pool().id() == pool.id() {
         device.set_current_pool(device.default_pool().clone())?;
     }
-    POOLS.remove(handle.0).map(drop).map_err(|_| CUDA_ERROR_INVALID_VALUE.into())
+    POOLS.remove(handle.0).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    platform()?.memory().close_shared_pool(&pool);
+    Ok(())
 }
 
 /// The device of a place that pools can be for.

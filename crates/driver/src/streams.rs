@@ -6,7 +6,7 @@ use crate::handle::{Kind, Table};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
 use device::memory::ContextId;
-use device::{Event, EventFlags, Stream, StreamKind};
+use device::{Event, EventFlags, SharedEventHandle, Stream, StreamKind};
 use std::sync::Arc;
 
 static STREAMS: Table<Owned<Stream>> = Table::new(Kind::Stream);
@@ -86,6 +86,13 @@ pub fn create_event(flags: u32) -> CuResult<CUevent> {
     };
     let context = contexts::current()?;
     let event = Event::new(&context, flags)?;
+    insert(&EVENTS, &context, event).map(CUevent)
+}
+
+/// Opens another process's event in the current context.
+pub fn open_event(handle: &SharedEventHandle) -> CuResult<CUevent> {
+    let context = contexts::current()?;
+    let event = Event::open(&context, handle)?;
     insert(&EVENTS, &context, event).map(CUevent)
 }
 

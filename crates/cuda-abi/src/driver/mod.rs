@@ -11,8 +11,10 @@ mod graphs;
 mod handles;
 mod notifications;
 mod resources;
+mod sharing;
 mod streams;
 mod structs;
+mod version_1;
 
 pub use batches::*;
 pub use capabilities::*;
@@ -24,8 +26,10 @@ pub use graphs::*;
 pub use handles::*;
 pub use notifications::*;
 pub use resources::*;
+pub use sharing::*;
 pub use streams::*;
 pub use structs::*;
+pub use version_1::*;
 
 /// The version of the API that is implemented: 1000 × major + 10 × minor.
 pub const CUDA_VERSION: i32 = 13000;

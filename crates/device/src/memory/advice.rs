@@ -82,7 +82,7 @@ impl AddressSpace {
         let Some(found) = self.find(start) else { return Ok(()) };
         let (first, end) = (start.next_multiple_of(PAGE), (start + len) & !(PAGE - 1));
         if first < end {
-            self.devices[found.device].heap.lock().discard(first, end - first);
+            self.devices[found.device].heap_at(first).lock().discard(first, end - first);
         }
         Ok(())
     }

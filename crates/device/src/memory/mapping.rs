@@ -255,7 +255,7 @@ impl AddressSpace {
         let found = self.find(address).filter(|found| found.base == address && found.kind == Kind::Device);
         let found = found.ok_or(Error::InvalidValue)?;
         let placement = found.placement.ok_or(Error::InvalidValue)?;
-        let (descriptor, start) = self.devices[found.device].heap.lock().share(placement)?;
+        let (descriptor, start) = self.devices[found.device].heap_at(address).lock().share(placement)?;
         let (process, offset, size) = (std::process::id(), address - start, found.size);
         Ok(SharedHandle { process, descriptor, offset, size })
     }

@@ -15,10 +15,12 @@ mod mapping;
 mod pool;
 pub mod range;
 mod shared;
+mod shared_pool;
 pub mod transfer;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use advice::AdviceMap;
@@ -29,6 +31,10 @@ use heap::{Heap, Placement};
 use mapping::Mappings;
 pub use mapping::{Access, GRANULARITY, Mapping, PhysicalMemory, SharedHandle};
 pub use pool::{Pool, PoolId, PoolUsage, Reuse};
+pub(crate) use shared::SharedFile;
+pub use shared_pool::SharedPointer;
+use shared_pool::SharedPools;
+pub use range::PAGE;
 use range::AddressRange;
 pub use transfer::{Extent, Region, Side, Transfer};
 
@@ -124,15 +130,27 @@ pub struct AddressSpace {
     pools: RankedMutex<HashMap<PoolId, PoolUsage>>,
     mappings: RankedMutex<Mappings>,
     advice: RankedMutex<AdviceMap>,
+    shared_pools: RankedMutex<SharedPools>,
 }
 
 #[derive(Debug)]
 struct DeviceMemory {
     heap: RankedMutex<Heap>,
     addresses: Range<u64>,
+    /// For programs whose device pointers have 32 bits; made when it is first asked for.
+    low: OnceLock<LowMemory>,
     total: u64,
     used: AtomicU64,
 }
+
+#[derive(Debug)]
+struct LowMemory {
+    heap: RankedMutex<Heap>,
+    addresses: Range<u64>,
+}
+
+/// Addresses reserved below 4 GiB: as many as can be had, between these.
+const LOW: (u64, u64) = (1 << 30, 64 << 20);
 
 /// Addresses reserved for each device, where the machine lets so many be reserved.
 const RESERVED: u64 = 1 << 40;
@@ -146,7 +164,8 @@ impl AddressSpace {
             let heap = Heap::new(AddressRange::reserve_up_to(RESERVED, least)?);
             let addresses = heap.addresses();
             let heap = RankedMutex::new(Rank::Heap, heap);
-            Ok(DeviceMemory { heap, addresses, total, used: AtomicU64::new(0) })
+            let (low, used) = (OnceLock::new(), AtomicU64::new(0));
+            Ok(DeviceMemory { heap, addresses, low, total, used })
         };
         Ok(AddressSpace {
             devices: memory.iter().map(device).collect::<Result<_>>()?,
@@ -155,6 +174,7 @@ impl AddressSpace {
             pools: RankedMutex::new(Rank::Pools, HashMap::new()),
             mappings: RankedMutex::new(Rank::Mappings, Mappings::default()),
             advice: RankedMutex::new(Rank::Advice, AdviceMap::default()),
+            shared_pools: RankedMutex::new(Rank::Mappings, SharedPools::default()),
         })
     }
 
@@ -166,7 +186,20 @@ impl AddressSpace {
         self.allocate_in(None, device, owner, size, kind)
     }
 
+    /// As [`allocate`](Self::allocate), at an address that fits 32 bits.
+    ///
+    /// # Errors
+    /// Also [`Error::OutOfMemory`] where no such addresses are left.
+    pub fn allocate_low(&self, device: usize, owner: ContextId, size: u64, kind: Kind) -> Result<u64> {
+        let memory = self.device(device)?;
+        let allocation = Allocation::new(0, size, kind, owner, device);
+        self.place(memory, allocation, || memory.low()?.heap.lock().allocate(size).map(Some))
+    }
+
     /// As [`allocate`](Self::allocate), counted in a pool.
+    ///
+    /// # Errors
+    /// Also [`Error::InvalidValue`] for another process's pool, and [`Error::OutOfMemory`] where a pool is full.
     pub fn allocate_in(
         &self,
         pool: Option<PoolId>,
@@ -175,29 +208,44 @@ impl AddressSpace {
         size: u64,
         kind: Kind,
     ) -> Result<u64> {
+        let memory = self.device(device)?;
+        let mut allocation = Allocation::new(0, size, kind, owner, device);
+        allocation.pool = pool;
+        if let Some(base) = self.take_from_shared_pool(pool, size)? {
+            allocation.base = base;
+            return self.place(memory, allocation, || Ok(None)).inspect_err(|_| {
+                self.give_to_shared_pool(&allocation);
+            });
+        }
+        self.place(memory, allocation, || memory.heap.lock().allocate(size).map(Some))
+    }
+
+    /// Gives an allocation its place; a pool's has one already.
+    fn place(
+        &self,
+        memory: &DeviceMemory,
+        mut allocation: Allocation,
+        find: impl FnOnce() -> Result<Option<Placement>>,
+    ) -> Result<u64> {
+        let size = allocation.size;
         if size == 0 {
             return Err(Error::InvalidValue);
         }
-        let memory = self.device(device)?;
         // Host memory is not the device's to run out of, the machine's limit aside.
-        let charged = if kind.is_host() { 0 } else { size };
+        let charged = if allocation.kind.is_host() { 0 } else { size };
         memory.charge(charged)?;
-        let placed = memory.heap.lock().allocate(size);
-        let placement = placed.inspect_err(|_| memory.discharge(charged))?;
-        let base = placement.address;
-        self.insert(Allocation {
-            pool,
-            placement: Some(placement),
-            ..Allocation::new(base, size, kind, owner, device)
-        })
-        .expect("the heap hands out no address twice");
-        if let Some(pool) = pool {
+        allocation.placement = find().inspect_err(|_| memory.discharge(charged))?;
+        if let Some(placement) = allocation.placement {
+            allocation.base = placement.address;
+        }
+        self.insert(allocation).expect("no address is handed out twice");
+        if let Some(pool) = allocation.pool {
             let mut pools = self.pools.lock();
             let usage = pools.entry(pool).or_default();
             usage.current += size;
             usage.high = usage.high.max(usage.current);
         }
-        Ok(base)
+        Ok(allocation.base)
     }
 
     /// Frees the allocation that begins at `base` and for which `accept` holds.
@@ -294,7 +342,7 @@ impl AddressSpace {
 
     /// Whether an address lies in the range of a device, allocated or not.
     pub fn is_device_address(&self, address: u64) -> bool {
-        self.devices.iter().any(|memory| memory.addresses.contains(&address))
+        self.devices.iter().any(|memory| memory.contains(address))
     }
 
     /// Free and total bytes of a device.
@@ -337,17 +385,46 @@ impl AddressSpace {
         {
             usage.current = usage.current.saturating_sub(allocation.size);
         }
-        if let Some(placement) = allocation.placement {
-            let memory = &self.devices[allocation.device];
-            memory.heap.lock().free(placement);
-            if !allocation.kind.is_host() {
-                memory.discharge(allocation.size);
+        let memory = &self.devices[allocation.device];
+        match allocation.placement {
+            Some(placement) => {
+                memory.heap_at(placement.address).lock().free(placement);
+                if !allocation.kind.is_host() {
+                    memory.discharge(allocation.size);
+                }
             }
+            None if allocation.kind == Kind::Pooled => {
+                if self.give_to_shared_pool(allocation) {
+                    memory.discharge(allocation.size);
+                }
+            }
+            None => {}
         }
     }
 }
 
 impl DeviceMemory {
+    /// The heap that an address is of.
+    fn heap_at(&self, address: u64) -> &RankedMutex<Heap> {
+        let low = self.low.get().filter(|low| low.addresses.contains(&address));
+        low.map_or(&self.heap, |low| &low.heap)
+    }
+
+    fn low(&self) -> Result<&LowMemory> {
+        if self.low.get().is_none() {
+            let heap = Heap::new(AddressRange::reserve_low(LOW.0, LOW.1)?);
+            let addresses = heap.addresses();
+            // If another thread was quicker, what it made counts.
+            let _ = self.low.set(LowMemory { heap: RankedMutex::new(Rank::Heap, heap), addresses });
+        }
+        self.low.get().ok_or(Error::OutOfMemory)
+    }
+
+    fn contains(&self, address: u64) -> bool {
+        self.addresses.contains(&address)
+            || self.low.get().is_some_and(|low| low.addresses.contains(&address))
+    }
+
     fn charge(&self, size: u64) -> Result<()> {
         let size = size.checked_next_multiple_of(GRANULE).ok_or(Error::OutOfMemory)?;
         let fits = |used: u64| used.checked_add(size).filter(|used| *used <= self.total);
@@ -395,6 +472,21 @@ mod tests {
         assert_eq!(space.free(base, |a| a.kind.is_host()), Err(Error::InvalidValue));
         space.free(base, |_| true).unwrap();
         assert_eq!(space.free(base, |_| true), Err(Error::InvalidValue));
+    }
+
+    #[test]
+    fn low_memory_has_low_addresses() {
+        let space = space();
+        let low = space.allocate_low(0, A, 3 << 20, Kind::Device).unwrap();
+        assert!(low + (3 << 20) <= 1 << 32 && space.is_device_address(low));
+        let small = space.allocate_low(0, A, 100, Kind::Device).unwrap();
+        assert!(small < 1 << 32);
+        Fill::linear(low, 7, 1, 3 << 20).run().unwrap();
+        assert_eq!(space.allocate_low(0, A, 0, Kind::Device), Err(Error::InvalidValue));
+        assert_eq!(space.allocate_low(0, A, 65 << 20, Kind::Device), Err(Error::OutOfMemory));
+        space.free(low, |_| true).unwrap();
+        space.free(small, |_| true).unwrap();
+        assert_eq!(space.devices[0].used.load(Ordering::Relaxed), 0);
     }
 
     #[test]

@@ -62,6 +62,44 @@ impl AddressRange {
         }
     }
 
+    /// Reserves as much as there is, from `most` bytes down to `least`, at addresses that fit 32 bits.
+    pub fn reserve_low(most: u64, least: u64) -> Result<AddressRange> {
+        const END: u64 = 1 << 32;
+        const STEP: u64 = 64 << 20;
+        let mut len = most;
+        while len >= least {
+            // From above: programs that are linked to fixed addresses have theirs below.
+            let mut base = END - len;
+            while base >= STEP {
+                // SAFETY: a fresh private mapping; what is there already makes it fail.
+                let start = unsafe {
+                    libc::mmap(
+                        base as *mut _,
+                        len as usize,
+                        libc::PROT_NONE,
+                        libc::MAP_PRIVATE
+                            | libc::MAP_ANONYMOUS
+                            | libc::MAP_NORESERVE
+                            | libc::MAP_FIXED_NOREPLACE,
+                        -1,
+                        0,
+                    )
+                };
+                if start as u64 == base {
+                    return Ok(AddressRange { base, len });
+                }
+                if start != libc::MAP_FAILED {
+                    // An old kernel takes the address for a hint.
+                    // SAFETY: the mapping just made.
+                    unsafe { libc::munmap(start, len as usize) };
+                }
+                base -= STEP;
+            }
+            len /= 2;
+        }
+        Err(Error::OutOfMemory)
+    }
+
     /// First address.
     pub fn base(&self) -> u64 {
         self.base

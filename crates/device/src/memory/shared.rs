@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use crate::{Error, Result};
 
@@ -58,6 +58,19 @@ impl SharedFile {
     pub fn duplicate(&self) -> Result<OwnedFd> {
         let copy = self.file.try_clone();
         copy.map(OwnedFd::from).map_err(|error| Error::OperatingSystem(error.to_string()))
+    }
+
+    /// What tells this memory from all other of the machine.
+    pub fn identity(&self) -> Result<u64> {
+        let identity = self.file.metadata().map(|metadata| metadata.ino());
+        identity.map_err(|error| Error::OperatingSystem(error.to_string()))
+    }
+
+    /// Gives the memory of a range back; what is read there next is zero.
+    pub fn discard(&self, offset: u64, len: u64) {
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: our own descriptor. Where it is not done, nothing is lost but memory.
+        unsafe { libc::fallocate(self.descriptor(), mode, offset as libc::off_t, len as libc::off_t) };
     }
 
     /// Fills the file with what is at `address`.

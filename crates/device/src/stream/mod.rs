@@ -140,7 +140,11 @@ impl Stream {
             let outside = event.was_recorded();
             return if outside { Err(self.capture.refuse(Error::StreamCaptureIsolation)) } else { Ok(()) };
         }
-        event.pending().map_or(Ok(()), |pending| self.wait_completion(pending))
+        match (event.pending(), event.pending_elsewhere()) {
+            (Some(pending), _) => self.wait_completion(pending),
+            (None, Some(wait)) => self.mark(wait).map(drop),
+            (None, None) => Ok(()),
+        }
     }
 
     /// As [`wait_event`](Self::wait_event), but a stream that captures gets a node that waits for what the event stands for

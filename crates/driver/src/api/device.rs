@@ -166,3 +166,14 @@ fn write_text(text: &str, place: Array<c_char>, len: i32) -> CuResult {
     place.set(bytes.len(), 0)?;
     Ok(())
 }
+
+/// Whatever writes to device memory writes to the machine's memory, which all processors see alike: there is nothing to flush.
+#[entry_point]
+fn cuFlushGPUDirectRDMAWrites(
+    target: CUflushGPUDirectRDMAWritesTarget,
+    scope: CUflushGPUDirectRDMAWritesScope,
+) -> CuResult {
+    target.name().and(scope.name()).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    crate::contexts::usable()?;
+    Ok(())
+}

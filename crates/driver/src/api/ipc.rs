@@ -1,15 +1,18 @@
-//! Memory management: allocations of other processes.
+//! Memory management: allocations and events of other processes.
 
 use crate::contexts;
 use crate::error::CuResult;
 use crate::platform::platform;
+use crate::streams;
 use cuda_abi::args::Out;
 use cuda_abi::driver::*;
+use device::SharedEventHandle;
 use device::memory::SharedHandle;
 use entry_macros::entry_point;
 
-/// What the handles of this driver begin with.
+/// What the handles of this driver begin with: those of memory, and those of events.
 const MAGIC: u32 = 0x6177_6970;
+const EVENT_MAGIC: u32 = 0x6177_6576;
 
 /// Waits for the work of the allocation's context, since the memory behind it changes.
 #[entry_point]
@@ -50,21 +53,57 @@ fn cuIpcCloseMemHandle(dptr: CUdeviceptr) -> CuResult {
     Ok(())
 }
 
+/// The event stays this process's; what another makes of the handle counts as long as it does.
+#[entry_point]
+fn cuIpcGetEventHandle(pHandle: Out<CUipcEventHandle>, event: CUevent) -> CuResult {
+    pHandle.check()?;
+    let shared = streams::find_event(event)?.share()?;
+    let mut handle = CUipcEventHandle { reserved: [0; CU_IPC_HANDLE_SIZE] };
+    let words = [EVENT_MAGIC.to_ne_bytes(), shared.process.to_ne_bytes(), shared.descriptor.to_ne_bytes()];
+    write(&mut handle.reserved, words.as_flattened().iter().chain(&shared.identity.to_ne_bytes()));
+    pHandle.set(handle)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuIpcOpenEventHandle(phEvent: Out<CUevent>, handle: CUipcEventHandle) -> CuResult {
+    phEvent.check()?;
+    let read = || {
+        let (word, number) = readers(&handle.reserved);
+        let (process, descriptor) = (word(4)?, word(8)? as i32);
+        let shared = SharedEventHandle { process, descriptor, identity: number(12)? };
+        Some(shared).filter(|_| word(0) == Some(EVENT_MAGIC))
+    };
+    phEvent.set(streams::open_event(&read().ok_or(CUDA_ERROR_INVALID_VALUE)?)?)?;
+    Ok(())
+}
+
+/// Puts bytes at the beginning of a handle.
+fn write<'a>(handle: &mut [u8; CU_IPC_HANDLE_SIZE], bytes: impl Iterator<Item = &'a u8>) {
+    for (place, byte) in handle.iter_mut().zip(bytes) {
+        *place = *byte;
+    }
+}
+
+/// What reads numbers of 32 and 64 bits at a place of a handle.
+fn readers(
+    bytes: &[u8; CU_IPC_HANDLE_SIZE],
+) -> (impl Fn(usize) -> Option<u32>, impl Fn(usize) -> Option<u64>) {
+    let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let number = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    (word, number)
+}
+
 fn encode(shared: &SharedHandle) -> CUipcMemHandle {
     let mut handle = CUipcMemHandle { reserved: [0; CU_IPC_HANDLE_SIZE] };
     let words = [MAGIC.to_ne_bytes(), shared.process.to_ne_bytes(), shared.descriptor.to_ne_bytes()];
     let numbers = [shared.offset.to_ne_bytes(), shared.size.to_ne_bytes()];
-    let bytes = words.iter().flatten().chain(numbers.iter().flatten());
-    for (place, byte) in handle.reserved.iter_mut().zip(bytes) {
-        *place = *byte;
-    }
+    write(&mut handle.reserved, words.as_flattened().iter().chain(numbers.as_flattened()));
     handle
 }
 
 fn decode(handle: &CUipcMemHandle) -> Option<SharedHandle> {
-    let bytes = handle.reserved;
-    let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    let number = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let (word, number) = readers(&handle.reserved);
     if word(0)? != MAGIC {
         return None;
     }

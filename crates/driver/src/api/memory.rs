@@ -5,7 +5,7 @@ use crate::error::CuResult;
 use crate::platform::platform;
 use cuda_abi::args::Out;
 use cuda_abi::driver::*;
-use device::memory::{Allocation, Kind};
+use device::memory::{Allocation, Kind, PAGE};
 use entry_macros::entry_point;
 use std::ffi::c_void;
 
@@ -158,6 +158,28 @@ fn cuMemHostGetFlags(pFlags: Out<u32>, p: *mut c_void) -> CuResult {
         }
         _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
     }
+}
+
+/// The one kind of handle is a buffer of the kernel's that other devices reach. Memory of a process is none, and the device
+/// says so (`CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED`).
+#[entry_point]
+unsafe fn cuMemGetHandleForAddressRange(
+    handle: *mut c_void,
+    dptr: CUdeviceptr,
+    size: usize,
+    handleType: CUmemRangeHandleType,
+    flags: u64,
+) -> CuResult {
+    let len = size as u64;
+    let whole = dptr.0.is_multiple_of(PAGE) && len.is_multiple_of(PAGE) && len > 0;
+    if handle.is_null() || !whole || flags & !CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE != 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    handleType.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    if !platform()?.memory().covers(dptr.0, len) {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    Err(CUDA_ERROR_NOT_SUPPORTED.into())
 }
 
 /// The allocation that an address lies in.

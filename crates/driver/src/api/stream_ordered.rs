@@ -1,15 +1,17 @@
 //! Stream ordered memory allocator.
 
+use crate::contexts;
 use crate::error::CuResult;
-use crate::platform::device;
+use crate::platform::{device, platform};
 use crate::pools;
 use crate::streams::find;
 use cuda_abi::args::{Array, In, Out};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
-use device::memory::Reuse;
+use device::memory::{Reuse, SharedPointer};
 use entry_macros::entry_point;
 use std::ffi::c_void;
+use std::os::fd::{BorrowedFd, IntoRawFd};
 
 /// Memory for what the stream does from now on.
 #[entry_point(ptsz)]
@@ -202,5 +204,81 @@ unsafe fn cuMemSetMemPool(
     // SAFETY: as above.
     let place = unsafe { location.check()?.as_ptr().read_unaligned() };
     pools::device_at(place, r#type)?.set_current_pool(pools::find(pool)?)?;
+    Ok(())
+}
+
+/// The descriptor is the caller's to close.
+#[entry_point]
+unsafe fn cuMemPoolExportToShareableHandle(
+    handle_out: *mut c_void,
+    pool: CUmemoryPool,
+    handleType: CUmemAllocationHandleType,
+    flags: u64,
+) -> CuResult {
+    // SAFETY: a place for a descriptor, which is what handles of the one supported type are.
+    let place = unsafe { Out::new(handle_out.cast::<i32>()) }.check()?;
+    let pool = pools::find(pool)?;
+    if flags != 0 || handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    place.set(platform()?.memory().export_shared_pool(&pool)?.into_raw_fd())?;
+    Ok(())
+}
+
+/// The descriptor stays the caller's.
+#[entry_point]
+unsafe fn cuMemPoolImportFromShareableHandle(
+    pool_out: Out<CUmemoryPool>,
+    handle: *mut c_void,
+    handleType: CUmemAllocationHandleType,
+    flags: u64,
+) -> CuResult {
+    pool_out.check()?;
+    if flags != 0 || handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let descriptor = i32::try_from(handle as usize).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    // SAFETY: the manual wants an open descriptor; it is used during the call only.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    let descriptor = descriptor.try_clone_to_owned().map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    pool_out.set(pools::import(descriptor)?)?;
+    Ok(())
+}
+
+/// What names an allocation begins with.
+const POINTER_MAGIC: u64 = 0x6177_706f_6f6c_7074;
+
+#[entry_point]
+fn cuMemPoolExportPointer(shareData_out: Out<CUmemPoolPtrExportData>, ptr: CUdeviceptr) -> CuResult {
+    shareData_out.check()?;
+    let SharedPointer { identity, offset, size } = platform()?.memory().export_pointer(ptr.0)?;
+    let mut data = CUmemPoolPtrExportData { reserved: [0; 64] };
+    for (place, number) in data.reserved.chunks_exact_mut(8).zip([POINTER_MAGIC, identity, offset, size]) {
+        place.copy_from_slice(&number.to_ne_bytes());
+    }
+    shareData_out.set(data)?;
+    Ok(())
+}
+
+#[entry_point]
+unsafe fn cuMemPoolImportPointer(
+    ptr_out: Out<CUdeviceptr>,
+    pool: CUmemoryPool,
+    shareData: *mut CUmemPoolPtrExportData,
+) -> CuResult {
+    ptr_out.check()?;
+    // SAFETY: null, or what `cuMemPoolExportPointer` has written.
+    let data = unsafe { In::new(shareData) }.get()?;
+    let pool = pools::find(pool)?;
+    let number = |index: usize| {
+        let bytes = &data.reserved[8 * index..8 * index + 8];
+        bytes.try_into().map_or(0, u64::from_ne_bytes)
+    };
+    if number(0) != POINTER_MAGIC {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let pointer = SharedPointer { identity: number(1), offset: number(2), size: number(3) };
+    let context = contexts::usable()?;
+    ptr_out.set(CUdeviceptr(platform()?.memory().import_pointer(context.id(), &pool, &pointer)?))?;
     Ok(())
 }

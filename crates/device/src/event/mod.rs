@@ -1,6 +1,11 @@
 //! Events: points in a stream, to wait for and to measure between.
 
+mod shared;
+
 use std::sync::{Arc, Weak};
+
+pub use shared::SharedEventHandle;
+use shared::SharedEvent;
 
 use crate::graph::Operation;
 use crate::graph::capture::{self, CapturedPoint};
@@ -24,6 +29,8 @@ pub struct Event {
     flags: EventFlags,
     context: Weak<Context>,
     recorded: RankedMutex<Recorded>,
+    /// Of one between processes.
+    shared: Option<Arc<SharedEvent>>,
 }
 
 /// What an event stands for.
@@ -44,8 +51,32 @@ impl Event {
         if flags.interprocess && !flags.disable_timing {
             return Err(Error::InvalidValue);
         }
+        let shared = if flags.interprocess { Some(SharedEvent::create()?) } else { None };
+        Ok(Event::make(context, flags, shared))
+    }
+
+    /// Another process's event, in a context of this one.
+    ///
+    /// # Errors
+    /// [`Error::InvalidContext`] for one of this process, [`Error::InvalidValue`] if it is not there.
+    pub fn open(context: &Arc<Context>, handle: &SharedEventHandle) -> Result<Arc<Event>> {
+        context.check()?;
+        let flags = EventFlags { disable_timing: true, interprocess: true, ..EventFlags::default() };
+        Ok(Event::make(context, flags, Some(SharedEvent::open(handle)?)))
+    }
+
+    fn make(context: &Arc<Context>, flags: EventFlags, shared: Option<Arc<SharedEvent>>) -> Arc<Event> {
         let recorded = RankedMutex::new(Rank::Event, Recorded::Nothing);
-        Ok(Arc::new(Event { flags, context: Arc::downgrade(context), recorded }))
+        Arc::new(Event { flags, context: Arc::downgrade(context), recorded, shared })
+    }
+
+    /// What other processes open it by.
+    ///
+    /// # Errors
+    /// [`Error::InvalidHandle`] for one that was not made for that.
+    pub fn share(&self) -> Result<SharedEventHandle> {
+        self.context()?.check()?;
+        self.shared.as_ref().ok_or(Error::InvalidHandle)?.handle()
     }
 
     /// What it was made with.
@@ -66,6 +97,11 @@ impl Event {
         self.check_context(stream)?;
         let recorded = if stream.is_capturing() {
             Recorded::Captured(stream.capture_slot().point()?)
+        } else if let Some(shared) = &self.shared {
+            let (number, done) = (shared.record(), shared.clone());
+            let queued = stream.mark(move || done.finish(number));
+            // Where nothing is queued there is nothing to wait for.
+            Recorded::Command(queued.inspect_err(|_| shared.finish(number))?)
         } else {
             Recorded::Command(stream.submit(Vec::new(), Work::Nothing)?)
         };
@@ -98,7 +134,8 @@ impl Event {
         context.check()?;
         self.check_not_captured()?;
         capture::check_unsafe_call()?;
-        if self.pending().is_some() { Err(Error::NotReady) } else { context.check() }
+        let is_pending = self.pending().is_some() || self.pending_elsewhere().is_some();
+        if is_pending { Err(Error::NotReady) } else { context.check() }
     }
 
     /// Waits until what it stands for is done, and writes out what kernels have printed.
@@ -109,6 +146,9 @@ impl Event {
         capture::check_unsafe_call()?;
         if let Some(pending) = self.pending() {
             pending.wait();
+        }
+        if let Some(wait) = self.pending_elsewhere() {
+            wait();
         }
         context.domain().output.flush();
         context.check()
@@ -131,6 +171,14 @@ impl Event {
             Recorded::Command(command) if !command.is_finished() => Some(command.clone()),
             _ => None,
         }
+    }
+
+    /// What waits for the newest record, if another process made that and it is not over.
+    pub(crate) fn pending_elsewhere(&self) -> Option<impl FnOnce() + Send + 'static> {
+        let shared = self.shared.as_ref()?;
+        let record = shared.pending()?;
+        let shared = shared.clone();
+        Some(move || shared.wait(record))
     }
 
     /// The point of a capture in progress that it stands for.
