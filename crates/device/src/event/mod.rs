@@ -4,8 +4,8 @@ mod shared;
 
 use std::sync::{Arc, Weak};
 
-pub use shared::SharedEventHandle;
 use shared::SharedEvent;
+pub use shared::SharedEventHandle;
 
 use crate::graph::Operation;
 use crate::graph::capture::{self, CapturedPoint};

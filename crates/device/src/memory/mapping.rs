@@ -153,10 +153,12 @@ impl AddressSpace {
     /// # Errors
     /// [`Error::InvalidValue`] for a size that is no multiple of [`GRANULARITY`] or an alignment that is no power of two.
     pub fn reserve(&self, device: usize, size: u64, align: u64) -> Result<u64> {
-        let align = align.max(GRANULARITY);
-        if size == 0 || !size.is_multiple_of(GRANULARITY) || !align.is_power_of_two() {
+        // 0 stands for the least.
+        let aligned = align == 0 || align.is_power_of_two();
+        if size == 0 || !size.is_multiple_of(GRANULARITY) || !aligned {
             return Err(Error::InvalidValue);
         }
+        let align = align.max(GRANULARITY);
         let mut mappings = self.mappings.lock();
         let start = self.device(device)?.heap.lock().take_addresses(size, align)?;
         mappings.reservations.insert(start, (size, device));

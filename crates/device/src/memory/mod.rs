@@ -31,11 +31,11 @@ use heap::{Heap, Placement};
 use mapping::Mappings;
 pub use mapping::{Access, GRANULARITY, Mapping, PhysicalMemory, SharedHandle};
 pub use pool::{Pool, PoolId, PoolUsage, Reuse};
+use range::AddressRange;
+pub use range::PAGE;
 pub(crate) use shared::SharedFile;
 pub use shared_pool::SharedPointer;
 use shared_pool::SharedPools;
-pub use range::PAGE;
-use range::AddressRange;
 pub use transfer::{Extent, Region, Side, Transfer};
 
 use crate::lock::{Rank, RankedMutex};

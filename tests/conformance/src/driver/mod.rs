@@ -2,20 +2,25 @@
 
 use crate::Test;
 
+mod captures;
 mod contexts;
 mod copies;
 mod copy_batches;
 mod error_log;
 mod events;
 mod initialization;
+mod ipc;
 mod managed;
 mod memory;
+mod memory_v1;
 mod occupancy;
 mod pointers;
+mod pools;
 mod sets;
 mod stream_attributes;
 mod stream_memory;
 mod streams;
+mod virtual_memory;
 
 /// The functions of the library under test that the tests name.
 #[allow(

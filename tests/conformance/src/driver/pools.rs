@@ -1,0 +1,223 @@
+//! Stream ordered memory allocator.
+
+use super::common::*;
+
+const DEVICE: CUmemLocation = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 0 };
+
+fn props() -> CUmemPoolProps {
+    CUmemPoolProps {
+        allocType: CU_MEM_ALLOCATION_TYPE_PINNED,
+        handleTypes: 0,
+        location: DEVICE,
+        win32SecurityAttributes: null_mut(),
+        maxSize: 0,
+        usage: 0,
+        reserved: [0; 54],
+    }
+}
+
+fn pool(props: &CUmemPoolProps) -> CUmemoryPool {
+    let mut pool = CUmemoryPool::NULL;
+    cu!(cuMemPoolCreate(&mut pool, props));
+    pool
+}
+
+fn ask(pool: CUmemoryPool, attribute: CUmemPool_attribute) -> u64 {
+    let mut value = 0u64;
+    cu!(cuMemPoolGetAttribute(pool, attribute, (&raw mut value).cast()));
+    value
+}
+
+pub fn memory_is_allocated_and_freed_in_order() {
+    new_context();
+    let s = stream(CU_STREAM_NON_BLOCKING);
+    let (mut p, mut values, pool) = (CUdeviceptr(0), [0u32; 8], pool(&props()));
+    for round in 0..4 {
+        match round {
+            0 => cu!(cuMemAllocAsync(&mut p, 32, s)),
+            1 => cu!(cuMemAllocAsync_ptsz(&mut p, 32, s)),
+            2 => cu!(cuMemAllocFromPoolAsync(&mut p, 32, pool, s)),
+            _ => cu!(cuMemAllocFromPoolAsync_ptsz(&mut p, 32, pool, s)),
+        }
+        cu!(cuMemsetD32Async(p, round, 8, s); cuMemcpyDtoHAsync_v2(values.as_mut_ptr().cast(), p, 32, s));
+        if round % 2 == 0 {
+            cu!(cuMemFreeAsync(p, s));
+        } else {
+            cu!(cuMemFreeAsync_ptsz(p, s));
+        }
+        cu!(cuStreamSynchronize(s));
+        assert_eq!(values, [round; 8]);
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2(p));
+    }
+    // Freed in another way, too.
+    cu!(cuMemAllocAsync(&mut p, 32, s); cuStreamSynchronize(s); cuMemFree_v2(p));
+    let mine = alloc(64);
+    cu!(cuMemFreeAsync(mine, s); cuStreamSynchronize(s));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2(mine));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemAllocAsync(null_mut(), 32, s));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(CUdeviceptr(0x1234), s));
+    fails!(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocAsync(&mut p, 1 << 50, s));
+}
+
+pub fn attributes_are_counted_and_set() {
+    new_context();
+    let (pool, mut p) = (pool(&props()), CUdeviceptr(0));
+    cu!(cuMemAllocFromPoolAsync(&mut p, 5000, pool, CUstream::NULL); cuCtxSynchronize());
+    assert!(ask(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) >= 5000);
+    assert!(ask(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 5000);
+    cu!(cuMemFreeAsync(p, CUstream::NULL); cuCtxSynchronize());
+    assert_eq!(ask(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0);
+    assert!(ask(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH) >= 5000);
+    assert!(ask(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) >= 5000);
+    let (mut zero, mut one, mut threshold) = (0u64, 1i32, 1u64 << 20);
+    let high = CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+    cu!(cuMemPoolTrimTo(pool, 0); cuMemPoolSetAttribute(pool, high, (&raw mut zero).cast()));
+    assert_eq!(ask(pool, high), 0);
+    // High marks can be reset only.
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAttribute(pool, high, (&raw mut threshold).cast()));
+    let release = CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+    assert_eq!(ask(pool, release), 0);
+    cu!(cuMemPoolSetAttribute(pool, release, (&raw mut threshold).cast()));
+    assert_eq!(ask(pool, release), 1 << 20);
+    for reuse in [
+        CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES,
+        CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
+        CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES,
+    ] {
+        assert_eq!(ask(pool, reuse), 1);
+        cu!(cuMemPoolSetAttribute(pool, reuse, (&raw mut zero).cast()));
+        assert_eq!(ask(pool, reuse), 0);
+        cu!(cuMemPoolSetAttribute(pool, reuse, (&raw mut one).cast()));
+        assert_eq!(ask(pool, reuse), 1);
+    }
+    let place = (&raw mut zero).cast::<c_void>();
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolGetAttribute(pool, CUmemPool_attribute(99), place));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAttribute(pool, CUmemPool_attribute(99), place));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolGetAttribute(pool, release, null_mut()));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAttribute(pool, release, null_mut()));
+    cu!(cuMemPoolDestroy(pool));
+}
+
+pub fn a_device_has_a_current_pool() {
+    new_context();
+    let (mut default, mut current, mut place) = (CUmemoryPool::NULL, CUmemoryPool::NULL, DEVICE);
+    let kind = CU_MEM_ALLOCATION_TYPE_PINNED;
+    cu!(cuDeviceGetDefaultMemPool(&mut default, 0); cuDeviceGetMemPool(&mut current, 0));
+    assert_eq!(default, current);
+    cu!(cuMemGetDefaultMemPool(&mut current, &mut place, kind));
+    assert_eq!(default, current);
+    let (own, mut p) = (pool(&props()), CUdeviceptr(0));
+    cu!(cuMemSetMemPool(&mut place, kind, own); cuMemGetMemPool(&mut current, &mut place, kind));
+    assert_eq!(current, own);
+    cu!(cuMemAllocAsync(&mut p, 100, CUstream::NULL); cuCtxSynchronize());
+    assert!(ask(own, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) >= 100);
+    cu!(cuDeviceSetMemPool(0, default); cuDeviceGetMemPool(&mut current, 0));
+    assert_eq!(current, default);
+    cu!(cuDeviceSetMemPool(0, own); cuMemFree_v2(p); cuMemPoolDestroy(own); cuDeviceGetMemPool(&mut current, 0));
+    assert_eq!(current, default, "a destroyed pool is no device's");
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolDestroy(default));
+    fails!(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetMemPool(&mut current, 99));
+    fails!(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetDefaultMemPool(&mut current, 99));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetMemPool(null_mut(), 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetDefaultMemPool(null_mut(), 0));
+    if ours_only("NVIDIA's driver may follow a handle that is none") {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolTrimTo(own, 0));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolDestroy(own));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolDestroy(CUmemoryPool::NULL));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceSetMemPool(0, own));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemAllocFromPoolAsync(&mut p, 100, own, CUstream::NULL));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemGetMemPool(&mut current, null_mut(), kind));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemGetDefaultMemPool(null_mut(), &mut place, kind));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemSetMemPool(null_mut(), kind, default));
+    }
+}
+
+pub fn a_pool_outlives_its_handle() {
+    new_context();
+    let (own, mut p) = (pool(&props()), CUdeviceptr(0));
+    cu!(cuMemAllocFromPoolAsync(&mut p, 64, own, CUstream::NULL); cuMemPoolDestroy(own));
+    cu!(cuMemsetD8_v2(p, 3, 64));
+    assert_eq!(read::<u8>(p, 64), [3; 64]);
+    cu!(cuMemFreeAsync(p, CUstream::NULL); cuCtxSynchronize());
+}
+
+pub fn properties_and_access_are_checked() {
+    new_context();
+    let mut made = CUmemoryPool::NULL;
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(null_mut(), &props()));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&mut made, null()));
+    let managed = CUmemPoolProps { allocType: CU_MEM_ALLOCATION_TYPE_INVALID, ..props() };
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&mut made, &managed));
+    let nowhere = CUmemPoolProps { location: CUmemLocation { id: 99, ..DEVICE }, ..props() };
+    // SAFETY: a place for the handle.
+    let code = unsafe { cuMemPoolCreate(&mut made, &nowhere) };
+    assert!([CUDA_ERROR_INVALID_DEVICE, CUDA_ERROR_INVALID_VALUE].contains(&code), "{code:?}");
+    let (own, mut access, mut place) = (pool(&props()), CUmemAccess_flags(9), DEVICE);
+    cu!(cuMemPoolGetAccess(&mut access, own, &mut place));
+    assert_eq!(access, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    let all = CUmemAccessDesc { location: DEVICE, flags: CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0 };
+    cu!(cuMemPoolSetAccess(own, &all, 1));
+    let none = CUmemAccessDesc { flags: CU_MEM_ACCESS_FLAGS_PROT_NONE.0, ..all };
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAccess(own, &none, 1));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolGetAccess(null_mut(), own, &mut place));
+    if ours_only("NVIDIA's driver may follow null") {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAccess(own, null(), 1));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolGetAccess(&mut access, own, null_mut()));
+    }
+}
+
+pub fn a_shared_pool_is_exported_and_imported() {
+    new_context();
+    let kind = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    if attribute(CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES) as u32 & kind.0 == 0 {
+        skip("pools are not shared by descriptors");
+    }
+    let own = pool(&CUmemPoolProps { handleTypes: kind.0, ..props() });
+    let (mut p, mut descriptor, mut imported) = (CUdeviceptr(0), -1i32, CUmemoryPool::NULL);
+    cu!(
+        cuMemAllocFromPoolAsync(&mut p, 1000, own, CUstream::NULL);
+        cuMemsetD8_v2(p, 7, 1000);
+        cuCtxSynchronize();
+        cuMemPoolExportToShareableHandle((&raw mut descriptor).cast(), own, kind, 0);
+    );
+    assert!(descriptor >= 0);
+    let handle = descriptor as usize as *mut c_void;
+    cu!(cuMemPoolImportFromShareableHandle(&mut imported, handle, kind, 0));
+    assert_ne!(imported, own);
+    let mut data = CUmemPoolPtrExportData { reserved: [0; 64] };
+    cu!(cuMemPoolExportPointer(&mut data, p));
+    // Another process would import the pointer now; this one may, where the driver lets it.
+    let mut theirs = CUdeviceptr(0);
+    // SAFETY: a place for the pointer, and what was exported.
+    let code = unsafe { cuMemPoolImportPointer(&mut theirs, imported, &mut data) };
+    if code == CUDA_SUCCESS {
+        assert_eq!(read::<u8>(theirs, 1000), [7; 1000]);
+        cu!(cuMemsetD8_v2(theirs, 8, 1000));
+        assert_eq!(read::<u8>(p, 1000), [8; 1000], "the same memory");
+        cu!(cuMemFree_v2(theirs));
+    } else {
+        assert!(!is_ours(), "{code:?}");
+    }
+    // Nothing is allocated from another process's pool.
+    let mut none = CUdeviceptr(0);
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemAllocFromPoolAsync(&mut none, 64, imported, CUstream::NULL));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceSetMemPool(0, imported));
+    let place = (&raw mut descriptor).cast::<c_void>();
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(place, own, kind, 1));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(place, pool(&props()), kind, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportPointer(&mut data, alloc(64)));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportFromShareableHandle(&mut imported, handle, kind, 1));
+    if ours_only("NVIDIA's driver may follow null, and what was never exported") {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(null_mut(), own, kind, 0));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportFromShareableHandle(null_mut(), handle, kind, 0));
+        fails!(
+            CUDA_ERROR_INVALID_VALUE,
+            cuMemPoolImportFromShareableHandle(&mut imported, 99999 as *mut c_void, kind, 0)
+        );
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportPointer(null_mut(), p));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportPointer(&mut theirs, imported, null_mut()));
+        let mut wrong = CUmemPoolPtrExportData { reserved: [9; 64] };
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportPointer(&mut theirs, imported, &mut wrong));
+    }
+    cu!(cuMemPoolDestroy(imported); cuMemFree_v2(p); cuMemPoolDestroy(own));
+}

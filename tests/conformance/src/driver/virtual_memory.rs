@@ -1,0 +1,176 @@
+//! Virtual memory management, and multicast objects.
+
+use super::common::*;
+
+pub fn memory_is_mapped_where_the_program_says() {
+    new_context();
+    let (p, g) = mapped_pair();
+    let middle = CUdeviceptr(p.0 + g as u64 - 16);
+    cu!(cuMemsetD32_v2(middle, 0x0102_0304, 8));
+    assert_eq!(read::<u32>(middle, 8), [0x0102_0304; 8], "across the border");
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemAddressFree(p, 3 * g));
+    cu!(cuCtxSynchronize(); cuMemUnmap(p, 2 * g); cuMemAddressFree(p, 3 * g));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemsetD8_v2(p, 0, 1));
+}
+
+pub fn access_is_given_and_told() {
+    new_context();
+    let (p, g) = mapped_pair();
+    let (mut flags, place) = (9, allocation_prop().location);
+    cu!(cuMemGetAccess(&mut flags, &place, p));
+    assert_eq!(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0.into());
+    let read_only = CUmemAccessDesc { location: place, flags: CU_MEM_ACCESS_FLAGS_PROT_READ.0 };
+    cu!(cuMemSetAccess(p, g, &read_only, 1); cuMemGetAccess(&mut flags, &place, p));
+    assert_eq!(flags, CU_MEM_ACCESS_FLAGS_PROT_READ.0.into());
+    cu!(cuMemGetAccess(&mut flags, &place, CUdeviceptr(p.0 + g as u64)));
+    assert_eq!(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0.into());
+    let wrong = CUmemAccessDesc { flags: 77, ..read_only };
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemSetAccess(p, g, &wrong, 1));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemSetAccess(p, g, &read_only, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemSetAccess(p, 3 * g, &read_only, 1));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemSetAccess(p, g / 2, &read_only, 1));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemGetAccess(&mut flags, &place, CUdeviceptr(0x1234)));
+    if ours_only("NVIDIA's driver may follow null") {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemSetAccess(p, g, null(), 1));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemGetAccess(null_mut(), &place, p));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemGetAccess(&mut flags, null(), p));
+    }
+}
+
+pub fn memory_is_named_by_handles() {
+    new_context();
+    let (p, _) = mapped_pair();
+    let (mut handle, mut prop) = (0, allocation_prop());
+    cu!(cuMemRetainAllocationHandle(&mut handle, p.0 as *mut c_void));
+    prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+    cu!(cuMemGetAllocationPropertiesFromHandle(&mut prop, handle));
+    assert_eq!(prop.r#type, CU_MEM_ALLOCATION_TYPE_PINNED);
+    assert_eq!(prop.location, CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 0 });
+    assert_eq!(prop.requestedHandleTypes, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    cu!(cuMemRelease(handle));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemRetainAllocationHandle(&mut handle, 0x1234 as *mut c_void));
+    if ours_only("NVIDIA's driver may follow a handle that is none") {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemRelease(0));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemGetAllocationPropertiesFromHandle(&mut prop, 0x1234));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemGetAllocationPropertiesFromHandle(null_mut(), handle));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemRetainAllocationHandle(null_mut(), p.0 as *mut c_void));
+    }
+}
+
+pub fn memory_is_exported_and_imported() {
+    new_context();
+    let (p, g) = mapped_pair();
+    let kind = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    let (mut handle, mut descriptor, mut imported, mut again) = (0, -1i32, 0, CUdeviceptr(0));
+    cu!(
+        cuMemsetD8_v2(p, 5, 64);
+        cuMemRetainAllocationHandle(&mut handle, p.0 as *mut c_void);
+        cuMemExportToShareableHandle((&raw mut descriptor).cast(), handle, kind, 0);
+        cuMemImportFromShareableHandle(&mut imported, descriptor as usize as *mut c_void, kind);
+        cuMemAddressReserve(&mut again, g, 0, CUdeviceptr(0), 0);
+        cuMemMap(again, g, 0, imported, 0);
+    );
+    let access =
+        CUmemAccessDesc { location: allocation_prop().location, flags: CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0 };
+    cu!(cuMemSetAccess(again, g, &access, 1));
+    assert_eq!(read::<u8>(again, 64), [5; 64]);
+    cu!(cuMemsetD8_v2(again, 6, 64));
+    assert_eq!(read::<u8>(p, 64), [6; 64], "the same memory");
+    let place = (&raw mut descriptor).cast::<c_void>();
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(place, handle, kind, 1));
+    // Memory that was not made to be shared is not.
+    let (mut alone, prop) =
+        (0, CUmemAllocationProp { requestedHandleTypes: CU_MEM_HANDLE_TYPE_NONE, ..allocation_prop() });
+    cu!(cuMemCreate(&mut alone, g, &prop, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(place, alone, kind, 0));
+    if ours_only("NVIDIA's driver may follow null") {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(null_mut(), handle, kind, 0));
+        fails!(
+            CUDA_ERROR_INVALID_VALUE,
+            cuMemImportFromShareableHandle(null_mut(), descriptor as usize as *mut c_void, kind)
+        );
+        fails!(
+            CUDA_ERROR_INVALID_VALUE,
+            cuMemImportFromShareableHandle(&mut imported, 99999 as *mut c_void, kind)
+        );
+    }
+}
+
+pub fn sizes_and_places_are_checked() {
+    new_context();
+    let (prop, mut g, mut p, mut handle) = (allocation_prop(), 0, CUdeviceptr(0), 0);
+    cu!(cuMemGetAllocationGranularity(&mut g, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
+    assert!(g.is_power_of_two());
+    fails!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuMemGetAllocationGranularity(null_mut(), &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM)
+    );
+    fails!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuMemGetAllocationGranularity(&mut g, null(), CU_MEM_ALLOC_GRANULARITY_MINIMUM)
+    );
+    for size in [0, g - 1, g + 1] {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemAddressReserve(&mut p, size, 0, CUdeviceptr(0), 0));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&mut handle, size, &prop, 0));
+    }
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemAddressReserve(&mut p, g, 3, CUdeviceptr(0), 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemAddressReserve(&mut p, g, 0, CUdeviceptr(0), 1));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemAddressReserve(null_mut(), g, 0, CUdeviceptr(0), 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&mut handle, g, &prop, 1));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemCreate(null_mut(), g, &prop, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&mut handle, g, null(), 0));
+    fails!(CUDA_ERROR_OUT_OF_MEMORY, cuMemCreate(&mut handle, 1 << 50, &prop, 0));
+    cu!(cuMemAddressReserve(&mut p, 2 * g, 0, CUdeviceptr(0), 0); cuMemCreate(&mut handle, g, &prop, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemMap(p, 2 * g, 0, handle, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemMap(p, g, g, handle, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemMap(p, g, 0, handle, 1));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemMap(CUdeviceptr(p.0 + 2 * g as u64), g, 0, handle, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(p, g));
+    cu!(cuMemMap(p, g, 0, handle, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemMap(p, g, 0, handle, 0));
+    cu!(cuMemUnmap(p, g); cuMemRelease(handle));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemAddressFree(p, g));
+    cu!(cuMemAddressFree(p, 2 * g));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemAddressFree(p, 2 * g));
+}
+
+pub fn a_range_is_handed_out_where_the_device_can() {
+    new_context();
+    let (p, g) = mapped_pair();
+    let (kind, mut descriptor) = (CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, -1i32);
+    let place = (&raw mut descriptor).cast::<c_void>();
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemGetHandleForAddressRange(place, CUdeviceptr(p.0 + 1), g, kind, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemGetHandleForAddressRange(place, p, g - 1, kind, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemGetHandleForAddressRange(place, p, g, CUmemRangeHandleType(99), 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemGetHandleForAddressRange(null_mut(), p, g, kind, 0));
+    if attribute(CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED) == 0 {
+        fails!(CUDA_ERROR_NOT_SUPPORTED, cuMemGetHandleForAddressRange(place, p, g, kind, 0));
+    }
+}
+
+pub fn multicast_objects_are_where_the_device_has_them() {
+    new_context();
+    let prop = CUmulticastObjectProp { numDevices: 1, size: 2 << 20, handleTypes: 0, flags: 0 };
+    let (mut handle, mut g) = (0, 0);
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMulticastCreate(null_mut(), &prop));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMulticastCreate(&mut handle, null()));
+    fails!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuMulticastGetGranularity(null_mut(), &prop, CU_MULTICAST_GRANULARITY_MINIMUM)
+    );
+    if attribute(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED) != 0 {
+        skip("the device has multicast objects");
+    }
+    fails!(CUDA_ERROR_NOT_SUPPORTED, cuMulticastCreate(&mut handle, &prop));
+    if ours_only("the codes for handles that can be none are not known") {
+        fails!(
+            CUDA_ERROR_NOT_SUPPORTED,
+            cuMulticastGetGranularity(&mut g, &prop, CU_MULTICAST_GRANULARITY_MINIMUM)
+        );
+        fails!(CUDA_ERROR_NOT_SUPPORTED, cuMulticastAddDevice(0, 0));
+        fails!(CUDA_ERROR_INVALID_DEVICE, cuMulticastAddDevice(0, 99));
+        fails!(CUDA_ERROR_NOT_SUPPORTED, cuMulticastBindMem(0, 0, 0, 0, 0, 0));
+        fails!(CUDA_ERROR_NOT_SUPPORTED, cuMulticastBindAddr(0, 0, CUdeviceptr(0), 0, 0));
+        fails!(CUDA_ERROR_NOT_SUPPORTED, cuMulticastUnbind(0, 0, 0, 0));
+    }
+}
