@@ -393,12 +393,11 @@ impl AddressSpace {
                     memory.discharge(allocation.size);
                 }
             }
-            None if allocation.kind == Kind::Pooled => {
-                if self.give_to_shared_pool(allocation) {
+            None => {
+                if allocation.kind == Kind::Pooled && self.give_to_shared_pool(allocation) {
                     memory.discharge(allocation.size);
                 }
             }
-            None => {}
         }
     }
 }
