@@ -46,6 +46,7 @@ pub fn encode(op: &MatrixMultiply) -> u64 {
     fields.put(1, op.saturate.into());
     fields.put(1, op.and.into());
     fields.put(2, position(&ROUNDINGS, op.round));
+    fields.put(1, op.warpgroup.into());
     fields.put(1, op.quads.is_some().into());
     fields.put(1, op.quads.is_some_and(|quads| quads.a_by_column).into());
     fields.put(1, op.quads.is_some_and(|quads| quads.b_by_row).into());
@@ -66,6 +67,7 @@ pub fn decode(code: u64) -> Option<MatrixMultiply> {
         saturate: fields.take(1) != 0,
         and: fields.take(1) != 0,
         round: ROUNDINGS[fields.take(2) as usize],
+        warpgroup: fields.take(1) != 0,
         quads: (fields.take(1) != 0)
             .then(|| Quads { a_by_column: fields.take(1) != 0, b_by_row: fields.take(1) != 0 }),
     })
@@ -99,7 +101,7 @@ mod tests {
             dense,
             MatrixMultiply { and: true, saturate: true, sparse: Some(3), ..dense },
             MatrixMultiply { a: Element::E5M2, b: Element::F64, d: Accumulator::F16, quads, ..dense },
-            MatrixMultiply { round: Rounding::Up, c: Accumulator::F64, ..dense },
+            MatrixMultiply { round: Rounding::Up, c: Accumulator::F64, warpgroup: true, ..dense },
         ] {
             assert_eq!(decode(encode(&op)), Some(op));
         }

@@ -32,6 +32,7 @@ mod types;
 mod unsupported;
 mod video;
 mod warp;
+mod wgmma;
 mod wmma;
 
 use std::collections::HashMap;
@@ -153,6 +154,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         mov::FORMS,
         video::FORMS,
         warp::FORMS,
+        wgmma::FORMS,
         wmma::FORMS,
     ];
     let mut entries: HashMap<&'static str, Vec<Entry>> = HashMap::new();

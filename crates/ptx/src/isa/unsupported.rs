@@ -21,7 +21,6 @@ const OPCODES: &[&str] = &[
     "tex",
     "tld4",
     "txq",
-    "wgmma",
 ];
 
 /// Modifiers of PTX ISA 9.0, by opcode, that none of the opcode's entries knows.

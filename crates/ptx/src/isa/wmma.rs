@@ -38,6 +38,7 @@ pub(super) const FORMS: &[Form] = &[
     product("wmma.mma.sync.aligned.al{row,col}.bl{row,col}.shape{m16n16k16,m8n32k16,m32n8k16}.D{s32}.A{s8}.B{s8}.C{s32}.satfinite? d=b32#, a:b32#, b:b32#, c:b32#").since(6, 3, 72),
     product("wmma.mma.sync.aligned.al{row,col}.bl{row,col}.shape{m16n16k8}.D{f32}.A{tf32}.B{tf32}.C{f32} d=b32#, a:b32#, b:b32#, c:b32#").since(7, 0, 80),
     product("wmma.mma.sync.aligned.al{row,col}.bl{row,col}.shape{m8n8k4}.rnd{$rnd}?.D{f64}.A{f64}.B{f64}.C{f64} d=f64#, a:f64#, b:f64#, c:f64#").since(7, 0, 80),
+    product("wmma.mma.sync.aligned.al{row,col}.bl{row,col}.shape{m8n8k4}.D{f64}.A{f64}.B{f64}.C{f64}.rnd{$rnd} d=f64#, a:f64#, b:f64#, c:f64#").since(7, 0, 80),
     product("wmma.mma.sync.aligned.al{row}.bl{col}.shape{m8n8k32}.D{s32}.A{u4}.B{u4}.C{s32}.satfinite? d=b32#, a:b32#, b:b32#, c:b32#").since(6, 3, 75),
     product("wmma.mma.sync.aligned.al{row}.bl{col}.shape{m8n8k32}.D{s32}.A{s4}.B{s4}.C{s32}.satfinite? d=b32#, a:b32#, b:b32#, c:b32#").since(6, 3, 75),
     product("wmma.mma.op{xor}.popc.sync.aligned.al{row}.bl{col}.shape{m8n8k128}.D{s32}.A{b1}.B{b1}.C{s32} d=b32#, a:b32#, b:b32#, c:b32#").since(6, 3, 75),

@@ -10,13 +10,16 @@
 //!   largest exponent among them (that of a product is the sum of its factors' exponents); the exact sum of these is
 //!   rounded towards zero to f32, or to nearest even to f16.
 //! * e4m3, e5m2: two such steps that start from zero, the first over those k for which `k % 4 < 2`; then the addend is
-//!   added as by `add.rn`.
+//!   added as by `add.rn`. In products of a warpgroup one step as for f16, but cut at 13 places, and so is a sum of f32.
 //! * f64: fused multiply-adds in the order of k.
-//! * `m8n8k4` of f16: fused multiply-adds of f32 from zero, then the addend. With results of f16 two chains, one of them from the
-//!   addend, which are then added.
+//! * `m8n8k4` of f16: fused multiply-adds of f32 from zero, then the addend. With results of f16 two chains of
+//!   two products, of which the first gets the addend, and then their sum.
 
-use crate::soft::{Exact, Format};
-use crate::{Convert, FloatBinary, FloatMode, Op, Rounding, Type, eval};
+mod sum;
+
+use crate::soft::Format;
+use crate::{FloatMode, Op, Rounding, Type};
+use sum::{Sum, add_f32, scalar, to_f32};
 
 /// Lanes of a warp.
 const LANES: usize = 32;
@@ -165,6 +168,8 @@ pub struct MatrixMultiply {
     pub round: Rounding,
     /// Set for `m8n8k4` of f16.
     pub quads: Option<Quads>,
+    /// One quarter of a warpgroup's product (`wgmma`), whose sums of 8-bit floats have a way of their own.
+    pub warpgroup: bool,
 }
 
 /// Columns of the result.
@@ -192,6 +197,7 @@ impl MatrixMultiply {
             and: false,
             round: Rounding::Nearest,
             quads: None,
+            warpgroup: false,
         }
     }
 
@@ -352,11 +358,12 @@ impl MatrixMultiply {
                 let (lane, element) = place(self.c, row, column);
                 let addend = to_f32(self.c, get(c, self.c, lane, element));
                 let sum = match self.d {
-                    Accumulator::F16 => add_f32(
-                        factors[..2].iter().copied().fold(addend, fma),
-                        factors[2..].iter().copied().fold(0, fma),
-                        self.d,
-                    ),
+                    Accumulator::F16 => {
+                        let halves =
+                            [&factors[..2], &factors[2..]].map(|half| half.iter().copied().fold(0, fma));
+                        let first = add_f32(halves[0], addend, Accumulator::F32);
+                        add_f32(first, halves[1], self.d)
+                    }
                     _ => add_f32(factors.iter().copied().fold(0, fma), addend, self.d),
                 };
                 let (lane, element) = place(self.d, row, column);
@@ -405,311 +412,10 @@ fn set(words: &mut [LaneWords], ty: Accumulator, lane: usize, element: usize, va
     }
 }
 
-/// A pure operation on operands of one type.
-fn scalar(op: Op, ty: Type, args: &[u64]) -> u64 {
-    eval::eval(op, args, &[ty; 3][..args.len()], ty).expect("the operation is pure")
-}
-
-fn convert(from: Type, to: Type, bits: u64) -> u64 {
-    let convert = Op::Convert(Convert::FloatToFloat(FloatMode::default()));
-    eval::eval(convert, &[bits], &[from], to).expect("conversions are pure")
-}
-
-fn to_f32(ty: Accumulator, bits: u64) -> u64 {
-    match ty {
-        Accumulator::F16 => convert(Type::F16, Type::F32, bits),
-        _ => bits,
-    }
-}
-
-/// Sum of two f32 as the result's type, rounded to nearest even.
-fn add_f32(a: u64, b: u64, ty: Accumulator) -> u64 {
-    let sum = scalar(Op::Float(FloatBinary::Add, FloatMode::default()), Type::F32, &[a, b]);
-    match ty {
-        Accumulator::F16 => convert(Type::F32, Type::F16, sum),
-        _ => sum,
-    }
-}
-
-/// The scalar type of an accumulator.
-const fn scalar_type(ty: Accumulator) -> Type {
-    match ty {
-        Accumulator::F16 => Type::F16,
-        _ => Type::F32,
-    }
-}
-
-/// A float taken apart: `magnitude × 2^(exponent - fraction bits)`.
-#[derive(Clone, Copy)]
-struct Part {
-    negative: bool,
-    magnitude: u32,
-    exponent: i32,
-    class: Class,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Class {
-    Finite,
-    Infinite,
-    Nan,
-}
-
-/// Less than the exponent of anything.
-const NO_EXPONENT: i32 = i32::MIN / 4;
-
-impl Part {
-    fn new(format: Format, finite: bool, bits: u64) -> Part {
-        let class = match finite {
-            // e4m3 has no infinity: the largest magnitude alone is no number.
-            true if format.magnitude(bits) == format.sign() - 1 => Class::Nan,
-            false if format.is_nan(bits) => Class::Nan,
-            false if format.is_infinite(bits) => Class::Infinite,
-            _ => Class::Finite,
-        };
-        let exact = format.unpack(bits);
-        let exponent = match exact.sig {
-            0 => NO_EXPONENT,
-            _ => exact.exp + format.precision as i32 - 1,
-        };
-        Part { negative: exact.negative, magnitude: exact.sig as u32, exponent, class }
-    }
-}
-
-/// Both factors, ready to be multiplied.
-enum Sum<'a> {
-    Integer { saturate: bool, depth: usize, left: Vec<i32>, right: Vec<i32> },
-    Bits { and: bool, depth: usize, left: &'a [u64], right: &'a [u64] },
-    Double { round: Rounding, depth: usize, left: &'a [u64], right: &'a [u64] },
-    Float(FloatSum),
-}
-
-impl<'a> Sum<'a> {
-    fn new(op: &MatrixMultiply, left: &'a [u64], right: &'a [u64], rows: usize) -> Sum<'a> {
-        let depth = usize::from(op.k);
-        match (op.a.format(), op.b.format()) {
-            (Some(a), Some(b)) => {
-                let parts = |format: Format, ty: Element, bits: &[u64]| {
-                    // The low bits of a tf32 are not looked at.
-                    let unused = ty.bits() as u32 - format.bits;
-                    let finite = ty == Element::E4M3;
-                    bits.iter().map(|bits| Part::new(format, finite, bits >> unused)).collect()
-                };
-                Sum::Float(FloatSum {
-                    stored: left.len() / rows,
-                    depth,
-                    left: parts(a, op.a, left),
-                    right: parts(b, op.b, right),
-                    fraction: a.precision + b.precision - 2,
-                    in_two_steps: op.a.bits() == 8,
-                    c: op.c,
-                    d: op.d,
-                })
-            }
-            _ => match op.a {
-                Element::F64 => Sum::Double { round: op.round, depth, left, right },
-                Element::B1 => Sum::Bits { and: op.and, depth, left, right },
-                _ => Sum::Integer {
-                    saturate: op.saturate,
-                    depth,
-                    left: left.iter().map(|bits| integer(op.a, *bits)).collect(),
-                    right: right.iter().map(|bits| integer(op.b, *bits)).collect(),
-                },
-            },
-        }
-    }
-
-    /// One element of the result. `columns` says at which k the stored elements of the row stand.
-    fn of(&self, row: usize, column: usize, columns: &[u16], addend: u64) -> u64 {
-        let stored = columns.len();
-        let pairs = |depth: usize| {
-            columns
-                .iter()
-                .enumerate()
-                .map(move |(at, k)| (row * stored + at, column * depth + usize::from(*k)))
-        };
-        match self {
-            Sum::Integer { saturate, depth, left, right } => {
-                let products: i64 =
-                    pairs(*depth).map(|(l, r)| i64::from(left[l]) * i64::from(right[r])).sum();
-                let sum = i64::from(addend as u32 as i32) + products;
-                let sum = match saturate {
-                    true => sum.clamp(i32::MIN.into(), i32::MAX.into()),
-                    false => sum,
-                };
-                u64::from(sum as u32)
-            }
-            Sum::Bits { and, depth, left, right } => {
-                let ones: u64 = pairs(*depth)
-                    .map(|(l, r)| if *and { left[l] & right[r] } else { left[l] ^ right[r] })
-                    .sum();
-                u64::from((addend as u32).wrapping_add(ones as u32))
-            }
-            Sum::Double { round, depth, left, right } => {
-                let fma = Op::Fma(FloatMode { round: *round, ..FloatMode::default() });
-                let format = Format::of(Type::F64);
-                pairs(*depth).fold(addend, |sum, (l, r)| {
-                    // Of several NaNs the second factor's wins, then the sum's.
-                    match [right[r], sum].into_iter().find(|bits| format.is_nan(*bits)) {
-                        Some(nan) => nan | format.quiet(),
-                        None => scalar(fma, Type::F64, &[left[l], right[r], sum]),
-                    }
-                })
-            }
-            Sum::Float(sum) => sum.of(row, column, columns, addend),
-        }
-    }
-}
-
-fn integer(ty: Element, bits: u64) -> i32 {
-    match ty {
-        Element::S8 => i32::from(bits as i8),
-        Element::S4 => i32::from((bits << 4) as i8 >> 4),
-        _ => bits as i32,
-    }
-}
-
-/// The sums of the tensor cores.
-struct FloatSum {
-    stored: usize,
-    depth: usize,
-    left: Vec<Part>,
-    right: Vec<Part>,
-    /// Fraction bits of a product.
-    fraction: u32,
-    in_two_steps: bool,
-    c: Accumulator,
-    d: Accumulator,
-}
-
-/// Places kept below the largest exponent.
-const PLACES: u32 = 25;
-
-impl FloatSum {
-    fn of(&self, row: usize, column: usize, columns: &[u16], addend: u64) -> u64 {
-        let left = &self.left[row * self.stored..][..self.stored];
-        let right = &self.right[column * self.depth..][..self.depth];
-        let product = |at: usize| (left[at], right[usize::from(columns[at])]);
-        if !self.in_two_steps {
-            // An f16 goes into a sum of f32 as the f32 that it is: with the exponent of a normal number.
-            let (c, addend) = match (self.c, self.d) {
-                (Accumulator::F16, Accumulator::F32) => (self.d, to_f32(self.c, addend)),
-                (c, _) => (c, addend),
-            };
-            return self.step((0..self.stored).map(product), c, addend);
-        }
-        let part = |second: bool, sum: u64| {
-            let taken = (0..self.stored).filter(|at| (at % 4 >= 2) == second);
-            self.step(taken.map(product), self.d, sum)
-        };
-        let sum = to_f32(self.d, part(true, part(false, 0)));
-        add_f32(sum, to_f32(self.c, addend), self.d)
-    }
-
-    /// Adds up products and an addend of type `ty`, all at once.
-    fn step(
-        &self,
-        products: impl Iterator<Item = (Part, Part)> + Clone,
-        ty: Accumulator,
-        addend: u64,
-    ) -> u64 {
-        let format = Format::of(scalar_type(ty));
-        let addend = Part::new(format, false, addend);
-        let mut largest = addend.exponent;
-        let mut special = Special::default();
-        special.add(addend.class, addend.negative);
-        for (a, b) in products.clone() {
-            if a.class != Class::Finite || b.class != Class::Finite {
-                special.add_product(a, b);
-            }
-            if a.magnitude != 0 && b.magnitude != 0 {
-                largest = largest.max(a.exponent + b.exponent);
-            }
-        }
-        if let Some(value) = special.value(self.d) {
-            return value;
-        }
-        let cut = |magnitude: u64, fraction: u32, exponent: i32, negative: bool| {
-            let distance = (largest - exponent).min(63) as u32;
-            let kept = (magnitude << (PLACES - fraction)) >> distance;
-            if negative { -(kept as i64) } else { kept as i64 }
-        };
-        let mut sum = match addend.magnitude {
-            0 => 0,
-            magnitude => cut(magnitude.into(), format.precision - 1, addend.exponent, addend.negative),
-        };
-        for (a, b) in products {
-            if a.magnitude != 0 && b.magnitude != 0 {
-                let magnitude = u64::from(a.magnitude) * u64::from(b.magnitude);
-                sum += cut(magnitude, self.fraction, a.exponent + b.exponent, a.negative != b.negative);
-            }
-        }
-        pack(self.d, sum, largest.wrapping_sub(PLACES as i32))
-    }
-}
-
-/// What the infinities and NaNs among the addends come to.
-#[derive(Default)]
-struct Special {
-    nan: bool,
-    positive: bool,
-    negative: bool,
-}
-
-impl Special {
-    fn add(&mut self, class: Class, negative: bool) {
-        match class {
-            Class::Finite => {}
-            Class::Infinite if negative => self.negative = true,
-            Class::Infinite => self.positive = true,
-            Class::Nan => self.nan = true,
-        }
-    }
-
-    fn add_product(&mut self, a: Part, b: Part) {
-        let zero = |part: Part| part.class == Class::Finite && part.magnitude == 0;
-        if a.class == Class::Nan || b.class == Class::Nan || zero(a) || zero(b) {
-            self.nan = true;
-        } else {
-            self.add(Class::Infinite, a.negative != b.negative);
-        }
-    }
-
-    fn value(&self, ty: Accumulator) -> Option<u64> {
-        let ty = scalar_type(ty);
-        let format = Format::of(ty);
-        match (self.nan || self.positive && self.negative, self.positive, self.negative) {
-            (true, ..) => Some(eval::canonical_nan(ty)),
-            (_, true, _) => Some(format.infinity()),
-            (_, _, true) => Some(format.infinity() | format.sign()),
-            _ => None,
-        }
-    }
-}
-
-/// `sum × 2^lowest` as an f32, rounded towards zero, or as an f16, rounded to nearest even. Too large: infinity.
-fn pack(ty: Accumulator, sum: i64, lowest: i32) -> u64 {
-    let format = Format::of(scalar_type(ty));
-    let sig = u128::from(sum.unsigned_abs());
-    let exact = Exact { negative: sum < 0, exp: lowest, sig, sticky: false };
-    if ty == Accumulator::F16 {
-        return exact.round(format, Rounding::Nearest, false);
-    }
-    // Rounding towards zero alone would stop at the largest number.
-    let beyond = 1 - format.min_exp;
-    if sig != 0 && sig.ilog2() as i32 + lowest > beyond {
-        return format.infinity() | if exact.negative { format.sign() } else { 0 };
-    }
-    // A sum that is cut to nothing has no sign.
-    match exact.round(format, Rounding::Zero, false) {
-        bits if format.is_zero(bits) => 0,
-        bits => bits,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eval;
 
     /// Registers in which every element of the first factor is `a`, of the second `b`, of the addend `c`.
     fn filled(op: &MatrixMultiply, a: u64, b: u64, c: u64) -> Vec<LaneWords> {
