@@ -1,7 +1,7 @@
 //! Memory that host and device both reach.
 
 use crate::driver::MemoryKind;
-use crate::{Context, Result};
+use crate::{Context, Error, Result};
 use bytemuck::Pod;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -24,10 +24,15 @@ unsafe impl<T: Pod + Sync> Sync for Shared<'_, T> {}
 impl<'c, T: Pod> Shared<'c, T> {
     fn allocate(context: &'c Context, kind: MemoryKind, len: usize) -> Result<Shared<'c, T>> {
         let address = context.allocate_bytes::<T>(kind, len)?;
+        if !address.is_multiple_of(align_of::<T>() as u64) {
+            context.raw().free(kind, address);
+            let align = align_of::<T>();
+            return Err(Error::arguments(format!("the driver's memory is not aligned to {align} bytes")));
+        }
         let start = std::ptr::with_exposed_provenance_mut::<T>(address as usize);
         let start = NonNull::new(start).unwrap_or(NonNull::dangling());
-        // SAFETY: `len` elements have been allocated there, at an address that is aligned for any type, and nobody else
-        // knows of them. Nothing is written where there are no bytes.
+        // SAFETY: `len` elements have been allocated there, at an address that is aligned for them, and nobody else knows of
+        // them. Nothing is written where there are no bytes.
         unsafe { start.write_bytes(0, len) };
         Ok(Shared { start, len, kind, context, elements: PhantomData })
     }

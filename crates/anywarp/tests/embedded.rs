@@ -40,3 +40,22 @@ fn shortcuts_lead_to_the_embedded_platform() {
     let (one, other) = (Device::get(0).unwrap(), platform.device(0).unwrap());
     assert!(one.primary_context().unwrap().is_same(&other.primary_context().unwrap()));
 }
+
+#[test]
+fn everything_can_be_sent_and_shared() {
+    fn both<T: Send + Sync>() {}
+    both::<Platform>();
+    both::<Device>();
+    both::<anywarp::Context>();
+    both::<anywarp::Module<'_>>();
+    both::<anywarp::Function<'_>>();
+    both::<anywarp::Stream<'_>>();
+    both::<anywarp::Event<'_>>();
+    both::<anywarp::Buffer<'_, f32>>();
+    both::<anywarp::View<'_, f32>>();
+    both::<anywarp::ViewMut<'_, f32>>();
+    both::<anywarp::PinnedBuffer<'_, f32>>();
+    both::<anywarp::ManagedBuffer<'_, f32>>();
+    both::<runtime::Kernel>();
+    both::<anywarp::Error>();
+}

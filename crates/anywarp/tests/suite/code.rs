@@ -134,8 +134,7 @@ fn fat_binaries_are_loaded_and_damaged_ones_refused() {
     for len in [0, 8, 16, bytes.len() / 2, bytes.len() - 1] {
         assert_eq!(refused(context.load_fatbin(&bytes[..len])).kind(), ErrorKind::Ptx, "{len} bytes");
     }
-    let newer = ContainerWriter::new().entry(EntryWriter::ptx(900, KERNELS)).finish();
-    assert_eq!(refused(context.load_fatbin(&newer)).code(), 209);
+    assert_eq!(refused(context.load_fatbin(&ContainerWriter::new().finish())).code(), 209);
 }
 
 #[test]

@@ -153,6 +153,31 @@ fn kernels_reach_pinned_and_managed_memory() {
     assert_eq!((managed.len(), managed.is_empty()), (8, false));
 }
 
+/// More than any driver promises, so that a reference to it must not be made by chance.
+#[derive(Clone, Copy)]
+#[repr(C, align(16384))]
+struct Page([u8; 16384]);
+
+// SAFETY: bytes without padding, of which any make a page.
+unsafe impl bytemuck::Zeroable for Page {}
+// SAFETY: as above.
+unsafe impl anywarp::Pod for Page {}
+
+#[test]
+fn memory_that_the_host_refers_to_is_aligned_or_refused() {
+    let context = context!();
+    for _ in 0..8 {
+        // Something small before each, so that not every allocation happens to lie well.
+        let _small = (context.pinned::<u8>(1).unwrap(), context.managed::<u8>(1).unwrap());
+        if let Ok(pages) = context.pinned::<Page>(2) {
+            assert!(pages.address().is_multiple_of(16384) && pages[1].0 == [0; 16384]);
+        }
+        if let Ok(pages) = context.managed::<Page>(2) {
+            assert!(pages.address().is_multiple_of(16384) && pages.read().unwrap()[1].0 == [0; 16384]);
+        }
+    }
+}
+
 #[test]
 fn a_buffer_that_is_dropped_waits_for_its_kernel() {
     let context = context!();
