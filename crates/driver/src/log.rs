@@ -271,7 +271,10 @@ mod tests {
         assert_eq!(text(false, 18), None);
         assert_eq!(text(true, 100).unwrap(), format!("{LOST}\nfirst\nsecond\nthird\n"));
         assert_eq!(text(true, LOST.len() + 19), Some(format!("{CUT}\nsecond\nthird\n")));
-        assert_eq!(text(false, CUT.len() + 13), Some(format!("{CUT}\nthird\n")));
+        let long = "x".repeat(CUT.len());
+        let lines: Vec<_> = log_of(&[&long, "second", "third"]).lines.into();
+        let text = super::text(&lines, false, CUT.len() + 13).unwrap();
+        assert_eq!(String::from_utf8(text).unwrap(), format!("{CUT}\nthird\n"));
         assert!(super::text(&[], false, 0).is_some_and(|text| text.is_empty()));
     }
 
