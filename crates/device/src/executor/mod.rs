@@ -130,9 +130,10 @@ impl Executor {
                 break;
             }
         }
+        let nobody_comes = helpers <= state.spinning as u64;
         self.summon(&mut state, helpers.min(self.threads.max(needed) as u64) as usize);
-        if helpers == 0 {
-            // Its blocks may wait for each other all the same.
+        if nobody_comes {
+            // Its blocks may wait for each other all the same, and a spinning worker may find something else first.
             self.watch();
         }
     }
@@ -208,13 +209,18 @@ impl Executor {
         state.extra -= usize::from(is_extra);
     }
 
-    fn next_job(&self, is_extra: bool) -> Option<Job> {
+    fn next_job(self: &Arc<Executor>, is_extra: bool) -> Option<Job> {
         let mut seen = self.arrivals.load(Ordering::Acquire);
         let mut idle_since = None;
         loop {
             let mut state = self.state.lock();
             if let Some(job) = state.take_job() {
                 self.ready.store(state.ready.len(), Ordering::Relaxed);
+                // Nobody was woken for what arrived while this thread was about to look for work; it may not wait for the job
+                // that was found first, which may even wait for it.
+                if !state.ready.is_empty() {
+                    self.summon(&mut state, 1);
+                }
                 return Some(job);
             }
             if state.shut_down {
@@ -288,5 +294,34 @@ impl State {
 
     fn has_job(&self) -> bool {
         !self.ready.is_empty() || self.grids.iter().any(|grid| grid.has_blocks_left())
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(miri))] // reserved address space
+mod tests {
+    use super::*;
+    use crate::callbacks::{DeviceHeap, Output};
+    use crate::domain::Domain;
+    use crate::fault::Health;
+    use crate::memory::{AddressSpace, ContextId};
+
+    #[test]
+    fn what_a_spinning_worker_leaves_is_passed_on() {
+        let executor = Executor::new(2);
+        let space = Arc::new(AddressSpace::new(&[1 << 20]).unwrap());
+        let heap = DeviceHeap::new(space, 0, ContextId(1), 0);
+        let domain = Arc::new(Domain { health: Health::new(false), output: Output::new(0), heap });
+        // As if a worker were about to look for work: nobody else is called for what arrives.
+        executor.state.lock().spinning = 1;
+        for _ in 0..2 {
+            executor.schedule(Queue::new(executor.clone(), domain.clone(), 0));
+        }
+        assert_eq!(executor.state.lock().workers, 0);
+        executor.state.lock().spinning = 0;
+        // It finds one of two queues. What is in that may wait for the other.
+        assert!(matches!(executor.next_job(false), Some(Job::Queue(_))));
+        assert_eq!(executor.state.lock().workers, 1, "called for the other queue");
+        executor.shut_down();
     }
 }
