@@ -441,6 +441,7 @@ impl Context {
 
     /// Makes the primary context usable.
     pub(crate) fn activate(&self) {
+        self.legacy_stream().queue().close(false);
         self.alive.store(true, Ordering::Release);
     }
 
@@ -449,6 +450,8 @@ impl Context {
         if !self.alive.swap(false, Ordering::AcqRel) {
             return false;
         }
+        // A thread that saw the context alive may be about to submit: not after what comes next.
+        self.close_queues();
         self.wait_for_all();
         let modules = std::mem::take(&mut *self.modules.lock());
         for module in &modules {
@@ -468,6 +471,13 @@ impl Context {
         drop(settings);
         self.domain.health.reset();
         true
+    }
+
+    fn close_queues(&self) {
+        let queues = self.submission.lock();
+        for queue in queues.blocking.iter().chain(&queues.others).filter_map(Weak::upgrade) {
+            queue.close(true);
+        }
     }
 
     fn wait_for_all(&self) {

@@ -321,3 +321,16 @@ fn a_forked_child_is_told() {
     }
     assert_eq!(Platform::check_process(), Ok(()));
 }
+
+#[test]
+fn a_stream_of_before_a_reset_takes_no_work() {
+    let setup = Setup::new();
+    let primary = setup.platform.device(0).unwrap().primary();
+    let old = primary.retain().unwrap().create_stream(StreamKind::NonBlocking, 0).unwrap();
+    old.host_function_once(|| ()).unwrap();
+    primary.reset().unwrap();
+    let context = primary.retain().unwrap();
+    assert_eq!(old.host_function_once(|| ()), Err(Error::ContextIsDestroyed));
+    context.legacy_stream().host_function_once(|| ()).unwrap();
+    context.synchronize().unwrap();
+}

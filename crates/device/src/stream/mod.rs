@@ -394,11 +394,13 @@ impl Stream {
             capture::check_legacy(context.id())?;
         }
         let completion = Completion::new(Arc::downgrade(&self.queue));
-        let work = make(completion.clone());
-        let must_schedule = context.in_order(self.kind, |mut all| {
+        let mut work = Some(make(completion.clone()));
+        let pushed = context.in_order(self.kind, |mut all| {
             all.extend(waits);
-            self.queue.push(all, work, completion.clone())
+            self.queue.push(all, &mut work, completion.clone())
         });
-        Ok((completion, must_schedule))
+        // What was refused is dropped here, outside the locks.
+        drop(work);
+        Ok((completion, pushed?))
     }
 }

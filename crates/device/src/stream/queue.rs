@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::completion::Completion;
-use crate::Result;
 use crate::domain::Domain;
 use crate::executor::{Executor, Grid, Role};
 use crate::fault::FaultReport;
 use crate::lock::{Rank, RankedMutex};
+use crate::{Error, Result};
 
 /// What a command does.
 pub(crate) enum Work {
@@ -57,6 +57,8 @@ pub(crate) struct Queue {
 struct State {
     commands: VecDeque<Command>,
     claimed: bool,
+    /// Its context has ended: no command is taken any more.
+    closed: bool,
     /// The grid being run.
     grid: Option<Arc<Grid>>,
     /// The end of the newest command.
@@ -91,14 +93,30 @@ impl Queue {
         self.state.lock().last.clone().filter(|last| !last.is_finished())
     }
 
-    /// Appends a command that begins when all `waits` are over too. Answers whether the queue must be
+    /// Takes the work as a command that begins when all `waits` are over too. Answers whether the queue must be
     /// [scheduled](Self::schedule).
-    pub(crate) fn push(&self, waits: Vec<Arc<Completion>>, work: Work, completion: Arc<Completion>) -> bool {
+    ///
+    /// # Errors
+    /// [`Error::ContextIsDestroyed`] if the queue is [closed](Self::close); the work then stays where it is.
+    pub(crate) fn push(
+        &self,
+        waits: Vec<Arc<Completion>>,
+        work: &mut Option<Work>,
+        completion: Arc<Completion>,
+    ) -> Result<bool> {
         let mut state = self.state.lock();
+        if state.closed {
+            return Err(Error::ContextIsDestroyed);
+        }
         state.last = Some(completion.clone());
         let was_empty = state.commands.is_empty();
-        state.commands.push_back(Command { waits, work: Some(work), completion });
-        was_empty && !state.claimed
+        state.commands.push_back(Command { waits, work: work.take(), completion });
+        Ok(was_empty && !state.claimed)
+    }
+
+    /// Refuses commands from now on, or takes them again. What is queued still runs.
+    pub(crate) fn close(&self, closed: bool) {
+        self.state.lock().closed = closed;
     }
 
     /// Has a worker look at the queue.
