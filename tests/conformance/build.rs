@@ -23,8 +23,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut words = BTreeSet::new();
     for (_, source) in &files {
+        // Names that are called; not those in texts.
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        words.extend(source.split(|c| !is_word(c)));
+        let calls = source.split('(').map(|before| before.rsplit(|c| !is_word(c)).next().unwrap_or(before));
+        words.extend(calls);
     }
     for (api, library) in [("driver", Library::Driver), ("runtime", Library::Runtime13)] {
         let mut text = String::new();

@@ -16,7 +16,7 @@ use crate::module::Module;
 use crate::registry::Registry;
 use crate::stream::{Completion, Queue, Stream, StreamKind};
 use crate::threads::{self, ThreadNumber};
-use crate::{Error, Result, attributes::Attributes};
+use crate::{Error, Event, Result, attributes::Attributes};
 
 /// How a waiting thread waits. A hint: threads help, spin briefly and sleep in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,6 +98,14 @@ struct Settings {
 struct Queues {
     blocking: Vec<Weak<Queue>>,
     others: Vec<Weak<Queue>>,
+    /// What all that is queued later waits for, in streams yet to be made too.
+    awaited: Vec<Arc<Completion>>,
+}
+
+impl Queues {
+    fn all(&self) -> impl Iterator<Item = Arc<Queue>> {
+        self.blocking.iter().chain(&self.others).filter_map(Weak::upgrade)
+    }
 }
 
 impl Context {
@@ -421,6 +429,34 @@ impl Context {
         };
         list.retain(|queue| queue.strong_count() > 0);
         list.push(Arc::downgrade(queue));
+        queues.awaited.retain(|awaited| !awaited.is_finished());
+        let must_schedule = !queues.awaited.is_empty() && queue.wait_for(queues.awaited.clone());
+        drop(queues);
+        if must_schedule {
+            queue.schedule();
+        }
+    }
+
+    /// What is queued from now on in any stream of the context waits for what the event stands for.
+    ///
+    /// # Errors
+    /// Those of [`check`](Self::check); [`Error::StreamCaptureUnsupported`] while a stream of the context captures.
+    pub fn wait_event(&self, event: &Event) -> Result<()> {
+        self.check()?;
+        capture::check_context(self.id)?;
+        let Some(pending) = event.pending() else { return Ok(()) };
+        let mut queues = self.submission.lock();
+        queues.awaited.retain(|awaited| !awaited.is_finished());
+        queues.awaited.push(pending.clone());
+        let scheduled: Vec<_> = queues.all().filter(|queue| queue.wait_for(vec![pending.clone()])).collect();
+        drop(queues);
+        scheduled.iter().for_each(Queue::schedule);
+        Ok(())
+    }
+
+    /// The ends of all that is queued and not over.
+    pub(crate) fn unfinished(&self) -> Vec<Arc<Completion>> {
+        self.submission.lock().all().filter_map(|queue| queue.last()).collect()
     }
 
     /// Runs `submit` with what a command of such a stream waits for besides its own stream; no other stream of the context
@@ -481,12 +517,7 @@ impl Context {
     }
 
     fn wait_for_all(&self) {
-        let last: Vec<Arc<Completion>> = {
-            let queues = self.submission.lock();
-            let all = queues.blocking.iter().chain(&queues.others);
-            all.filter_map(|queue| queue.upgrade()?.last()).collect()
-        };
-        for completion in last {
+        for completion in self.unfinished() {
             completion.wait();
         }
         self.domain.output.flush();

@@ -143,10 +143,9 @@ impl PrimaryContext {
     /// Activates the context if it is not active, and counts one more user. It is always the same one.
     pub fn retain(&self) -> Result<Arc<Context>> {
         let mut retained = self.retained.lock();
-        if *retained == 0 {
-            self.context.activate();
-        }
-        *retained += 1;
+        *retained = retained.checked_add(1).ok_or(Error::OutOfMemory)?;
+        // A reset leaves it inactive, whoever retains it.
+        self.context.activate();
         Ok(self.context.clone())
     }
 
@@ -167,16 +166,15 @@ impl PrimaryContext {
     }
 
     /// Destroys everything in the context, whoever uses it, and with that a failure too. The next
-    /// [`retain`](Self::retain) begins anew.
+    /// [`retain`](Self::retain) begins anew; users still count and have to release it.
     pub fn reset(&self) -> Result<()> {
-        *self.retained.lock() = 0;
         self.context.deactivate();
         Ok(())
     }
 
-    /// Whether it has users.
+    /// Whether it has been retained and neither released nor reset since.
     pub fn is_active(&self) -> bool {
-        *self.retained.lock() > 0
+        self.context.is_alive()
     }
 
     /// How it is scheduled.

@@ -56,6 +56,8 @@ pub enum Limit {
     SharedMemorySize,
     /// Whether the context works together with graphics: no.
     CigEnabled,
+    /// Shared memory of such a context: there is none.
+    CigSharedMemoryFallback,
 }
 
 /// The limits of one context.
@@ -92,7 +94,9 @@ impl Limits {
             Limit::StackSize => self.stack,
             Limit::PrintfFifoSize => self.printf,
             Limit::MallocHeapSize => self.heap,
-            Limit::DevRuntimeSyncDepth => return Err(Error::UnsupportedLimit),
+            Limit::DevRuntimeSyncDepth | Limit::CigSharedMemoryFallback => {
+                return Err(Error::UnsupportedLimit);
+            }
             Limit::DevRuntimePendingLaunchCount => self.pending_launches,
             Limit::MaxL2FetchGranularity => self.fetch_granularity,
             Limit::PersistingL2CacheSize => self.persisting,
@@ -114,7 +118,10 @@ impl Limits {
             Limit::DevRuntimePendingLaunchCount => self.pending_launches = at_most(1 << 20)?,
             Limit::MaxL2FetchGranularity => self.fetch_granularity = at_most(128)?,
             Limit::PersistingL2CacheSize => self.persisting = at_most(1 << 30)?,
-            Limit::DevRuntimeSyncDepth | Limit::SharedMemorySize | Limit::CigEnabled => {
+            Limit::DevRuntimeSyncDepth
+            | Limit::SharedMemorySize
+            | Limit::CigEnabled
+            | Limit::CigSharedMemoryFallback => {
                 return Err(Error::UnsupportedLimit);
             }
         }

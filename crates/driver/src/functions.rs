@@ -7,7 +7,7 @@ use crate::{libraries, streams};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
 use device::Launch;
-use device::module::{Entry, FunctionAttribute};
+use device::module::{Entry, FunctionAttribute, Hint};
 use device::occupancy::{BlockShape, blocks_per_multiprocessor};
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -88,15 +88,17 @@ impl Function {
             CU_FUNC_ATTRIBUTE_PTX_VERSION => FunctionAttribute::PtxVersion,
             CU_FUNC_ATTRIBUTE_BINARY_VERSION => FunctionAttribute::BinaryVersion,
             CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => FunctionAttribute::MaxDynamicSharedSize,
-            // No preference.
-            CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => return Ok(-1),
+            CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => return Ok(self.hint(Hint::SharedCarveout)),
+            CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
+                return Ok(self.hint(Hint::NonPortableCluster));
+            }
+            CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => {
+                return Ok(self.hint(Hint::ClusterPolicy));
+            }
             CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH => return Ok(cluster(0)),
             CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT => return Ok(cluster(1)),
             CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => return Ok(cluster(2)),
-            CU_FUNC_ATTRIBUTE_CACHE_MODE_CA
-            | CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET
-            | CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
-            | CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => return Ok(0),
+            CU_FUNC_ATTRIBUTE_CACHE_MODE_CA | CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET => return Ok(0),
             _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
         };
         Ok(self.function.attribute(known)? as i32)
@@ -110,14 +112,29 @@ impl Function {
                 self.function.set_max_dynamic_shared(bytes)?;
                 Ok(())
             }
-            CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => Ok(()),
-            CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
-            | CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => Ok(()),
+            CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => {
+                self.set_hint(Hint::SharedCarveout, value)
+            }
+            CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED if (0..=1).contains(&value) => {
+                self.set_hint(Hint::NonPortableCluster, value)
+            }
+            CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE if (0..=2).contains(&value) => {
+                self.set_hint(Hint::ClusterPolicy, value)
+            }
             CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH
             | CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT
             | CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
             _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
         }
+    }
+
+    fn hint(&self, hint: Hint) -> i32 {
+        self.function.kernel().hint(hint)
+    }
+
+    fn set_hint(&self, hint: Hint, value: i32) -> CuResult {
+        self.function.kernel().set_hint(hint, value);
+        Ok(())
     }
 
     /// Blocks of so many threads that run on a multiprocessor together; 0 where a launch would be refused.
@@ -191,6 +208,55 @@ pub fn launch_prepared(function: CUfunction, grid: [u32; 3], stream: CUstream) -
     // SAFETY: the program keeps the kernel and the host in order, as with every device.
     unsafe { function.function.launch(&stream, &launch, &prepared.parameters) }?;
     Ok(())
+}
+
+/// Makes one cooperative launch for each device. All streams get to it before one begins, and none goes on before all are over,
+/// unless the flags say otherwise.
+///
+/// # Safety
+/// Parameters are as `cuLaunchKernel` asks.
+pub unsafe fn launch_on_devices(launches: &[CUDA_LAUNCH_PARAMS], flags: u32) -> CuResult {
+    let mut streams = Vec::new();
+    for (index, launch) in launches.iter().enumerate() {
+        // The default streams of the call's context are one device's.
+        if launch.hStream.is_null() {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
+        let stream = streams::find(launch.hStream, DefaultStream::Legacy)?;
+        let device = stream.context()?.device();
+        let same = |other: &CUDA_LAUNCH_PARAMS| shape_of(other) == shape_of(launch);
+        let twice = streams.iter().any(|(known, _): &(usize, _)| *known == device);
+        if twice || !launches[..index].iter().all(same) {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
+        streams.push((device, stream));
+    }
+    let join = |wanted: bool| -> CuResult {
+        if wanted && streams.len() > 1 {
+            let ends: Vec<_> = streams.iter().filter_map(|(_, stream)| stream.last()).collect();
+            streams.iter().try_for_each(|(_, stream)| stream.wait_all(ends.clone()))?;
+        }
+        Ok(())
+    };
+    join(flags & CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC == 0)?;
+    for launch in launches {
+        let (grid, block, dynamic_shared) = shape_of(launch);
+        let shape = Launch { grid, block, dynamic_shared, cooperative: true };
+        let (params, extra) = (launch.kernelParams, std::ptr::null_mut());
+        // SAFETY: the caller's duty.
+        unsafe {
+            self::launch(launch.function, shape, launch.hStream, DefaultStream::Legacy, params, extra)
+        }?;
+    }
+    join(flags & CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC == 0)
+}
+
+fn shape_of(launch: &CUDA_LAUNCH_PARAMS) -> ([u32; 3], [u32; 3], u32) {
+    (
+        [launch.gridDimX, launch.gridDimY, launch.gridDimZ],
+        [launch.blockDimX, launch.blockDimY, launch.blockDimZ],
+        launch.sharedMemBytes,
+    )
 }
 
 /// What a launch's attributes ask for that is more than a hint: whether it is cooperative.

@@ -4,7 +4,7 @@ use crate::error::{CuResult, Failure};
 use crate::jit::JitOptions;
 use crate::platform::platform;
 use cuda_abi::driver::*;
-use device::module::{Code, Input, texts_of};
+use device::module::{Code, Input, Kernel, texts_of};
 use fatbin::raw;
 use std::ffi::{CStr, OsStr, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -63,11 +63,27 @@ pub fn code(texts: Texts, options: &mut JitOptions) -> CuResult<Arc<Code>> {
         Code::from_inputs(&inputs, image.sm)
     });
     let code = code.map_err(|error| logged(error, options))?;
-    options.inform(&format!(
-        "{} kernels for sm_{sm}; each is compiled at its first launch\n",
-        code.kernels().len()
-    ));
+    if let Some(most) = options.max_registers() {
+        code.limit_registers(most);
+    }
+    if options.is_verbose() {
+        for kernel in code.kernels() {
+            options.inform(&describe(kernel, sm));
+        }
+    }
     Ok(code)
+}
+
+/// A line about a kernel.
+fn describe(kernel: &Kernel, sm: u32) -> String {
+    let (name, entry) = (kernel.name(), kernel.entry());
+    match (kernel.registers(), kernel.program()) {
+        (Ok(registers), Ok(program)) => format!(
+            "kernel {name} for sm_{sm}: {registers} registers, {} bytes of shared memory, {} of parameters\n",
+            program.shared_bytes, entry.param_bytes
+        ),
+        (Err(error), _) | (_, Err(error)) => format!("kernel {name} for sm_{sm}: {error}\n"),
+    }
 }
 
 /// Tells the log about an error, and makes it a code.

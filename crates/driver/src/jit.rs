@@ -14,6 +14,8 @@ pub struct JitOptions {
     info_log: Log,
     error_log: Log,
     wall_time: Option<usize>,
+    max_registers: Option<u32>,
+    verbose: bool,
     started: Instant,
 }
 
@@ -39,6 +41,8 @@ impl JitOptions {
             info_log: Log::NONE,
             error_log: Log::NONE,
             wall_time: None,
+            max_registers: None,
+            verbose: false,
             started: Instant::now(),
         }
     }
@@ -56,13 +60,28 @@ impl JitOptions {
                 CU_JIT_ERROR_LOG_BUFFER => options.error_log.buffer = cell.cast(),
                 CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES => options.error_log.set_size(index, number),
                 CU_JIT_WALL_TIME => options.wall_time = Some(index),
-                // The rest says how to compile, for what, or with how many registers; whatever it says, code is compiled for
-                // this machine, and its meaning stays the same.
+                CU_JIT_MAX_REGISTERS => options.max_registers = Some(number).filter(|number| *number > 0),
+                CU_JIT_LOG_VERBOSE => options.verbose = number != 0,
+                CU_JIT_TARGET if !(30..=121).contains(&number) => {
+                    return Err(CUDA_ERROR_INVALID_VALUE.into());
+                }
+                // The rest says how to compile or for what; whatever it says, code is compiled for this machine, and its meaning
+                // stays the same.
                 known if known.name().is_some() => {}
                 _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
             }
         }
         Ok(options)
+    }
+
+    /// Registers of a thread that the compiler may use at most.
+    pub fn max_registers(&self) -> Option<u32> {
+        self.max_registers
+    }
+
+    /// Whether the log of what is worth knowing is to say more.
+    pub fn is_verbose(&self) -> bool {
+        self.verbose
     }
 
     /// Adds to the log of what is worth knowing.

@@ -4,7 +4,7 @@ use crate::contexts;
 use crate::error::CuResult;
 use crate::functions::Function;
 use crate::handle::{Kind, Table};
-use crate::images::{Texts, code};
+use crate::images::{Texts, code, logged};
 use crate::jit::JitOptions;
 use crate::modules::{self, Module};
 use crate::platform::platform;
@@ -21,7 +21,8 @@ static KERNELS: Table<Kernel> = Table::new(Kind::Kernel);
 /// Code that is loaded into each context on demand.
 pub struct Library {
     handle: CUlibrary,
-    library: device::module::Library,
+    /// Or what is wrong with the code: whoever asks for something in it hears of that.
+    library: CuResult<device::module::Library>,
     modules: Mutex<HashMap<ContextId, Arc<Module>>>,
     kernels: Mutex<HashMap<String, CUkernel>>,
 }
@@ -49,9 +50,15 @@ pub fn find_kernel(handle: CUkernel) -> CuResult<Arc<Kernel>> {
     KERNELS.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE.into())
 }
 
-/// Makes a library of an image.
+/// Makes a library of an image. Wrong PTX is no failure of loading, except with eager loading; the log tells of it now.
 pub fn load(texts: Texts, options: &mut JitOptions) -> CuResult<CUlibrary> {
-    let library = device::module::Library::new(code(texts, options)?);
+    let texts = texts.map_err(|error| logged(error, options))?;
+    let library = code(Ok(texts), options).map(device::module::Library::new);
+    if let Err(failure) = library
+        && (platform()?.options().eager || failure.0 == CUDA_ERROR_INVALID_IMAGE)
+    {
+        return Err(failure);
+    }
     let handle = LIBRARIES.insert_with(|handle| {
         let (modules, kernels) = (Mutex::new(HashMap::new()), Mutex::new(HashMap::new()));
         Arc::new(Library { handle: CUlibrary(handle), library, modules, kernels })
@@ -66,32 +73,38 @@ pub fn unload(handle: CUlibrary) -> CuResult {
     for module in library.modules.lock().unwrap_or_else(PoisonError::into_inner).values() {
         modules::forget_module(module);
     }
-    library.library.unload(platform()?.memory());
+    if let Ok(library) = &library.library {
+        library.unload(platform()?.memory());
+    }
     Ok(())
 }
 
 impl Library {
+    fn library(&self) -> CuResult<&device::module::Library> {
+        self.library.as_ref().map_err(|failure| *failure)
+    }
+
     /// The kernel of this name.
     pub fn kernel(self: &Arc<Self>, name: &CStr) -> CuResult<CUkernel> {
         let text = name.to_str().map_err(|_| CUDA_ERROR_NOT_FOUND)?;
-        let kernel = self.library.code().kernel(text).ok_or(CUDA_ERROR_NOT_FOUND)?;
+        let kernel = self.library()?.code().kernel(text).ok_or(CUDA_ERROR_NOT_FOUND)?;
         self.handle_of(kernel)
     }
 
     /// All kernels, in the order of the text.
     pub fn kernels(self: &Arc<Self>) -> CuResult<Vec<CUkernel>> {
-        self.library.code().kernels().iter().map(|kernel| self.handle_of(kernel.clone())).collect()
+        self.library()?.code().kernels().iter().map(|kernel| self.handle_of(kernel.clone())).collect()
     }
 
     /// How many kernels there are.
-    pub fn kernel_count(&self) -> usize {
-        self.library.code().kernels().len()
+    pub fn kernel_count(&self) -> CuResult<usize> {
+        Ok(self.library()?.code().kernels().len())
     }
 
     /// The module in the current context.
     pub fn module(&self) -> CuResult<Arc<Module>> {
         let context = contexts::usable()?;
-        let module = self.library.module(&context)?;
+        let module = self.library()?.module(&context)?;
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = modules.get(&context.id()).filter(|known| Arc::ptr_eq(&known.module, &module)) {
             return Ok(known.clone());
@@ -104,7 +117,7 @@ impl Library {
     /// Address and size of a managed variable, which is the same in every context.
     pub fn managed(&self, name: &CStr) -> CuResult<(CUdeviceptr, usize)> {
         let name = name.to_str().map_err(|_| CUDA_ERROR_NOT_FOUND)?;
-        let global = self.library.managed(platform()?.memory(), name)?;
+        let global = self.library()?.managed(platform()?.memory(), name)?;
         Ok((CUdeviceptr(global.address), global.size as usize))
     }
 

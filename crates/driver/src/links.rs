@@ -38,20 +38,19 @@ pub fn add(state: CUlinkState, kind: CUjitInputType, bytes: &[u8], name: Text) -
     let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
     let sm = sm()?;
     let texts = match kind {
-        CU_JIT_INPUT_PTX | CU_JIT_INPUT_FATBINARY => of_bytes(bytes)?.map(|image| image.texts),
+        // An image of an earlier link is PTX too.
+        CU_JIT_INPUT_PTX | CU_JIT_INPUT_FATBINARY | CU_JIT_INPUT_CUBIN => {
+            of_bytes(bytes)?.map(|image| image.texts)
+        }
         CU_JIT_INPUT_OBJECT | CU_JIT_INPUT_LIBRARY => texts_of_objects(bytes, sm),
-        CU_JIT_INPUT_CUBIN | CU_JIT_INPUT_NVVM => {
-            Err(Error::NotSupported(format!("{name}: only PTX can be linked, bare or in fat binaries")))
+        CU_JIT_INPUT_NVVM => {
+            Err(Error::NotSupported(format!("{name}: the compiler's own code cannot be read")))
         }
         _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
     };
     let checked = texts.and_then(|texts| {
         for text in &texts {
-            match Code::link(&[Input { name: &name, text }], sm) {
-                // What one piece lacks, another may bring.
-                Ok(_) | Err(Error::InvalidSource(_)) => {}
-                Err(error) => return Err(error),
-            }
+            Code::check_piece(Input { name: &name, text }, sm)?;
         }
         Ok(texts)
     });

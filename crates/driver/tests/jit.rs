@@ -46,11 +46,11 @@ fn what_is_no_ptx_is_told_from_wrong_ptx() {
     let (code, log) = try_load(".version 99.0\n.target sm_90\n.address_size 64\n");
     assert_eq!(code, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "{log}");
     assert_eq!(try_load(".version 8.0\n.target sm_999\n.address_size 64\n").0, CUDA_ERROR_INVALID_PTX);
-    let (code, log) = try_load(&with("    .shared .align 4 .b8 most[49152];"));
+    let (code, log) = try_load(&with("    .shared .align 4 .b8 most[232448];"));
     assert_eq!(code, CUDA_SUCCESS, "{log}");
-    let (code, log) = try_load(&with("    .shared .align 4 .b8 more[49156];"));
+    let (code, log) = try_load(&with("    .shared .align 4 .b8 more[232452];"));
     assert_eq!(code, CUDA_ERROR_INVALID_PTX);
-    assert!(log.contains("49156 bytes of shared variables"), "{log}");
+    assert!(log.contains("232452 bytes of shared variables"), "{log}");
     cu!(cuCtxDestroy_v2(context));
 }
 

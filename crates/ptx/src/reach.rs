@@ -34,6 +34,17 @@ pub(crate) fn reachable(module: &Module<'_>, name: &str) -> Vec<usize> {
     walk.functions
 }
 
+/// All items that a kernel uses, directly or not, in a module all of whose bodies have been read.
+pub(crate) fn items(module: &Module<'_>, name: &str) -> Vec<usize> {
+    let mut walk = Walk::from(module, name);
+    let mut found = Vec::new();
+    while let Some(item) = walk.next() {
+        walk.follow(&module.items[item], item);
+        found.push(item);
+    }
+    found
+}
+
 /// Items from name to name.
 struct Walk<'a> {
     index: Index<'a>,

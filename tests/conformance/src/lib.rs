@@ -17,6 +17,7 @@
 mod macros;
 pub mod answers;
 pub mod driver;
+pub mod facts;
 pub mod library;
 pub mod runner;
 pub mod runtime;

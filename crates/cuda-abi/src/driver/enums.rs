@@ -454,6 +454,23 @@ c_enum! {
 }
 
 c_enum! {
+    /// What to do without machine code for the device.
+    CUjit_fallback {
+        CU_PREFER_PTX = 0,
+        CU_PREFER_BINARY = 1,
+    }
+}
+
+c_enum! {
+    /// Where loads are cached unless they say.
+    CUjit_cacheMode {
+        CU_JIT_CACHE_OPTION_NONE = 0,
+        CU_JIT_CACHE_OPTION_CG = 1,
+        CU_JIT_CACHE_OPTION_CA = 2,
+    }
+}
+
+c_enum! {
     /// Output format of the former profiler.
     CUoutput_mode {
         CU_OUT_KEY_VALUE_PAIR = 0,

@@ -10,7 +10,7 @@ pub use shared::SharedEventHandle;
 use crate::graph::Operation;
 use crate::graph::capture::{self, CapturedPoint};
 use crate::lock::{Rank, RankedMutex};
-use crate::stream::{Completion, Work};
+use crate::stream::{Completion, StreamKind, Work};
 use crate::{Context, Error, Result, Stream};
 
 /// What an event is made with.
@@ -126,6 +126,20 @@ impl Event {
     fn check_context(&self, stream: &Stream) -> Result<()> {
         let same = Weak::ptr_eq(&self.context, &Arc::downgrade(&stream.context()?));
         if same { Ok(()) } else { Err(Error::InvalidHandle) }
+    }
+
+    /// From now on the event stands for all that has been queued in its context, in whatever stream.
+    ///
+    /// # Errors
+    /// Those of [`Context::check`]; [`Error::StreamCaptureUnsupported`] while a stream of the context captures.
+    pub fn record_context(&self) -> Result<()> {
+        let context = self.context()?;
+        context.check()?;
+        capture::check_context(context.id())?;
+        // A stream of its own joins the others.
+        let joined = context.create_stream(StreamKind::NonBlocking, 0)?;
+        *self.recorded.lock() = Recorded::Command(joined.submit(context.unfinished(), Work::Nothing)?);
+        Ok(())
     }
 
     /// [`Error::NotReady`] until what it stands for is done. An event that was never recorded stands for nothing.

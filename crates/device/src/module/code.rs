@@ -1,6 +1,7 @@
 //! What a PTX text means, whatever the context.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kernel_abi::{CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape};
@@ -34,9 +35,40 @@ pub struct Kernel {
     /// Architecture of `.target`, as in `sm_90`.
     target: u32,
     sm: u32,
+    settings: Settings,
     program: OnceLock<std::result::Result<Arc<Program>, CompileError>>,
     compiled: RankedMutex<HashMap<Shape, Arc<OnceCompiled>>>,
     profile: Arc<Profile>,
+}
+
+/// What is set for a kernel, in all contexts that it is loaded into.
+struct Settings {
+    /// Registers that the program allowed the compiler.
+    registers: AtomicU32,
+    /// Dynamic shared memory a launch may have; `u32::MAX` until it is set.
+    max_dynamic_shared: AtomicU32,
+    hints: [AtomicI32; 3],
+}
+
+/// Something that a program prefers for a kernel: kept, without effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// Percentage of the cache to be shared memory; -1 for no preference.
+    SharedCarveout,
+    /// Clusters may be larger than every device has.
+    NonPortableCluster,
+    /// How the blocks of a cluster are spread.
+    ClusterPolicy,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            registers: AtomicU32::new(u32::MAX),
+            max_dynamic_shared: AtomicU32::new(u32::MAX),
+            hints: [-1, 0, 0].map(AtomicI32::new),
+        }
+    }
 }
 
 type OnceCompiled = OnceLock<std::result::Result<Arc<dyn CompiledKernel>, CompileError>>;
@@ -57,6 +89,7 @@ impl Code {
                 entry,
                 target: checked.target,
                 sm,
+                settings: Settings::default(),
                 program: OnceLock::new(),
                 compiled: RankedMutex::new(Rank::Module, HashMap::new()),
                 profile: Arc::default(),
@@ -85,6 +118,19 @@ impl Code {
     /// As for [`from_inputs`](Self::from_inputs).
     pub fn link(inputs: &[Input<'_>], sm: u32) -> Result<String> {
         source::link(inputs, sm)
+    }
+
+    /// Checks a text that is to be linked with others, which may define what it only declares.
+    ///
+    /// # Errors
+    /// As for [`from_ptx`](Self::from_ptx).
+    pub fn check_piece(input: Input<'_>, sm: u32) -> Result<()> {
+        source::check_piece(input.text, sm)
+    }
+
+    /// Says that the compiler was allowed so many registers.
+    pub fn limit_registers(&self, most: u32) {
+        self.kernels.iter().for_each(|kernel| kernel.settings.registers.store(most, Ordering::Relaxed));
     }
 
     /// The kernels, in order.
@@ -135,6 +181,40 @@ impl Kernel {
         let product = |dims: [u32; 3]| dims.iter().fold(1_u32, |product, n| product.saturating_mul(*n));
         let declared = self.entry.required_block.or(self.entry.max_block).map(product);
         declared.unwrap_or(u32::MAX).min(crate::limits::MAX_THREADS_PER_BLOCK)
+    }
+
+    /// A preference.
+    pub fn hint(&self, hint: Hint) -> i32 {
+        self.settings.hints[hint as usize].load(Ordering::Relaxed)
+    }
+
+    /// Sets a preference.
+    pub fn set_hint(&self, hint: Hint, value: i32) {
+        self.settings.hints[hint as usize].store(value, Ordering::Relaxed);
+    }
+
+    /// Dynamic shared memory that a launch may have, if that was set.
+    pub(crate) fn max_dynamic_shared(&self) -> Option<u32> {
+        let bytes = self.settings.max_dynamic_shared.load(Ordering::Relaxed);
+        (bytes != u32::MAX).then_some(bytes)
+    }
+
+    pub(crate) fn set_max_dynamic_shared(&self, bytes: u32) {
+        self.settings.max_dynamic_shared.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Registers that a thread would need on a GPU: the most values that live at once, within what was allowed. Compiled kernels
+    /// have none of their own to count.
+    ///
+    /// # Errors
+    /// As for [`program`](Self::program).
+    pub fn registers(&self) -> Result<u32> {
+        /// The least that a GPU's compiler keeps to, and the most that an instruction can name.
+        const RANGE: (u32, u32) = (16, 255);
+        let allowed = self.settings.registers.load(Ordering::Relaxed).clamp(RANGE.0, RANGE.1);
+        let program = self.program()?;
+        let most = program.functions.iter().map(simt_ir::registers).max().unwrap_or(0);
+        Ok(most.clamp(1, allowed))
     }
 
     /// The kernel in IR.

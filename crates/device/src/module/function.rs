@@ -1,18 +1,15 @@
 //! Kernels of a module, as programs know them.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::{Kernel, Module};
 use crate::limits;
 use crate::{Error, Result};
 
-/// A kernel of a module, with what was set for it.
+/// A kernel of a module.
 pub struct Function {
     module: Weak<Module>,
     kernel: Arc<Kernel>,
-    /// Dynamic shared memory a launch may have; `u32::MAX` until it is set.
-    max_dynamic_shared: AtomicU32,
 }
 
 /// A number about a function.
@@ -26,7 +23,7 @@ pub enum FunctionAttribute {
     ConstSize,
     /// Bytes of local memory of a thread.
     LocalSize,
-    /// Registers of a thread: compiled kernels have none to count; a plausible number.
+    /// Registers of a thread, as [`Kernel::registers`] estimates them.
     Registers,
     /// 10 · major + minor of the virtual architecture of its PTX.
     PtxVersion,
@@ -38,7 +35,7 @@ pub enum FunctionAttribute {
 
 impl Function {
     pub(crate) fn new(module: &Arc<Module>, kernel: Arc<Kernel>) -> Function {
-        Function { module: Arc::downgrade(module), kernel, max_dynamic_shared: AtomicU32::new(u32::MAX) }
+        Function { module: Arc::downgrade(module), kernel }
     }
 
     /// Its name.
@@ -81,7 +78,7 @@ impl Function {
                 let program = self.kernel.program()?;
                 program.functions.iter().fold(0, |bytes: u32, f| bytes.saturating_add(f.local_bytes))
             }
-            FunctionAttribute::Registers => 32,
+            FunctionAttribute::Registers => self.kernel.registers()?,
             FunctionAttribute::PtxVersion => self.kernel.ptx_version(),
             FunctionAttribute::BinaryVersion => self.kernel.binary_version(),
             FunctionAttribute::MaxDynamicSharedSize => self.max_dynamic_shared()?,
@@ -97,24 +94,21 @@ impl Function {
         if total.is_none_or(|total| total > limits::SHARED_PER_BLOCK_OPTIN) {
             return Err(Error::InvalidValue);
         }
-        self.max_dynamic_shared.store(bytes, Ordering::Relaxed);
+        self.kernel.set_max_dynamic_shared(bytes);
         Ok(())
     }
 
     /// Dynamic shared memory that a launch may have.
     pub fn max_dynamic_shared(&self) -> Result<u32> {
-        match self.max_dynamic_shared.load(Ordering::Relaxed) {
-            u32::MAX => Ok(default_dynamic_shared(self.static_shared()?)),
-            bytes => Ok(bytes),
+        match self.kernel.max_dynamic_shared() {
+            Some(bytes) => Ok(bytes),
+            None => Ok(default_dynamic_shared(self.static_shared()?)),
         }
     }
 
     /// As [`max_dynamic_shared`](Self::max_dynamic_shared), for a caller that knows the static shared memory.
     pub(crate) fn max_dynamic_shared_with(&self, static_shared: u32) -> u32 {
-        match self.max_dynamic_shared.load(Ordering::Relaxed) {
-            u32::MAX => default_dynamic_shared(static_shared),
-            bytes => bytes,
-        }
+        self.kernel.max_dynamic_shared().unwrap_or_else(|| default_dynamic_shared(static_shared))
     }
 
     /// Static shared memory.

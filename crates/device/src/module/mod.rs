@@ -13,7 +13,7 @@ mod variables;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-pub use code::{Code, Input, Kernel};
+pub use code::{Code, Hint, Input, Kernel};
 pub use function::{Function, FunctionAttribute};
 pub use image::{Texts, from_bytes, texts_of, texts_of_objects};
 pub use library::Library;

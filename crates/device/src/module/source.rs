@@ -39,6 +39,12 @@ pub(crate) fn check(text: &str, sm: u32) -> Result<Checked> {
     read().map_err(load_error)
 }
 
+/// Reads a text and checks all but what it leaves to others.
+pub(crate) fn check_piece(text: &str, sm: u32) -> Result<()> {
+    let options = Options { device: Some(Device { sm }), bodies: Bodies::Parsed };
+    ptx::parse_with(text, &options).and_then(|module| ptx::lower::check(text, &module)).map_err(load_error)
+}
+
 /// Links texts into one.
 pub(crate) fn link(inputs: &[Input<'_>], sm: u32) -> Result<String> {
     let inputs: Vec<ptx::link::Input<'_>> =

@@ -329,6 +329,11 @@ impl Stream {
         }
     }
 
+    /// What is queued from now on waits for commands.
+    pub fn wait_all(&self, completions: Vec<Arc<Completion>>) -> Result<()> {
+        self.submit(completions, Work::Nothing).map(drop)
+    }
+
     /// What is queued from now on waits for a command.
     pub(crate) fn wait_completion(&self, completion: Arc<Completion>) -> Result<()> {
         self.submit(vec![completion], Work::Nothing).map(drop)

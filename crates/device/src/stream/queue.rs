@@ -119,6 +119,12 @@ impl Queue {
         self.state.lock().closed = closed;
     }
 
+    /// Appends a command that does nothing but wait. Answers as [`push`](Self::push).
+    pub(crate) fn wait_for(self: &Arc<Queue>, waits: Vec<Arc<Completion>>) -> bool {
+        let completion = Completion::new(Arc::downgrade(self));
+        self.push(waits, Work::Nothing, completion)
+    }
+
     /// Has a worker look at the queue.
     pub(crate) fn schedule(self: &Arc<Queue>) {
         self.executor.schedule(self.clone());

@@ -2,7 +2,7 @@
 
 use crate::contexts::{self, Context};
 use crate::error::CuResult;
-use crate::stack;
+use crate::{stack, streams};
 use cuda_abi::args::Out;
 use cuda_abi::driver::*;
 use device::limits::PRIORITIES;
@@ -12,6 +12,11 @@ use std::sync::Arc;
 
 /// What `cuCtxGetApiVersion` says of every context.
 const CONTEXT_API_VERSION: u32 = 3020;
+
+#[entry_point]
+fn cuCtxCreate(pctx: Out<CUcontext>, flags: u32, dev: CUdevice) -> CuResult {
+    create(pctx, flags, dev)
+}
 
 #[entry_point]
 fn cuCtxCreate_v2(pctx: Out<CUcontext>, flags: u32, dev: CUdevice) -> CuResult {
@@ -27,6 +32,7 @@ fn cuCtxCreate_v3(
     flags: u32,
     dev: CUdevice,
 ) -> CuResult {
+    pctx.check()?;
     match (paramsArray.is_null(), numParams) {
         (_, 0) => create(pctx, flags, dev),
         (false, 1..) => Err(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY.into()),
@@ -212,6 +218,33 @@ fn cuCtxGetStreamPriorityRange(leastPriority: Out<i32>, greatestPriority: Out<i3
     Ok(())
 }
 
+/// No context is limited to some multiprocessors.
+#[entry_point]
+fn cuCtxGetExecAffinity(pExecAffinity: Out<CUexecAffinityParam>, r#type: CUexecAffinityType) -> CuResult {
+    pExecAffinity.check()?;
+    r#type.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    contexts::usable()?;
+    Err(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY.into())
+}
+
+/// The event stands for the work of all streams. It must be of the same context.
+#[entry_point]
+fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> CuResult {
+    let (context, event) = (named_or_current(hCtx)?, streams::find_event(hEvent)?);
+    if !Arc::ptr_eq(&context.context, &event.context()?) {
+        return Err(CUDA_ERROR_INVALID_HANDLE.into());
+    }
+    event.record_context()?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuCtxWaitEvent(hCtx: CUcontext, hEvent: CUevent) -> CuResult {
+    let (context, event) = (named_or_current(hCtx)?, streams::find_event(hEvent)?);
+    context.wait_event(&event)?;
+    Ok(())
+}
+
 /// Caches are the processor's: a preference is kept and has no effect.
 #[entry_point]
 fn cuCtxSetCacheConfig(config: CUfunc_cache) -> CuResult {
@@ -281,6 +314,7 @@ fn read_limit(limit: CUlimit) -> CuResult<Limit> {
         CU_LIMIT_PERSISTING_L2_CACHE_SIZE => Limit::PersistingL2CacheSize,
         CU_LIMIT_SHMEM_SIZE => Limit::SharedMemorySize,
         CU_LIMIT_CIG_ENABLED => Limit::CigEnabled,
+        CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED => Limit::CigSharedMemoryFallback,
         _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
     })
 }

@@ -46,6 +46,24 @@ fn cuDeviceTotalMem_v2(bytes: Out<usize>, dev: CUdevice) -> CuResult {
     Ok(())
 }
 
+/// The first version tells 32 bits.
+#[entry_point]
+fn cuDeviceTotalMem(bytes: Out<u32>, dev: CUdevice) -> CuResult {
+    let total = device(dev)?.attributes().total_memory;
+    bytes.check()?.set(u32::try_from(total).unwrap_or(u32::MAX))?;
+    Ok(())
+}
+
+/// Identities of this kind exist on Windows only.
+#[entry_point]
+fn cuDeviceGetLuid(luid: Array<c_char>, deviceNodeMask: Out<u32>, dev: CUdevice) -> CuResult {
+    device(dev)?;
+    if luid.is_null() || deviceNodeMask.is_null() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    Err(CUDA_ERROR_NOT_SUPPORTED.into())
+}
+
 #[entry_point]
 fn cuDeviceGetAttribute(pi: Out<i32>, attrib: CUdevice_attribute, dev: CUdevice) -> CuResult {
     pi.check()?;
@@ -114,7 +132,12 @@ fn cuDeviceGetProperties(prop: Out<CUdevprop>, dev: CUdevice) -> CuResult {
 #[entry_point]
 fn cuDeviceGetPCIBusId(pciBusId: Array<c_char>, len: i32, dev: CUdevice) -> CuResult {
     let bus = device(dev)?.attributes().pci_bus;
-    write_text(&format!("0000:{bus:02x}:00.0"), pciBusId, len)
+    let id = format!("0000:{bus:02x}:00.0");
+    // Unlike a name, part of it is of no use.
+    if usize::try_from(len).is_ok_and(|len| len <= id.len()) {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    write_text(&id, pciBusId, len)
 }
 
 /// Reads `[domain:]bus:device[.function]`, all hexadecimal.
@@ -138,6 +161,50 @@ fn cuDeviceGetExecAffinitySupport(pi: Out<i32>, r#type: CUexecAffinityType, dev:
     r#type.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
     pi.set(0)?;
     Ok(())
+}
+
+/// Host and device have the same memory and the same atomic instructions.
+#[entry_point]
+fn cuDeviceGetHostAtomicCapabilities(
+    capabilities: Array<u32>,
+    operations: *const CUatomicOperation,
+    count: u32,
+    dev: CUdevice,
+) -> CuResult {
+    device(dev)?;
+    // SAFETY: the manual wants null, which is refused, or `count` operations.
+    let operations = unsafe { operations.as_ref() }.ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    for index in 0..count as usize {
+        // SAFETY: `index` is below the caller's count.
+        let operation = unsafe { std::ptr::from_ref(operations).add(index).read() };
+        capabilities.set(index, host_atomics(operation).ok_or(CUDA_ERROR_INVALID_VALUE)?)?;
+    }
+    Ok(())
+}
+
+/// How an atomic operation of a kernel can be done on memory that the host uses too.
+fn host_atomics(operation: CUatomicOperation) -> Option<u32> {
+    const INTEGERS: u32 =
+        CU_ATOMIC_CAPABILITY_SIGNED | CU_ATOMIC_CAPABILITY_UNSIGNED | CU_ATOMIC_CAPABILITY_SCALAR_32;
+    const BOTH: u32 = INTEGERS | CU_ATOMIC_CAPABILITY_SCALAR_64;
+    Some(match operation {
+        CU_ATOMIC_OPERATION_INTEGER_INCREMENT | CU_ATOMIC_OPERATION_INTEGER_DECREMENT => {
+            CU_ATOMIC_CAPABILITY_UNSIGNED | CU_ATOMIC_CAPABILITY_SCALAR_32
+        }
+        CU_ATOMIC_OPERATION_INTEGER_ADD
+        | CU_ATOMIC_OPERATION_INTEGER_MIN
+        | CU_ATOMIC_OPERATION_INTEGER_MAX => BOTH | CU_ATOMIC_CAPABILITY_REDUCTION,
+        CU_ATOMIC_OPERATION_AND | CU_ATOMIC_OPERATION_OR | CU_ATOMIC_OPERATION_XOR => {
+            BOTH | CU_ATOMIC_CAPABILITY_REDUCTION
+        }
+        CU_ATOMIC_OPERATION_EXCHANGE | CU_ATOMIC_OPERATION_CAS => BOTH,
+        CU_ATOMIC_OPERATION_FLOAT_ADD => {
+            CU_ATOMIC_CAPABILITY_SCALAR_32 | CU_ATOMIC_CAPABILITY_SCALAR_64 | CU_ATOMIC_CAPABILITY_REDUCTION
+        }
+        // There are no such operations on single numbers.
+        CU_ATOMIC_OPERATION_FLOAT_MIN | CU_ATOMIC_OPERATION_FLOAT_MAX => 0,
+        _ => return None,
+    })
 }
 
 /// Domain, bus and device.

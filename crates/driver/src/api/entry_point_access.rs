@@ -7,10 +7,14 @@ use cuda_abi::driver::*;
 use entry_macros::entry_point;
 use std::ffi::{CStr, c_void};
 
-/// The newest variant of a function that version `cudaVersion` of the API has.
+/// The newest variant of a function that version `cudaVersion` of the API has. Without a status, what is not found is an
+/// error.
 #[entry_point(before_init)]
 fn cuGetProcAddress(symbol: Text, pfn: Out<*mut c_void>, cudaVersion: i32, flags: u64) -> CuResult {
-    find(symbol.get()?, pfn, cudaVersion, flags).map(drop)
+    match find(symbol.get()?, pfn, cudaVersion, flags)? {
+        CU_GET_PROC_ADDRESS_SUCCESS => Ok(()),
+        _ => Err(CUDA_ERROR_NOT_FOUND.into()),
+    }
 }
 
 /// The same, telling apart an unknown name from one that is too new.

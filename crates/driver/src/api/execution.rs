@@ -6,6 +6,7 @@ use cuda_abi::args::{In, Out};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
 use device::Launch;
+use device::limits::MAX_THREADS_PER_BLOCK;
 use entry_macros::entry_point;
 use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
@@ -146,11 +147,30 @@ unsafe fn cuLaunchCooperativeKernel(
     unsafe { functions::launch(f, launch, hStream, default, kernelParams, null_mut()) }
 }
 
+/// Deprecated: one cooperative launch for each device, none of which begins before the streams of all have got there.
+#[entry_point]
+unsafe fn cuLaunchCooperativeKernelMultiDevice(
+    launchParamsList: *mut CUDA_LAUNCH_PARAMS,
+    numDevices: u32,
+    flags: u32,
+) -> CuResult {
+    let known = CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC
+        | CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC;
+    if launchParamsList.is_null() || numDevices == 0 || flags & !known != 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    // SAFETY: the manual wants as many launches.
+    let launches = unsafe { std::slice::from_raw_parts(launchParamsList, numDevices as usize) };
+    // SAFETY: their parameters are the caller's duty.
+    unsafe { functions::launch_on_devices(launches, flags) }
+}
+
 /// Deprecated: the block shape of the next `cuLaunch`.
 #[entry_point]
 fn cuFuncSetBlockShape(hfunc: CUfunction, x: i32, y: i32, z: i32) -> CuResult {
     let block = [x, y, z].map(|size| u32::try_from(size).unwrap_or(0));
-    if block.contains(&0) {
+    let most = u64::from(MAX_THREADS_PER_BLOCK);
+    if !(1..=most).contains(&block.iter().map(|size| u64::from(*size)).fold(1, u64::saturating_mul)) {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     find(hfunc)?.prepare_block(block);

@@ -76,7 +76,7 @@ fn cuLibraryGetKernel(pKernel: Out<CUkernel>, library: CUlibrary, name: Text) ->
 
 #[entry_point]
 fn cuLibraryGetKernelCount(count: Out<u32>, lib: CUlibrary) -> CuResult {
-    count.check()?.set(find(lib)?.kernel_count() as u32)?;
+    count.check()?.set(find(lib)?.kernel_count()? as u32)?;
     Ok(())
 }
 
@@ -153,6 +153,15 @@ fn cuKernelGetParamInfo(
     Ok(())
 }
 
+/// Functions that host and device share under one address need a table of the host's, which no device here uses.
+#[entry_point]
+fn cuLibraryGetUnifiedFunction(fptr: Out<*mut c_void>, library: CUlibrary, symbol: Text) -> CuResult {
+    fptr.check()?;
+    symbol.get()?;
+    find(library)?;
+    Err(CUDA_ERROR_NOT_FOUND.into())
+}
+
 /// The attribute is the same on every device.
 #[entry_point]
 fn cuKernelGetAttribute(
@@ -163,14 +172,14 @@ fn cuKernelGetAttribute(
 ) -> CuResult {
     pi.check()?;
     device(dev)?;
-    pi.set(functions::find(CUfunction(kernel.0))?.attribute(attrib)?)?;
+    pi.set(find_kernel(kernel)?.function()?.attribute(attrib)?)?;
     Ok(())
 }
 
 #[entry_point]
 fn cuKernelSetAttribute(attrib: CUfunction_attribute, val: i32, kernel: CUkernel, dev: CUdevice) -> CuResult {
     device(dev)?;
-    functions::find(CUfunction(kernel.0))?.set_attribute(attrib, val)
+    find_kernel(kernel)?.function()?.set_attribute(attrib, val)
 }
 
 /// Caches are the processor's: a preference has no effect.

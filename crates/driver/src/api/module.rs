@@ -96,6 +96,19 @@ fn cuModuleGetGlobal_v2(dptr: Out<CUdeviceptr>, bytes: Out<usize>, hmod: CUmodul
     Ok(())
 }
 
+/// The first version tells the lower halves.
+#[entry_point]
+fn cuModuleGetGlobal(dptr: Out<CUdeviceptr_v1>, bytes: Out<u32>, hmod: CUmodule, name: Text) -> CuResult {
+    if dptr.is_null() && bytes.is_null() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let name = name.get()?;
+    let (address, size) = find(hmod)?.global(name)?;
+    dptr.set_if_wanted(address.0 as u32);
+    bytes.set_if_wanted(size as u32);
+    Ok(())
+}
+
 /// `LAZY` unless `CUDA_MODULE_LOADING` asks for `EAGER`.
 #[entry_point]
 fn cuModuleGetLoadingMode(mode: Out<CUmoduleLoadingMode>) -> CuResult {

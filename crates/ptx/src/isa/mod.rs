@@ -219,6 +219,14 @@ impl Context<'_> {
     }
 }
 
+/// What is wrong with an instruction that PTX does not have.
+pub(crate) fn unknown(syntax: &ast::Instruction<'_>) -> Option<Problem> {
+    let opcode = syntax.opcode.text;
+    let known = TABLE.entries.contains_key(opcode) || unsupported::is_opcode(opcode);
+    let message = || format!("unknown instruction '{opcode}'");
+    (!known).then(|| Problem::new(LoadErrorKind::Syntax, syntax.opcode.span, message()))
+}
+
 /// Finds the entry of an instruction and checks guard, modifiers, operands and types.
 pub(crate) fn find(inst: &Instruction<'_, '_>, context: &Context<'_>) -> Result<Found, Problem> {
     let syntax = inst.syntax;
@@ -230,11 +238,7 @@ pub(crate) fn find(inst: &Instruction<'_, '_>, context: &Context<'_>) -> Result<
         return Err(Problem::mismatch(syntax.span, "a guard is a predicate register"));
     }
     let Some(entries) = TABLE.entries.get(opcode) else {
-        return Err(if unsupported::is_opcode(opcode) {
-            Problem::unsupported(syntax.span, &spelling(syntax))
-        } else {
-            Problem::new(LoadErrorKind::Syntax, syntax.opcode.span, format!("unknown instruction '{opcode}'"))
-        });
+        return Err(unknown(syntax).unwrap_or_else(|| Problem::unsupported(syntax.span, &spelling(syntax))));
     };
     let mut mismatch = Mismatch { at: 0, missing: false };
     let mut refused: Option<Problem> = None;

@@ -12,7 +12,7 @@ use simt_ir::Program;
 
 pub use variables::{Entry, EntryParam, ModuleVariable, ParamClass, Relocation, entries, variables};
 
-use crate::ast::{File, Item, Module, StateSpace};
+use crate::ast::{self, Body, File, Function, Item, Module, StateSpace, Statement};
 use crate::isa;
 use crate::resolve::{ResolvedFunction, Symbols};
 use crate::target::Architecture;
@@ -61,23 +61,45 @@ pub fn program(source: &str, module: &Module<'_>, entry: &str) -> Result<Program
     })
 }
 
-/// Bytes of static shared memory that a kernel can declare.
-const STATIC_SHARED: u64 = 48 << 10;
+/// Bytes of shared memory that a block can have at all.
+const MAX_SHARED: u64 = 227 << 10;
 
-/// A kernel's own shared variables must fit the static part of shared memory; more can only be had at the launch.
-fn check_shared(source: &str, kernel: &ResolvedFunction<'_, '_>) -> Result<(), LoadError> {
+/// The shared variables that a kernel uses, its own and the module's, must fit a block.
+fn check_shared(
+    source: &str,
+    module: &Module<'_>,
+    kernel: &ResolvedFunction<'_, '_>,
+) -> Result<(), LoadError> {
+    if !kernel.function.is_entry {
+        return Ok(());
+    }
     let shared = kernel
         .variables
         .iter()
         .map(|local| local.declaration)
         .filter(|variable| variable.space == StateSpace::Shared);
-    let bytes = shared.fold(0_u64, |bytes, variable| bytes.saturating_add(variable.size().unwrap_or(0)));
-    if !kernel.function.is_entry || bytes <= STATIC_SHARED {
+    let own = shared.fold(0_u64, |bytes, variable| bytes.saturating_add(variable.size().unwrap_or(0)));
+    // Which of the module's a kernel uses is worth finding out only where all together are too many.
+    let all = module.items.iter().filter_map(shared_size).fold(own, u64::saturating_add);
+    if all <= MAX_SHARED {
         return Ok(());
     }
-    let message =
-        format!("the kernel has {bytes} bytes of shared variables, and {STATIC_SHARED} is the most");
+    let name = kernel.function.name.text;
+    let used = crate::reach::items(module, name).into_iter();
+    let bytes = used.filter_map(|item| shared_size(&module.items[item])).fold(own, u64::saturating_add);
+    if bytes <= MAX_SHARED {
+        return Ok(());
+    }
+    let message = format!("the kernel has {bytes} bytes of shared variables, and {MAX_SHARED} is the most");
     Err(LoadError::at(LoadErrorKind::TooLarge, source, kernel.function.name.span, message))
+}
+
+/// Bytes of a module's shared variable.
+fn shared_size(item: &Item<'_>) -> Option<u64> {
+    match item {
+        Item::Variable(variable) if variable.space == StateSpace::Shared => variable.size(),
+        _ => None,
+    }
 }
 
 /// Checks every instruction of a module against the instruction table: what a load must refuse. Bodies that were not read
@@ -98,12 +120,36 @@ pub fn check(source: &str, module: &Module<'_>) -> Result<(), Errors> {
                 errors.extend(
                     problems.map(|p| LoadError::at(p.kind, source, p.span, p.message)).take(Errors::LIMIT),
                 );
-                errors.extend(check_shared(source, &resolved).err());
+                errors.extend(check_shared(source, module, &resolved).err());
             }
-            Err(found) => errors.extend_from_slice(found.list()),
+            Err(found) => {
+                // Names come before instructions, but who looks for a mistake wants to hear of both.
+                errors.extend_from_slice(found.list());
+                let unknown = instructions(function).filter_map(isa::unknown);
+                errors.extend(unknown.map(|p| LoadError::at(p.kind, source, p.span, p.message)));
+            }
         }
     }
     Errors::from_list(errors)
+}
+
+/// All instructions of a body that was read.
+fn instructions<'m, 'a>(function: &'m Function<'a>) -> impl Iterator<Item = &'m ast::Instruction<'a>> {
+    let mut blocks = match &function.body {
+        Body::Parsed(code) => vec![&code.block],
+        Body::Declared | Body::Skipped(_) => Vec::new(),
+    };
+    let mut found = Vec::new();
+    while let Some(block) = blocks.pop() {
+        for statement in &block.statements {
+            match statement {
+                Statement::Instruction(instruction) => found.push(instruction),
+                Statement::Block(inner) => blocks.push(inner),
+                _ => {}
+            }
+        }
+    }
+    found.into_iter()
 }
 
 /// The number of `.target sm_90a`.

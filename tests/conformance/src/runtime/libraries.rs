@@ -38,12 +38,10 @@ pub fn a_library_has_variables() {
     fails!(cudaErrorInvalidValue, cudaLibraryGetGlobal(place, &mut bytes, library, null()));
     fails!(cudaErrorInvalidValue, cudaLibraryGetManaged(place, &mut bytes, library, null()));
     let mut function = null_mut();
-    let code = differs(
-        "no function has one address for host and device",
-        cudaErrorNotSupported,
+    fails!(
         cudaErrorSymbolNotFound,
+        cudaLibraryGetUnifiedFunction(&mut function, library, c"no_such".as_ptr())
     );
-    fails!(code, cudaLibraryGetUnifiedFunction(&mut function, library, c"no_such".as_ptr()));
     fails!(cudaErrorInvalidValue, cudaLibraryGetUnifiedFunction(null_mut(), library, c"bump".as_ptr()));
 }
 
@@ -101,7 +99,10 @@ pub fn wrong_code_is_refused() {
     assert_eq!(load(c"".as_ptr().cast(), null_mut()), cudaErrorInvalidValue);
     assert_eq!(load(c"no PTX".as_ptr().cast(), &mut library), cudaErrorInvalidKernelImage);
     let broken = c".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { nonsense; }";
-    assert_eq!(load(broken.as_ptr().cast(), &mut library), cudaErrorInvalidPtx);
+    // A text is taken as it is; whoever needs what is in it hears that it is wrong.
+    assert_eq!(load(broken.as_ptr().cast(), &mut library), cudaSuccess);
+    let mut kernel = cudaKernel_t::NULL;
+    fails!(cudaErrorInvalidPtx, cudaLibraryGetKernel(&mut kernel, library, c"k".as_ptr()));
 }
 
 pub fn the_error_log_of_a_load() {
@@ -111,10 +112,7 @@ pub fn the_error_log_of_a_load() {
     let broken = c".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n nonsense; }";
     let code = broken.as_ptr().cast();
     let (names, cells) = (options.as_mut_ptr(), values.as_mut_ptr());
-    fails!(
-        cudaErrorInvalidPtx,
-        cudaLibraryLoadData(&mut library, code, names, cells, 2, null_mut(), null_mut(), 0)
-    );
+    cuda!(cudaLibraryLoadData(&mut library, code, names, cells, 2, null_mut(), null_mut(), 0));
     let text = CStr::from_bytes_until_nul(&log).expect("the log ends").to_string_lossy().into_owned();
     assert!(text.contains('5'), "no line in {text:?}");
 }

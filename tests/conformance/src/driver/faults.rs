@@ -1,0 +1,99 @@
+//! Faults of kernels: what they leave behind.
+
+use super::common::*;
+
+const FAULTS: &str = ".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry poke(.param .u64 address)
+{
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [address];
+    st.global.u32 [%rd1], 1;
+    ret;
+}
+.visible .entry stop()
+{
+    trap;
+    ret;
+}
+";
+
+fn poke(address: u64) -> CUresult {
+    launch(function(load(FAULTS), c"poke"), 1, 1, CUstream::NULL, &mut [arg(&address)])
+}
+
+pub fn an_illegal_address_sticks_to_the_context() {
+    const BROKEN: CUresult = CUDA_ERROR_ILLEGAL_ADDRESS;
+    new_context();
+    let (pointer, stream, mut event) = (alloc(16), stream(0), CUevent::NULL);
+    cu!(cuEventCreate(&mut event, 0));
+    let nothing = kernel(c"nothing");
+    assert_eq!(poke(16), CUDA_SUCCESS);
+    fails!(BROKEN, cuCtxSynchronize());
+    fails!(BROKEN, cuCtxSynchronize());
+    let (mut other, mut module, mut size, mut total) = (CUdeviceptr(0), CUmodule::NULL, 0, 0);
+    fails!(BROKEN, cuMemAlloc_v2(&mut other, 16));
+    fails!(BROKEN, cuMemFree_v2(pointer));
+    assert_eq!(launch(nothing, 1, 1, CUstream::NULL, &mut []), BROKEN);
+    fails!(BROKEN, cuStreamQuery(stream));
+    fails!(BROKEN, cuEventRecord(event, stream));
+    fails!(BROKEN, cuEventQuery(event));
+    fails!(BROKEN, cuMemGetInfo_v2(&mut size, &mut total));
+    let image = CString::new(KERNELS).expect("no NUL inside");
+    fails!(BROKEN, cuModuleLoadData(&mut module, image.as_ptr().cast()));
+    // What needs no healthy context goes on working.
+    let (context, mut count, mut device) = (current(), 0, -1);
+    cu!(cuDeviceGetCount(&mut count); cuCtxGetDevice(&mut device));
+    cu!(cuCtxSetCurrent(CUcontext::NULL); cuCtxPushCurrent_v2(context); cuCtxDestroy_v2(context));
+    assert_eq!(current(), CUcontext::NULL);
+}
+
+pub fn a_trap_sticks_too() {
+    new_context();
+    assert_eq!(launch(function(load(FAULTS), c"stop"), 1, 1, CUstream::NULL, &mut []), CUDA_SUCCESS);
+    fails!(CUDA_ERROR_LAUNCH_FAILED, cuCtxSynchronize());
+    let mut pointer = CUdeviceptr(0);
+    fails!(CUDA_ERROR_LAUNCH_FAILED, cuMemAlloc_v2(&mut pointer, 16));
+}
+
+pub fn a_misaligned_address_sticks_too() {
+    new_context();
+    let pointer = alloc(16);
+    assert_eq!(poke(pointer.0 + 1), CUDA_SUCCESS);
+    fails!(CUDA_ERROR_MISALIGNED_ADDRESS, cuCtxSynchronize());
+    let mut other = CUdeviceptr(0);
+    fails!(CUDA_ERROR_MISALIGNED_ADDRESS, cuMemAlloc_v2(&mut other, 16));
+}
+
+pub fn a_reset_primary_context_is_new() {
+    const BROKEN: CUresult = CUDA_ERROR_ILLEGAL_ADDRESS;
+    const WHY: &str = "a reset ends the fault with its context";
+    init();
+    let mut context = CUcontext::NULL;
+    cu!(cuDevicePrimaryCtxRetain(&mut context, 0); cuCtxSetCurrent(context));
+    assert_eq!(poke(16), CUDA_SUCCESS);
+    fails!(BROKEN, cuCtxSynchronize());
+    cu!(cuDevicePrimaryCtxReset_v2(0));
+    let mut pointer = CUdeviceptr(0);
+    fails!(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuMemAlloc_v2(&mut pointer, 16));
+    fails!(differs(WHY, CUDA_SUCCESS, BROKEN), cuDevicePrimaryCtxRetain(&mut context, 0));
+    fails!(differs(WHY, CUDA_SUCCESS, CUDA_ERROR_CONTEXT_IS_DESTROYED), cuMemAlloc_v2(&mut pointer, 16));
+    fails!(differs(WHY, CUDA_SUCCESS, BROKEN), cuCtxCreate_v4(&mut context, null_mut(), 0, 0));
+    fails!(differs(WHY, CUDA_SUCCESS, CUDA_ERROR_CONTEXT_IS_DESTROYED), cuMemAlloc_v2(&mut pointer, 16));
+}
+
+pub fn a_fault_is_its_own_contexts() {
+    const WHY: &str = "a fault ends its own context only";
+    const BROKEN: CUresult = CUDA_ERROR_ILLEGAL_ADDRESS;
+    let a = new_context();
+    let b = create_context();
+    assert_eq!(poke(16), CUDA_SUCCESS);
+    fails!(BROKEN, cuCtxSynchronize());
+    cu!(cuCtxSetCurrent(a));
+    let mut pointer = CUdeviceptr(0);
+    fails!(differs(WHY, CUDA_SUCCESS, BROKEN), cuMemAlloc_v2(&mut pointer, 16));
+    fails!(differs(WHY, CUDA_SUCCESS, BROKEN), cuCtxSynchronize());
+    cu!(cuCtxDestroy_v2(b));
+    fails!(differs(WHY, CUDA_SUCCESS, BROKEN), cuMemAlloc_v2(&mut pointer, 16));
+}

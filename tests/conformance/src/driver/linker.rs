@@ -1,0 +1,326 @@
+//! The linker: pieces in, one image out.
+
+use super::common::*;
+
+const HEADER: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
+
+/// A kernel that stores what a function elsewhere gives.
+const CALLER: &str = "
+.extern .func (.param .b32 result) elsewhere();
+.visible .entry k(.param .u64 out)
+{
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<2>;
+    .param .b32 result;
+    ld.param.u64 %rd1, [out];
+    call (result), elsewhere;
+    ld.param.b32 %r1, [result];
+    st.global.u32 [%rd1], %r1;
+    ret;
+}
+";
+
+const CALLED: &str = "
+.visible .global .align 4 .u32 answer = 42;
+.visible .func (.param .b32 result) elsewhere()
+{
+    .reg .b32 %r<2>;
+    ld.global.u32 %r1, [answer];
+    st.param.b32 [result], %r1;
+    ret;
+}
+";
+
+fn create() -> CUlinkState {
+    let mut state = CUlinkState::NULL;
+    cu!(cuLinkCreate_v2(0, null_mut(), null_mut(), &mut state));
+    state
+}
+
+/// Adds PTX, with the header before it; the code of the call.
+fn add(state: CUlinkState, text: &str) -> CUresult {
+    let mut text = format!("{HEADER}{text}\0");
+    let (data, len) = (text.as_mut_ptr().cast(), text.len());
+    // SAFETY: as many bytes as said, and no options.
+    unsafe {
+        cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, data, len, c"piece".as_ptr(), 0, null_mut(), null_mut())
+    }
+}
+
+fn complete(state: CUlinkState) -> (*mut c_void, usize) {
+    let (mut image, mut size) = (null_mut(), 0);
+    cu!(cuLinkComplete(state, &mut image, &mut size));
+    assert!(!image.is_null() && size > 0);
+    (image, size)
+}
+
+/// What the kernel of an image stores.
+fn run(module: CUmodule) -> u32 {
+    let out = alloc_with(&[0_u32]);
+    assert_eq!(launch(function(module, c"k"), 1, 1, CUstream::NULL, &mut [arg(&out)]), CUDA_SUCCESS);
+    cu!(cuCtxSynchronize());
+    read(out, 1)[0]
+}
+
+pub fn every_loading_function_takes_the_image() {
+    new_context();
+    let state = create();
+    assert_eq!(add(state, CALLER), CUDA_SUCCESS);
+    assert_eq!(add(state, CALLED), CUDA_SUCCESS);
+    let (image, size) = complete(state);
+    let mut modules = [CUmodule::NULL; 4];
+    // SAFETY: the image has as many bytes, until the link is destroyed.
+    let bytes = unsafe { std::slice::from_raw_parts(image.cast::<u8>(), size) };
+    let file = std::env::temp_dir().join(format!("conformance-{}.image", std::process::id()));
+    std::fs::write(&file, bytes).expect("a temporary file");
+    let path = CString::new(file.to_str().expect("a plain path")).expect("no NUL inside");
+    let mut library = CUlibrary::NULL;
+    cu!(
+        cuModuleLoadData(&mut modules[0], image);
+        cuModuleLoadDataEx(&mut modules[1], image, 0, null_mut(), null_mut());
+        cuModuleLoadFatBinary(&mut modules[2], image);
+        cuModuleLoad(&mut modules[3], path.as_ptr());
+        cuLibraryLoadData(&mut library, image, null_mut(), null_mut(), 0, null_mut(), null_mut(), 0)
+    );
+    std::fs::remove_file(&file).expect("the file is there");
+    cu!(cuLinkDestroy(state));
+    let mut of_library = CUmodule::NULL;
+    cu!(cuLibraryGetModule(&mut of_library, library));
+    for module in modules.into_iter().chain([of_library]) {
+        assert_eq!(run(module), 42);
+    }
+    let (mut address, mut size) = (CUdeviceptr(0), 0);
+    cu!(cuModuleGetGlobal_v2(&mut address, &mut size, modules[0], c"answer".as_ptr()));
+    assert_eq!((size, read::<u32>(address, 1)[0]), (4, 42));
+}
+
+/// An image may be linked with others again.
+pub fn an_image_can_be_linked_again() {
+    new_context();
+    let first = create();
+    assert_eq!(add(first, CALLED), CUDA_SUCCESS);
+    let (image, size) = complete(first);
+    let second = create();
+    assert_eq!(add(second, CALLER), CUDA_SUCCESS);
+    // SAFETY: the image has as many bytes; no options.
+    let code = unsafe {
+        cuLinkAddData_v2(
+            second,
+            CU_JIT_INPUT_CUBIN,
+            image,
+            size,
+            c"image".as_ptr(),
+            0,
+            null_mut(),
+            null_mut(),
+        )
+    };
+    // Machine code that is fully linked has no functions to call any more.
+    assert_eq!(code, differs("our images are PTX", CUDA_SUCCESS, CUDA_ERROR_INVALID_IMAGE));
+    if is_ours() {
+        let (image, _) = complete(second);
+        let mut module = CUmodule::NULL;
+        cu!(cuModuleLoadData(&mut module, image));
+        assert_eq!(run(module), 42);
+    }
+}
+
+pub fn the_first_versions_link_too() {
+    new_context();
+    let mut state = CUlinkState::NULL;
+    cu!(cuLinkCreate(0, null_mut(), null_mut(), &mut state));
+    let mut caller = format!("{HEADER}{CALLER}\0");
+    cu!(cuLinkAddData(
+        state,
+        CU_JIT_INPUT_PTX,
+        caller.as_mut_ptr().cast(),
+        caller.len(),
+        c"caller".as_ptr(),
+        0,
+        null_mut(),
+        null_mut()
+    ));
+    let file = std::env::temp_dir().join(format!("conformance-{}.ptx", std::process::id()));
+    std::fs::write(&file, format!("{HEADER}{CALLED}")).expect("a temporary file");
+    let path = CString::new(file.to_str().expect("a plain path")).expect("no NUL inside");
+    cu!(cuLinkAddFile(state, CU_JIT_INPUT_PTX, path.as_ptr(), 0, null_mut(), null_mut()));
+    std::fs::remove_file(&file).expect("the file is there");
+    let (image, _) = complete(state);
+    let mut module = CUmodule::NULL;
+    cu!(cuModuleLoadData(&mut module, image); cuLinkDestroy(state));
+    assert_eq!(run(module), 42);
+}
+
+pub fn files_are_added() {
+    new_context();
+    let state = create();
+    assert_eq!(add(state, CALLER), CUDA_SUCCESS);
+    let file = std::env::temp_dir().join(format!("conformance-{}.ptx", std::process::id()));
+    std::fs::write(&file, format!("{HEADER}{CALLED}")).expect("a temporary file");
+    let path = CString::new(file.to_str().expect("a plain path")).expect("no NUL inside");
+    cu!(cuLinkAddFile_v2(state, CU_JIT_INPUT_PTX, path.as_ptr(), 0, null_mut(), null_mut()));
+    std::fs::remove_file(&file).expect("the file is there");
+    let (image, _) = complete(state);
+    let mut module = CUmodule::NULL;
+    cu!(cuModuleLoadData(&mut module, image));
+    assert_eq!(run(module), 42);
+    let nowhere = c"/no/such/file".as_ptr();
+    fails!(
+        CUDA_ERROR_FILE_NOT_FOUND,
+        cuLinkAddFile_v2(create(), CU_JIT_INPUT_PTX, nowhere, 0, null_mut(), null_mut())
+    );
+    fails!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuLinkAddFile_v2(create(), CU_JIT_INPUT_PTX, null(), 0, null_mut(), null_mut())
+    );
+}
+
+/// A fat binary of one uncompressed text for sm_80.
+fn fat_binary(text: &str) -> Vec<u8> {
+    let mut payload = text.as_bytes().to_vec();
+    payload.push(0);
+    payload.resize(payload.len().next_multiple_of(8), 0);
+    let mut entry = vec![0_u8; 64];
+    entry[0..2].copy_from_slice(&1_u16.to_le_bytes());
+    entry[2..4].copy_from_slice(&0x0101_u16.to_le_bytes());
+    entry[4..8].copy_from_slice(&64_u32.to_le_bytes());
+    entry[8..16].copy_from_slice(&(payload.len() as u64).to_le_bytes());
+    entry[26..28].copy_from_slice(&8_u16.to_le_bytes());
+    entry[28..32].copy_from_slice(&80_u32.to_le_bytes());
+    entry[40..48].copy_from_slice(&0x11_u64.to_le_bytes());
+    let mut binary = 0xBA55_ED50_u32.to_le_bytes().to_vec();
+    binary.extend(1_u16.to_le_bytes());
+    binary.extend(16_u16.to_le_bytes());
+    binary.extend(((entry.len() + payload.len()) as u64).to_le_bytes());
+    binary.extend(entry);
+    binary.extend(payload);
+    binary
+}
+
+pub fn fat_binaries_are_loaded_and_linked() {
+    new_context();
+    let mut module = CUmodule::NULL;
+    let alone = fat_binary(&format!(
+        "{HEADER}{CALLED}{}",
+        CALLER.replace(".extern .func (.param .b32 result) elsewhere();", "")
+    ));
+    cu!(cuModuleLoadFatBinary(&mut module, alone.as_ptr().cast()));
+    assert_eq!(run(module), 42);
+    cu!(cuModuleLoadData(&mut module, alone.as_ptr().cast()));
+    assert_eq!(run(module), 42);
+    let state = create();
+    assert_eq!(add(state, CALLER), CUDA_SUCCESS);
+    let mut called = fat_binary(&format!("{HEADER}{CALLED}"));
+    cu!(cuLinkAddData_v2(
+        state,
+        CU_JIT_INPUT_FATBINARY,
+        called.as_mut_ptr().cast(),
+        called.len(),
+        c"called".as_ptr(),
+        0,
+        null_mut(),
+        null_mut()
+    ));
+    let (image, _) = complete(state);
+    cu!(cuModuleLoadData(&mut module, image));
+    assert_eq!(run(module), 42);
+}
+
+pub fn a_link_of_nothing_is_an_image_of_nothing() {
+    new_context();
+    let state = create();
+    let (image, _) = complete(state);
+    let (mut module, mut count) = (CUmodule::NULL, 7);
+    cu!(cuModuleLoadData(&mut module, image); cuModuleGetFunctionCount(&mut count, module));
+    assert_eq!(count, 0);
+    cu!(cuLinkDestroy(state));
+}
+
+pub fn bad_pieces_are_refused() {
+    new_context();
+    let state = create();
+    let mut nothing = *b"no PTX\0";
+    let data = nothing.as_mut_ptr().cast();
+    fails!(
+        CUDA_ERROR_INVALID_IMAGE,
+        cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, data, 7, c"piece".as_ptr(), 0, null_mut(), null_mut())
+    );
+    fails!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuLinkAddData_v2(
+            state,
+            CU_JIT_INPUT_PTX,
+            null_mut(),
+            7,
+            c"piece".as_ptr(),
+            0,
+            null_mut(),
+            null_mut()
+        )
+    );
+    fails!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuLinkAddData_v2(state, CUjitInputType(99), data, 7, c"piece".as_ptr(), 0, null_mut(), null_mut())
+    );
+    assert_eq!(add(state, ".visible .entry k() { nonsense; }"), CUDA_ERROR_INVALID_PTX);
+    if ours_only("NVIDIA's driver follows the handle") {
+        fails!(
+            CUDA_ERROR_INVALID_HANDLE,
+            cuLinkAddData_v2(CUlinkState::NULL, CU_JIT_INPUT_PTX, data, 7, null(), 0, null_mut(), null_mut())
+        );
+        fails!(CUDA_ERROR_INVALID_HANDLE, cuLinkDestroy(CUlinkState::NULL));
+        let (mut image, mut size) = (null_mut(), 0);
+        fails!(CUDA_ERROR_INVALID_HANDLE, cuLinkComplete(CUlinkState::NULL, &mut image, &mut size));
+        cu!(cuLinkDestroy(state));
+        fails!(CUDA_ERROR_INVALID_HANDLE, cuLinkDestroy(state));
+    }
+    fails!(CUDA_ERROR_INVALID_VALUE, cuLinkCreate_v2(0, null_mut(), null_mut(), null_mut()));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuLinkComplete(create(), null_mut(), null_mut()));
+}
+
+pub fn what_stays_unresolved_or_is_there_twice_is_refused() {
+    new_context();
+    let (mut image, mut size) = (null_mut(), 0);
+    let state = create();
+    assert_eq!(add(state, CALLER), CUDA_SUCCESS);
+    // SAFETY: places for the answers.
+    let code = unsafe { cuLinkComplete(state, &mut image, &mut size) };
+    assert_eq!(code, CUDA_ERROR_INVALID_SOURCE);
+    let state = create();
+    assert_eq!(add(state, CALLED), CUDA_SUCCESS);
+    let mut code = add(state, CALLED);
+    if code == CUDA_SUCCESS {
+        // SAFETY: as above.
+        code = unsafe { cuLinkComplete(state, &mut image, &mut size) };
+    }
+    assert_eq!(code, CUDA_ERROR_INVALID_SOURCE);
+}
+
+pub fn logs_of_a_link_name_what_is_missing() {
+    new_context();
+    let (mut info, mut error) = ([0_u8; 4096], [0_u8; 4096]);
+    let mut names = [
+        CU_JIT_INFO_LOG_BUFFER,
+        CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+        CU_JIT_ERROR_LOG_BUFFER,
+        CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        CU_JIT_LOG_VERBOSE,
+        CU_JIT_WALL_TIME,
+    ];
+    let number = std::ptr::without_provenance_mut::<c_void>;
+    let mut values = [
+        info.as_mut_ptr().cast(),
+        number(4096),
+        error.as_mut_ptr().cast(),
+        number(4096),
+        number(1),
+        number(0),
+    ];
+    let (mut state, mut image, mut size) = (CUlinkState::NULL, null_mut(), 0);
+    cu!(cuLinkCreate_v2(6, names.as_mut_ptr(), values.as_mut_ptr(), &mut state));
+    assert_eq!(add(state, CALLER), CUDA_SUCCESS);
+    fails!(CUDA_ERROR_INVALID_SOURCE, cuLinkComplete(state, &mut image, &mut size));
+    let text = CStr::from_bytes_until_nul(&error).expect("the log ends in NUL");
+    assert!(text.to_string_lossy().contains("elsewhere"), "{text:?}");
+    assert_eq!(values[3] as usize, text.count_bytes());
+}
