@@ -16,6 +16,11 @@ pub(super) const FORMS: &[Form] = &[
         .effect()
         .since(6, 0, 30),
     form("vote.sync.ballot.b32 d=b32, a:pred!, mask:b32", |x| vote(x, true)).effect().since(6, 0, 30),
+    // Not the manual's order, but the assembler takes it and CUB writes it.
+    form("vote.mode{all,any,uni}.sync.pred d=pred, a:pred!, mask:b32", |x| vote(x, true))
+        .effect()
+        .since(6, 0, 30),
+    form("vote.ballot.sync.b32 d=b32, a:pred!, mask:b32", |x| vote(x, true)).effect().since(6, 0, 30),
     form("vote.mode{all,any,uni}.pred d=pred, a:pred!", |x| vote(x, false)).effect().since(1, 2, 12),
     form("vote.ballot.b32 d=b32, a:pred!", |x| vote(x, false)).effect().since(2, 0, 20),
     form("match.any.sync.T{b32,b64} d=b32, a:T, mask:b32", |x| {
