@@ -131,3 +131,49 @@ fn near(distance: i32) -> [u8; NEAR as usize] {
 fn near_distance(from: u64, to: u64) -> Option<i32> {
     i32::try_from(i128::from(to) - i128::from(from) - i128::from(NEAR)).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jumps_are_what_the_processor_reads() {
+        assert_eq!(far(0x1122_3344_5566_7788)[..6], [0xFF, 0x25, 0, 0, 0, 0]);
+        assert_eq!(far(0x1122_3344_5566_7788)[6..], [0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11]);
+        assert_eq!(near(-2), [0xE9, 0xFE, 0xFF, 0xFF, 0xFF]);
+    }
+
+    #[test]
+    fn near_jumps_count_from_their_end_and_reach_two_gigabytes() {
+        assert_eq!(near_distance(0x1000, 0x1005), Some(0));
+        assert_eq!(near_distance(0x1000, 0xF00), Some(-0x105));
+        assert_eq!(near_distance(0, 0x8000_0004), Some(i32::MAX));
+        assert_eq!(near_distance(0, 0x8000_0005), None);
+        assert_eq!(near_distance(u64::MAX, 0), None);
+    }
+
+    #[test]
+    fn padding_is_nothing_that_could_be_a_function() {
+        // What the GNU assembler writes for one to eleven bytes.
+        let fillers: &[&[u8]] = &[
+            &[0x90],
+            &[0x66, 0x90],
+            &[0x0F, 0x1F, 0x00],
+            &[0x0F, 0x1F, 0x40, 0],
+            &[0x0F, 0x1F, 0x44, 0, 0],
+            &[0x66, 0x0F, 0x1F, 0x44, 0, 0],
+            &[0x0F, 0x1F, 0x80, 0, 0, 0, 0],
+            &[0x0F, 0x1F, 0x84, 0, 0, 0, 0, 0],
+            &[0x66, 0x0F, 0x1F, 0x84, 0, 0, 0, 0, 0],
+            &[0x66, 0x2E, 0x0F, 0x1F, 0x84, 0, 0, 0, 0, 0],
+            &[0x66, 0x66, 0x2E, 0x0F, 0x1F, 0x84, 0, 0, 0, 0, 0],
+        ];
+        assert!(fillers.iter().all(|filler| is_padding(filler)));
+        assert!(is_padding(&fillers.concat()) && is_padding(&[0; 13]) && is_padding(&[0xCC; 13]));
+        assert!(!is_padding(&[0x90, 0xC3]), "a return");
+        assert!(!is_padding(&[0x31, 0xC0]), "an instruction");
+        assert!(!is_padding(&[0x0F, 0x1F, 0x44, 0]), "cut off");
+        assert!(!is_padding(&[0x66]), "a prefix alone");
+        assert!(!is_padding(&[0, 0xCC]), "a mixture");
+    }
+}

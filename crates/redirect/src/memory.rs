@@ -64,3 +64,24 @@ fn file_of_line(line: &[u8], address: usize) -> Option<PathBuf> {
     let path = line.iter().position(|&byte| byte == b'/')?;
     range.contains(&address).then(|| PathBuf::from(OsStr::from_bytes(&line[path..])))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_at_an_address_is_found() {
+        let own = file_mapped_at(the_file_at_an_address_is_found as *const () as usize).unwrap();
+        assert_eq!(own, std::env::current_exe().unwrap());
+        assert_eq!(file_mapped_at(1), None);
+    }
+
+    #[test]
+    fn lines_of_the_map() {
+        let line = b"1000-3000 r-xp 00001000 fe:01 77    /a path/with spaces";
+        assert_eq!(file_of_line(line, 0x2FFF), Some("/a path/with spaces".into()));
+        assert_eq!(file_of_line(line, 0x3000), None);
+        assert_eq!(file_of_line(b"1000-3000 rw-p 00000000 00:00 0", 0x2000), None);
+        assert_eq!(file_of_line(b"", 0), None);
+    }
+}
