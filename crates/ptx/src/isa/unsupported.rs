@@ -64,19 +64,7 @@ const MODIFIERS: &[(&str, &[&str])] = &[
     ("st", &["async", "bulk"]),
     ("stmatrix", &["m16n8", "b8"]),
     ("sub", &["f32x2"]),
-    ("vadd", VIDEO),
-    ("vsub", VIDEO),
-    ("vabsdiff", VIDEO),
-    ("vmin", VIDEO),
-    ("vmax", VIDEO),
-    ("vshl", VIDEO),
-    ("vshr", VIDEO),
-    ("vset", VIDEO),
-    ("vmad", VIDEO),
 ];
-
-/// Of the scalar video instructions.
-const VIDEO: &[&str] = &["sat", "min", "max", "shr7", "shr15"];
 
 /// Whether this is an opcode of PTX that is not supported.
 pub(super) fn is_opcode(name: &str) -> bool {

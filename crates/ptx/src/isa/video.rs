@@ -1,8 +1,14 @@
 //! The video instructions: arithmetic on parts of words. All is computed in 64 bits, where nothing overflows, and brought
 //! back to the width of the destination.
 //!
-//! The scalar forms that saturate, take minima or maxima with a third operand, or scale a product are not here: what hardware
-//! answers there is not what PTX says, and depends on the mixture of types.
+//! Where the scalar forms saturate, or take a minimum or maximum with a third operand, hardware has its own ways, which are
+//! followed here (`tests/golden` has what it answers):
+//!
+//! * into a word: signed results are clamped; unsigned ones are raised to 0, and what is too large wraps;
+//! * `vshl` looks at 34 bits of its result, and clamps those;
+//! * into a byte: anything but 0 to the largest becomes the largest; into a half: always 0;
+//! * an unsigned minimum or maximum compares 64 bits, of sums and differences those that sign extension makes of the low 32;
+//! * `vmad` reads whole words as signed. With a signed factor it shifts and clamps as a signed number, whatever the result's type.
 
 use simt_ir::{IntBinary, IntCmp, Shift, Type, Value};
 
@@ -15,15 +21,20 @@ use crate::resolve::{Operand, OperandKind};
 macro_rules! scalar {
     ($name:literal, $op:expr) => {
         [
-            form(concat!($name, ".D{u32,s32}.A{u32,s32}.B{u32,s32} d=u32, a:part, b:part"), |x| {
+            form(concat!($name, ".D{u32,s32}.A{u32,s32}.B{u32,s32}.sat? d=u32, a:part, b:part"), |x| {
                 scalar(x, $op)
             }),
-            form(concat!($name, ".D{u32,s32}.A{u32,s32}.B{u32,s32} d=part, a:part, b:part, c:b32"), |x| {
-                scalar(x, $op)
-            }),
-            form(concat!($name, ".D{u32,s32}.A{u32,s32}.B{u32,s32}.add d=u32, a:part, b:part, c:b32"), |x| {
-                scalar(x, $op)
-            }),
+            form(
+                concat!($name, ".D{u32,s32}.A{u32,s32}.B{u32,s32}.sat? d=part, a:part, b:part, c:b32"),
+                |x| scalar(x, $op),
+            ),
+            form(
+                concat!(
+                    $name,
+                    ".D{u32,s32}.A{u32,s32}.B{u32,s32}.sat?.second{add,min,max} d=u32, a:part, b:part, c:b32"
+                ),
+                |x| scalar(x, $op),
+            ),
         ]
     };
 }
@@ -32,20 +43,20 @@ macro_rules! shift {
     ($name:literal, $op:expr) => {
         [
             form(
-                concat!($name, ".D{u32,s32}.A{u32,s32}.B{u32}.mode{clamp,wrap} d=u32, a:part, b:part"),
+                concat!($name, ".D{u32,s32}.A{u32,s32}.B{u32}.sat?.mode{clamp,wrap} d=u32, a:part, b:part"),
                 |x| scalar(x, $op),
             ),
             form(
                 concat!(
                     $name,
-                    ".D{u32,s32}.A{u32,s32}.B{u32}.mode{clamp,wrap} d=part, a:part, b:part, c:b32"
+                    ".D{u32,s32}.A{u32,s32}.B{u32}.sat?.mode{clamp,wrap} d=part, a:part, b:part, c:b32"
                 ),
                 |x| scalar(x, $op),
             ),
             form(
                 concat!(
                     $name,
-                    ".D{u32,s32}.A{u32,s32}.B{u32}.mode{clamp,wrap}.add d=u32, a:part, b:part, c:b32"
+                    ".D{u32,s32}.A{u32,s32}.B{u32}.sat?.mode{clamp,wrap}.second{add,min,max} d=u32, a:part, b:part, c:b32"
                 ),
                 |x| scalar(x, $op),
             ),
@@ -96,9 +107,10 @@ pub(super) const FORMS: &[Form] = {
             form("vset.A{u32,s32}.B{u32,s32}.cmp{$cmps} d=part, a:part, b:part, c:b32", |x| {
                 scalar(x, compare)
             }),
-            form("vset.A{u32,s32}.B{u32,s32}.cmp{$cmps}.add d=u32, a:part, b:part, c:b32", |x| {
-                scalar(x, compare)
-            }),
+            form(
+                "vset.A{u32,s32}.B{u32,s32}.cmp{$cmps}.second{add,min,max} d=u32, a:part, b:part, c:b32",
+                |x| scalar(x, compare),
+            ),
             form("vset2.A{u32,s32}.B{u32,s32}.cmp{$cmps}.add? d=lanes2, a:lanes2, b:lanes2, c:b32", |x| {
                 lanes(x, 2, compare)
             }),
@@ -107,8 +119,14 @@ pub(super) const FORMS: &[Form] = {
             }),
         ],
         &[
-            form("vmad.D{u32,s32}.A{u32,s32}.B{u32,s32} d=u32, a:-part, b:-part, c:-part", vmad),
-            form("vmad.D{u32,s32}.A{u32,s32}.B{u32,s32}.po d=u32, a:part, b:part, c:b32", vmad),
+            form(
+                "vmad.D{u32,s32}.A{u32,s32}.B{u32,s32}.sat?.scale{shr7,shr15}? d=u32, a:-part, b:-part, c:-part",
+                vmad,
+            ),
+            form(
+                "vmad.D{u32,s32}.A{u32,s32}.B{u32,s32}.po.sat?.scale{shr7,shr15}? d=u32, a:part, b:part, c:b32",
+                vmad,
+            ),
         ],
     ];
     const COUNT: usize = {
@@ -205,6 +223,10 @@ fn is_signed(x: &Expander<'_, '_>) -> bool {
 fn saturate(x: &mut Expander<'_, '_>, value: Value, bits: u32) -> Value {
     let (low, high) =
         if is_signed(x) { (-1i64 << (bits - 1), (1i64 << (bits - 1)) - 1) } else { (0, (1i64 << bits) - 1) };
+    clamp(x, value, low, high)
+}
+
+fn clamp(x: &mut Expander<'_, '_>, value: Value, low: i64, high: i64) -> Value {
     let value = x.int_imm(IntBinary::MaxS, value, low as u64);
     x.int_imm(IntBinary::MinS, value, high as u64)
 }
@@ -273,18 +295,64 @@ fn scalar(x: &mut Expander<'_, '_>, op: Operation) {
     let signed_a = x.ty("A").is_signed();
     let signed_b = x.ty("B").is_signed();
     let (a, b) = (source(x, "a", signed_a), source(x, "b", signed_b));
-    let value = op(x, a, b);
+    let mut value = op(x, a, b);
     let Some(d) = x.operand("d") else { return };
     let (at, bits) = selected(d);
-    let mut value = x.fit(value, Type::I32);
     if bits < 32 {
-        let c = x.src("c");
-        value = insert(x, c, value, at, bits);
-    } else if x.has("add") {
-        let c = x.src("c");
-        value = x.int(IntBinary::Add, value, c);
+        if x.has("sat") {
+            value = match bits {
+                8 => x.int_imm(IntBinary::MinU, value, if is_signed(x) { 127 } else { 255 }),
+                _ => x.imm(Type::I64, 0),
+            };
+        }
+        let (c, value) = (x.src("c"), x.fit(value, Type::I32));
+        let merged = insert(x, c, value, at, bits);
+        return set_word(x, merged);
     }
+    if x.has("sat") {
+        value = saturate_word(x, value);
+    }
+    if !x.word("second").is_empty() {
+        value = second(x, value);
+    }
+    let value = x.fit(value, Type::I32);
     set_word(x, value);
+}
+
+/// Brings a value into the range of a word, as far as the hardware does.
+fn saturate_word(x: &mut Expander<'_, '_>, value: Value) -> Value {
+    if x.inst.syntax.opcode.text == "vshl" {
+        let top = x.shift_imm(Shift::Left, value, 64 - 34);
+        let value = x.shift_imm(Shift::RightS, top, 64 - 34);
+        return saturate(x, value, 32);
+    }
+    if is_signed(x) {
+        return saturate(x, value, 32);
+    }
+    let value = x.int_imm(IntBinary::MaxS, value, 0);
+    x.int_imm(IntBinary::And, value, u32::MAX.into())
+}
+
+/// The second operation, with the third operand.
+fn second(x: &mut Expander<'_, '_>, value: Value) -> Value {
+    let signed = is_signed(x);
+    let c = x.src("c");
+    let c = x.extend(signed, c, Type::I64);
+    let op = match (x.word("second"), signed) {
+        ("add", _) => return x.int(IntBinary::Add, value, c),
+        ("min", true) => IntBinary::MinS,
+        ("min", false) => IntBinary::MinU,
+        (_, true) => IntBinary::MaxS,
+        (_, false) => IntBinary::MaxU,
+    };
+    let wraps = matches!(x.inst.syntax.opcode.text, "vadd" | "vsub") && !signed && !x.has("sat");
+    let value = if wraps {
+        let low = x.fit(value, Type::I32);
+        x.extend(true, low, Type::I64)
+    } else {
+        value
+    };
+    x.int(op, value, c)
 }
 
 /// The digits of a selection, lowest lane first.
@@ -328,25 +396,43 @@ fn lanes(x: &mut Expander<'_, '_>, count: u32, op: Operation) {
     set_word(x, result);
 }
 
-/// `a * b + c`, or one more. Of a product only the low bits matter here, so that negating either factor negates it.
+/// `a * b + c`, or one more, scaled and saturated.
 fn vmad(x: &mut Expander<'_, '_>) {
     let negated = |x: &Expander<'_, '_>, name: &str| {
         matches!(x.operand(name), Some(Operand { kind: OperandKind::Negate(_), .. }))
     };
-    let negations = ["a", "b", "c"].map(|name| negated(x, name));
-    let (signed_a, signed_b) = (x.ty("A").is_signed(), x.ty("B").is_signed());
-    let factors = [source(x, "a", signed_a), source(x, "b", signed_b), source(x, "c", true)];
+    let is_word = |x: &Expander<'_, '_>, name: &str| match x.operand(name).map(|operand| &operand.kind) {
+        Some(OperandKind::Negate(inner)) => selected(inner).1 == 32,
+        _ => x.operand(name).is_some_and(|operand| selected(operand).1 == 32),
+    };
+    let types = [x.ty("A").is_signed(), x.ty("B").is_signed()];
+    let [a, b] = [("a", types[0]), ("b", types[1])].map(|(name, signed)| {
+        let signed = signed || is_word(x, name);
+        source(x, name, signed)
+    });
+    let c = source(x, "c", true);
     let zero = x.imm(Type::I64, 0);
-    let [a, b, c] =
-        std::array::from_fn(
-            |i| {
-                if negations[i] { x.int(IntBinary::Sub, zero, factors[i]) } else { factors[i] }
-            },
-        );
-    let product = x.int(IntBinary::Mul, a, b);
+    let mut product = x.int(IntBinary::Mul, a, b);
+    if negated(x, "a") != negated(x, "b") {
+        product = x.int(IntBinary::Sub, zero, product);
+    }
+    let c = if negated(x, "c") { x.int(IntBinary::Sub, zero, c) } else { c };
     let mut value = x.int(IntBinary::Add, product, c);
     if x.has("po") {
         value = x.int_imm(IntBinary::Add, value, 1);
+    }
+    let signed = types.contains(&true);
+    let scale = match x.word("scale") {
+        "shr7" => 7,
+        "shr15" => 15,
+        _ => 0,
+    };
+    if scale > 0 {
+        value = x.shift_imm(if signed { Shift::RightS } else { Shift::RightU }, value, scale);
+    }
+    if x.has("sat") {
+        let (low, high) = if signed { (i32::MIN.into(), i32::MAX.into()) } else { (0, u32::MAX.into()) };
+        value = clamp(x, value, low, high);
     }
     let value = x.fit(value, Type::I32);
     set_word(x, value);
