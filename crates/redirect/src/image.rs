@@ -22,10 +22,14 @@ const ONLY_12: &[u8] = b"cudaGetDeviceProperties_v2";
 /// Where nvcc puts kernels, and the structure that points at them.
 const KERNEL_SECTIONS: &[&[u8]] = &[b".nv_fatbin", b".nvFatBinSegment"];
 
+/// A variable that our own runtime reads: its name is in the data of whatever our `libcudart_static.a` was linked into,
+/// stripped or not.
+const OURS_READS: &[u8] = b"ANYWARP_TRACE";
+
 /// Which runtime an object has inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inside {
-    /// None, or a shared one: nothing to do.
+    /// None, or a shared one, or ours: nothing to do.
     Nothing,
     /// That of CUDA 12 or 13.
     Runtime(u32),
@@ -123,17 +127,19 @@ impl<'data> Image<'data> {
         if self.soname.starts_with(b"libcudart.so") {
             return Inside::Nothing;
         }
-        if EVERY_RUNTIME_HAS.iter().all(|name| self.defines(name)) {
-            return match (self.defines(SINCE_12), self.defines(ONLY_12)) {
+        let found = if EVERY_RUNTIME_HAS.iter().all(|name| self.defines(name)) {
+            match (self.defines(SINCE_12), self.defines(ONLY_12)) {
                 (false, _) => Inside::Older,
                 (true, true) => Inside::Runtime(12),
                 (true, false) => Inside::Runtime(13),
-            };
-        }
-        if self.has_kernels && !self.imports_registration && !self.defines(REGISTRATION) {
-            return Inside::Hidden;
-        }
-        Inside::Nothing
+            }
+        } else if self.has_kernels && !self.imports_registration && !self.defines(REGISTRATION) {
+            Inside::Hidden
+        } else {
+            return Inside::Nothing;
+        };
+        // Looked for last: this reads the whole file.
+        if memchr::memmem::find(self.data, OURS_READS).is_some() { Inside::Nothing } else { found }
     }
 
     fn defines(&self, name: &[u8]) -> bool {

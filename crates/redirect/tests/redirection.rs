@@ -162,6 +162,14 @@ fn a_shared_runtime_is_left_alone() {
 }
 
 #[test]
+fn our_own_static_runtime_is_left_alone() {
+    let folder = Folder::new("ours");
+    for flags in [&["-DKERNELS", "-DOURS_INSIDE"][..], &["-DKERNELS", "-DOURS_INSIDE", "-s"]] {
+        assert_output(&folder.run(&folder.program(13, flags), &[]), INSIDE, "");
+    }
+}
+
+#[test]
 fn programs_without_a_runtime_open_none() {
     let folder = Folder::new("none");
     let program = folder.build("opens", &["opens.c"], &[]);

@@ -12,6 +12,11 @@ int neighbour(void);
 __attribute__((section(".nv_fatbin"), used)) static int kernels = 1;
 #endif
 
+#ifdef OURS_INSIDE
+/* What our static runtime leaves in a program. */
+__attribute__((used)) static const char variable[] = "ANYWARP_TRACE";
+#endif
+
 /* A function of the program's own, whatever it is called. */
 __attribute__((noinline)) int cudaCheckOfTheProgram(void) {
     asm volatile(".skip 64, 0x90");
