@@ -119,10 +119,11 @@ impl Queue {
         self.state.lock().closed = closed;
     }
 
-    /// Appends a command that does nothing but wait. Answers as [`push`](Self::push).
+    /// Appends a command that does nothing but wait. Answers whether the queue must be [scheduled](Self::schedule); a closed
+    /// one takes no command that could have to wait.
     pub(crate) fn wait_for(self: &Arc<Queue>, waits: Vec<Arc<Completion>>) -> bool {
         let completion = Completion::new(Arc::downgrade(self));
-        self.push(waits, Work::Nothing, completion)
+        self.push(waits, &mut Some(Work::Nothing), completion).unwrap_or(false)
     }
 
     /// Has a worker look at the queue.
