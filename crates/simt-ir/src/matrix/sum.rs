@@ -94,11 +94,15 @@ impl<'a> Sum<'a> {
                     let finite = ty == Element::E4M3;
                     bits.iter().map(|bits| Part::new(format, finite, bits >> unused)).collect()
                 };
+                let (stored, left): (_, Vec<Part>) = (left.len() / rows, parts(a, op.a, left));
+                let right: Vec<Part> = parts(b, op.b, right);
+                let finite = |parts: &[Part]| parts.iter().all(|part| part.class == Class::Finite);
                 Sum::Float(FloatSum {
-                    stored: left.len() / rows,
+                    finite: finite(&left) && finite(&right),
+                    stored,
                     depth,
-                    left: parts(a, op.a, left),
-                    right: parts(b, op.b, right),
+                    left,
+                    right,
                     fraction: a.precision + b.precision - 2,
                     in_two_steps: op.a.bits() == 8 && !op.warpgroup,
                     places: if op.a.bits() == 8 && op.warpgroup { 13 } else { 25 },
@@ -150,10 +154,18 @@ impl<'a> Sum<'a> {
                 let format = Format::of(Type::F64);
                 pairs(*depth).fold(addend, |sum, (l, r)| {
                     // Of several NaNs the second factor's wins, then the sum's.
-                    match [right[r], sum].into_iter().find(|bits| format.is_nan(*bits)) {
-                        Some(nan) => nan | format.quiet(),
-                        None => scalar(fma, Type::F64, &[left[l], right[r], sum]),
+                    if let Some(nan) = [right[r], sum].into_iter().find(|bits| format.is_nan(*bits)) {
+                        return nan | format.quiet();
                     }
+                    if *round == Rounding::Nearest {
+                        // What is no NaN comes from the host's arithmetic.
+                        let [a, b, c] = [left[l], right[r], sum].map(f64::from_bits);
+                        let value = a.mul_add(b, c);
+                        if !value.is_nan() {
+                            return value.to_bits();
+                        }
+                    }
+                    scalar(fma, Type::F64, &[left[l], right[r], sum])
                 })
             }
             Sum::Float(sum) => sum.of(row, column, columns, addend),
@@ -175,6 +187,8 @@ pub(super) struct FloatSum {
     depth: usize,
     left: Vec<Part>,
     right: Vec<Part>,
+    /// No factor is an infinity or a NaN.
+    finite: bool,
     /// Fraction bits of a product.
     fraction: u32,
     in_two_steps: bool,
@@ -216,18 +230,17 @@ impl FloatSum {
         let format = Format::of(scalar_type(ty));
         let addend = Part::new(format, false, addend);
         let mut largest = addend.exponent;
-        let mut special = Special::default();
-        special.add(addend.class, addend.negative);
-        for (a, b) in products.clone() {
-            if a.class != Class::Finite || b.class != Class::Finite {
-                special.add_product(a, b);
-            }
-            if a.magnitude != 0 && b.magnitude != 0 {
-                largest = largest.max(a.exponent + b.exponent);
+        if !self.finite || addend.class != Class::Finite {
+            let mut special = Special::default();
+            special.add(addend.class, addend.negative);
+            products.clone().for_each(|(a, b)| special.add_product(a, b));
+            if let Some(value) = special.value(ty) {
+                return value;
             }
         }
-        if let Some(value) = special.value(ty) {
-            return value;
+        for (a, b) in products.clone() {
+            // That of a product with zero is less than any other.
+            largest = largest.max(a.exponent + b.exponent);
         }
         let cut = |magnitude: u64, fraction: u32, exponent: i32, negative: bool| {
             // Room for all places of either format; no float has more than 25 places kept.
@@ -235,15 +248,10 @@ impl FloatSum {
             let kept = (magnitude << self.places) >> below.min(63);
             if negative { -(kept as i64) } else { kept as i64 }
         };
-        let mut sum = match addend.magnitude {
-            0 => 0,
-            magnitude => cut(magnitude.into(), format.precision - 1, addend.exponent, addend.negative),
-        };
+        let mut sum = cut(addend.magnitude.into(), format.precision - 1, addend.exponent, addend.negative);
         for (a, b) in products {
-            if a.magnitude != 0 && b.magnitude != 0 {
-                let magnitude = u64::from(a.magnitude) * u64::from(b.magnitude);
-                sum += cut(magnitude, self.fraction, a.exponent + b.exponent, a.negative != b.negative);
-            }
+            let magnitude = u64::from(a.magnitude) * u64::from(b.magnitude);
+            sum += cut(magnitude, self.fraction, a.exponent + b.exponent, a.negative != b.negative);
         }
         let bits = pack(ty, sum, largest.wrapping_sub(self.places as i32));
         match (self.places, ty) {
@@ -273,6 +281,9 @@ impl Special {
     }
 
     fn add_product(&mut self, a: Part, b: Part) {
+        if a.class == Class::Finite && b.class == Class::Finite {
+            return;
+        }
         let zero = |part: Part| part.class == Class::Finite && part.magnitude == 0;
         if a.class == Class::Nan || b.class == Class::Nan || zero(a) || zero(b) {
             self.nan = true;
@@ -301,15 +312,24 @@ fn unsigned_zero(format: Format, bits: u64) -> u64 {
 /// `sum × 2^lowest` as an f32, rounded towards zero, or as an f16, rounded to nearest even. Too large: infinity.
 fn pack(ty: Accumulator, sum: i64, lowest: i32) -> u64 {
     let format = Format::of(scalar_type(ty));
-    let sig = u128::from(sum.unsigned_abs());
+    let magnitude = sum.unsigned_abs();
+    let sign = if sum < 0 { format.sign() } else { 0 };
+    let exponent = magnitude.checked_ilog2().map_or(i32::MIN, |top| top as i32 + lowest);
+    let range = format.min_exp..=1 - format.min_exp;
+    if ty != Accumulator::F16 && range.contains(&exponent) {
+        // A normal number: the places after the first, cut off.
+        let aligned = magnitude << magnitude.leading_zeros() >> (64 - format.precision);
+        let field = (exponent - format.min_exp) as u64;
+        return sign | ((field << (format.precision - 1)) + aligned);
+    }
+    let sig = u128::from(magnitude);
     let exact = Exact { negative: sum < 0, exp: lowest, sig, sticky: false };
     if ty == Accumulator::F16 {
         return unsigned_zero(format, exact.round(format, Rounding::Nearest, false));
     }
     // Rounding towards zero alone would stop at the largest number.
-    let beyond = 1 - format.min_exp;
-    if sig != 0 && sig.ilog2() as i32 + lowest > beyond {
-        return format.infinity() | if exact.negative { format.sign() } else { 0 };
+    if exponent > *range.end() {
+        return format.infinity() | sign;
     }
     unsigned_zero(format, exact.round(format, Rounding::Zero, false))
 }
