@@ -32,7 +32,7 @@ pub fn run(folder: &Path) -> Result<Report, Error> {
 
 /// What `man 7 rtld-audit` lists and we need.
 fn auditor() -> BTreeSet<String> {
-    ["la_objopen", "la_version"].map(String::from).into()
+    ["la_objopen", "la_objsearch", "la_version"].map(String::from).into()
 }
 
 /// The names a library should export, with their version as `nm` writes it.

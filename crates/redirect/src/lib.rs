@@ -16,6 +16,9 @@
 //!    left in use. [`memory`] checks that the object in memory is the one in the file, and writes.
 //! 4. The jumps lead to [`stubs`], which open our `libcudart.so` at the first call.
 //!
+//! The same interface asks where to find an object that is needed. Ours come first, even where a program names a folder of
+//! its own for NVIDIA's ([`ours::instead_of`]).
+//!
 //! What cannot be led to us is said on standard error, with what to do about it, and left as it was: NVIDIA's runtime then
 //! reports an error of its own, since our driver does not pretend to be NVIDIA's.
 //!
@@ -55,6 +58,24 @@ pub struct LinkMap {
 #[unsafe(no_mangle)]
 pub extern "C" fn la_version(offered: c_uint) -> c_uint {
     offered
+}
+
+/// The loader looks for an object, by a name without folder or in one folder after another. The answer is where to look.
+///
+/// # Safety
+/// Called by the dynamic loader, with a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn la_objsearch(
+    name: *const c_char,
+    _cookie: *mut usize,
+    _rule: c_uint,
+) -> *const c_char {
+    // SAFETY: a string of the loader's.
+    let wanted = unsafe { CStr::from_ptr(name) };
+    match catch_unwind(|| ours::instead_of(wanted)) {
+        Ok(Some(found)) => found.as_ptr(),
+        _ => name,
+    }
 }
 
 /// The loader has mapped an object. The answer says that its symbol bindings are of no interest.

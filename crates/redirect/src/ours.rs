@@ -1,11 +1,32 @@
-//! What our own runtimes export, read from their files without opening them.
+//! Our own libraries: where they are, and what our runtimes export, read from their files without opening them.
 
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, Sym};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+
+/// What programs link with and open. The names say which version of an interface is behind them.
+const LIBRARIES: [&str; 3] = ["libcuda.so.1", "libcudart.so.12", "libcudart.so.13"];
+
+/// The file of ours that takes the place of a library, however it is named: an object that was linked with a run path, as
+/// wheels are that bring NVIDIA's libraries, would find those before any in `LD_LIBRARY_PATH`.
+pub fn instead_of(wanted: &CStr) -> Option<&'static CStr> {
+    static FILES: OnceLock<Vec<CString>> = OnceLock::new();
+    let name = |path: &CStr| path.to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default().to_vec();
+    let wanted = name(wanted);
+    if !LIBRARIES.iter().any(|library| library.as_bytes() == wanted) {
+        return None;
+    }
+    let files = FILES.get_or_init(|| {
+        let Ok(folder) = crate::own_folder() else { return Vec::new() };
+        let files = LIBRARIES.iter().map(|library| folder.join(library)).filter(|file| file.is_file());
+        files.filter_map(|file| CString::new(file.as_os_str().as_bytes()).ok()).collect()
+    });
+    files.iter().map(CString::as_c_str).find(|file| name(file) == wanted)
+}
 
 /// One of our runtimes.
 pub struct Exports {

@@ -144,21 +144,30 @@ fn a_function_without_room_leaves_all_as_it_was() {
     assert_output(&output, INSIDE, "cudaTwoBytes is too short");
 }
 
+/// A program that names the folder of its shared runtime itself. That one answers as one inside.
+fn with_run_path(folder: &Folder, soname: &str) -> PathBuf {
+    let theirs = folder.path("theirs");
+    fs::create_dir_all(&theirs).unwrap();
+    let flags = ["-DINSIDE=13", "-shared", "-fPIC", &format!("-Wl,-soname,{soname}")];
+    let runtime = folder.build(&format!("theirs/{soname}"), &["inside.c"], &flags);
+    let run_path = format!("-Wl,--disable-new-dtags,-rpath,{}", theirs.display());
+    folder.build("asks", &["asks.c"], &[&run_path, runtime.to_str().unwrap()])
+}
+
 #[test]
-fn a_shared_runtime_is_left_alone() {
+fn a_shared_runtime_is_not_led_anywhere() {
     let folder = Folder::new("shared");
-    // With a name of its own, and the answers of one inside.
-    folder.build(
-        "libcudart.so.13",
-        &["inside.c"],
-        &["-DINSIDE=13", "-shared", "-fPIC", "-Wl,-soname,libcudart.so.13"],
-    );
-    let neighbour = folder.path("neighbour.c");
-    fs::write(&neighbour, "int neighbour(void) { return 77; } long cudaThreeBytes(void) { return 0; } long cudaTenBytes(void) { return 0; }").unwrap();
-    let runtime = folder.path("libcudart.so.13");
-    let flags = ["-DKERNELS", neighbour.to_str().unwrap(), runtime.to_str().unwrap()];
-    let program = folder.build("program", &["calls.c"], &flags);
-    assert_output(&folder.run(&program, &[]), INSIDE, "");
+    let program = with_run_path(&folder, "libcudart.so.14");
+    assert_output(&folder.run(&program, &[]), "-1 -1\n", "");
+}
+
+#[test]
+fn our_shared_libraries_are_found_before_those_in_folders_of_the_program() {
+    let folder = Folder::new("run_path");
+    let program = with_run_path(&folder, "libcudart.so.13");
+    assert_output(&folder.run(&program, &[]), "1301 1302\n", "");
+    let alone = Command::new(&program).env("LD_LIBRARY_PATH", &folder.0).output().unwrap();
+    assert_output(&alone, "-1 -1\n", "");
 }
 
 #[test]
