@@ -2,7 +2,7 @@
 # first, after saying so, and work offline once it is there.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test gpu-test build bench fuzz-smoke golden setup clean
+.PHONY: help demo test gpu-test build bench clients fuzz-smoke golden setup clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -27,6 +27,9 @@ fuzz-smoke: setup ## build every fuzz target and run them all for a minute
 
 golden: setup ## replay what a GPU answered on every back end (CORPUS=folder)
 	@scripts/golden $(CORPUS)
+
+clients: build ## install programs that others wrote, and run their tests (CLIENTS=names, ALL=1)
+	@clients/run $(if $(ALL),--all) $(CLIENTS)
 
 setup: ## install the compilers and libraries that are missing
 	@scripts/setup

@@ -1,0 +1,215 @@
+"""What the suites share: installing a pinned client, running its tests on our library, counting what came out.
+
+A suite is a module of `suites` with
+
+    NAME, VERSION    the client
+    HOW              how it reaches us: which library it opens, and where its PTX comes from
+    GAPS             tests known to fail: a regular expression for their names or messages, and why
+    install(home)    puts the client into the folder; called once for each version of the suite
+    run(home, library, whole)
+                     its tests: a list of `Test`. `whole` asks for all of them rather than a selection
+"""
+
+import hashlib
+import inspect
+import os
+import re
+import shutil
+import signal
+import subprocess
+import venv
+import xml.etree.ElementTree
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / ".cache/clients"
+
+
+class Unavailable(Exception):
+    """The client cannot be installed or run here, and why."""
+
+
+@dataclass
+class Test:
+    """One of a client's tests: `passed`, `failed` or `skipped`, and the first line of what went wrong."""
+
+    name: str
+    verdict: str
+    text: str = ""
+
+
+@dataclass
+class Report:
+    """What became of a suite's tests."""
+
+    passed: int = 0
+    skipped: int = 0
+    unexpected: list = field(default_factory=list)
+    known: list = field(default_factory=list)
+    stale: list = field(default_factory=list)
+
+    def failures(self):
+        """What must be looked at: failures nobody knows of, and entries of `GAPS` whose tests all pass."""
+        return len(self.unexpected) + len(self.stale)
+
+
+def matches(pattern, test):
+    """Whether an entry of `GAPS` means this test, by its name or by what went wrong."""
+    return re.search(pattern, f"{test.name}: {test.text}") is not None
+
+
+def judge(tests, gaps):
+    """Compares the tests with what is known to fail. An entry is stale when its tests ran and none failed."""
+    report = Report()
+    seen, failing = set(), set()
+    for test in tests:
+        matching = {pattern for pattern in gaps if matches(pattern, test)}
+        if test.verdict == "skipped":
+            report.skipped += 1
+            continue
+        seen |= matching
+        if test.verdict == "passed":
+            report.passed += 1
+        elif matching:
+            failing |= matching
+            report.known.append(test)
+        else:
+            report.unexpected.append(test)
+    report.stale = sorted(seen - failing)
+    return report
+
+
+def toolkit():
+    """The folder of the CUDA compiler and NVRTC that scripts/setup installed."""
+    nvcc = os.environ.get("NVCC")
+    found = [Path(nvcc).resolve().parent.parent] if nvcc else []
+    found += (ROOT / ".cache/venv").glob("lib/python3*/site-packages/nvidia/cu13")
+    for folder in found:
+        if (folder / "include").is_dir():
+            return folder
+    raise Unavailable("the CUDA compiler is missing: run scripts/setup")
+
+
+def toolkit_libraries():
+    """Where NVRTC is."""
+    for name in ("lib", "lib64"):
+        if next((toolkit() / name).glob("libnvrtc.so*"), None):
+            return toolkit() / name
+    raise Unavailable("NVRTC is missing beside nvcc")
+
+
+def run(command, folder, environment, seconds, log):
+    """Runs a command with its output in a file; whatever it started ends with it. Returns its exit status."""
+    with open(log, "w") as output:
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            cwd=folder,
+            env={**os.environ, **{name: str(value) for name, value in environment.items()}},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            return process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return "out of time"
+        finally:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.wait()
+
+
+def must(command, folder, log, environment=None, seconds=1800):
+    """Runs a step of an installation."""
+    status = run(command, folder, environment or {}, seconds, log)
+    if status != 0:
+        end = "\n".join(Path(log).read_text(errors="replace").splitlines()[-5:])
+        raise Unavailable(f"{Path(str(command[0])).name} failed ({status}), see {log}:\n{end}")
+
+
+def python(home):
+    """The interpreter of a client's virtual environment."""
+    return home / "venv/bin/python"
+
+
+def packages(home):
+    """Where the packages of a client's virtual environment lie."""
+    return next((home / "venv/lib").glob("python3*/site-packages"))
+
+
+def install_packages(home, requirements, *options):
+    """A virtual environment with the packages, whose list is complete and pinned."""
+    venv.create(home / "venv", with_pip=True)
+    pip = [python(home), "-m", "pip", "install", "--disable-pip-version-check", "--no-deps", *options]
+    must([*pip, "--requirement", requirements], home, home / "pip.log")
+
+
+def download_source(home, package, version):
+    """Unpacks the source distribution of a package, where its tests are; returns the folder."""
+    pip = [python(home), "-m", "pip", "download", "--disable-pip-version-check", "--no-deps"]
+    must([*pip, "--no-binary", package, "--dest", home, f"{package}=={version}"], home, home / "download.log")
+    archive = next(home.glob(f"{package}-{version}.tar.gz"))
+    shutil.unpack_archive(archive, home)
+    archive.unlink()
+    return home / f"{package}-{version}"
+
+
+def installed(suite):
+    """The folder of an installed client; installs it when it is missing or what is installed has changed."""
+    home = CACHE / suite.NAME
+    parts = [suite.VERSION, inspect.getsource(suite.install)]
+    if requirements(suite.NAME).exists():
+        parts.append(requirements(suite.NAME).read_text())
+    stamp = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    if (home / "installed").exists() and (home / "installed").read_text() == stamp:
+        return home
+    print(f"installing {suite.NAME} {suite.VERSION} into {home.relative_to(ROOT)}", flush=True)
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    suite.install(home)
+    (home / "installed").write_text(stamp)
+    return home
+
+
+def requirements(name):
+    """The file that lists a client's packages."""
+    return Path(__file__).parent / f"requirements/{name}.txt"
+
+
+def environment(home, library, *more):
+    """The environment in which a client finds our library, after it NVRTC if it is asked for."""
+    paths = [str(path) for path in (library, *more)]
+    return {
+        "LD_LIBRARY_PATH": ":".join(paths),
+        "CUDA_CACHE_PATH": home / "kernels",
+        "PYTHONDONTWRITEBYTECODE": 1,
+    }
+
+
+def pytest(home, folder, env, arguments, seconds, prefix=""):
+    """Runs pytest in a client's environment; a run that ends before its time is one more failure."""
+    part = re.sub(r"\W+", "-", prefix.strip())
+    results, log = home / f"results-{part}.xml", home / f"run-{part}.log"
+    results.unlink(missing_ok=True)
+    command = [python(home), "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", f"--junitxml={results}"]
+    status = run([*command, *arguments], folder, env, seconds, log)
+    if not results.exists():
+        return [Test(f"{prefix or 'pytest'} as a whole", "failed", f"ended with {status}, see {log}")]
+    tests = []
+    for case in xml.etree.ElementTree.parse(results).getroot().iter("testcase"):
+        name = f"{prefix}{case.get('classname', '')}.{case.get('name')}"
+        problem = case.find("failure")
+        if problem is None:
+            problem = case.find("error")
+        if problem is not None:
+            text = (problem.get("message") or "").splitlines()
+            tests.append(Test(name, "failed", text[0] if text else ""))
+        elif case.find("skipped") is not None:
+            tests.append(Test(name, "skipped"))
+        else:
+            tests.append(Test(name, "passed"))
+    return tests

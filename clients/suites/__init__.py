@@ -1,0 +1,1 @@
+"""The clients: a module each, described in `harness`."""

@@ -1,0 +1,71 @@
+"""cudarc's unit tests (driver and NVRTC, all symbols found at run time) and its examples that need one device."""
+
+import re
+import shutil
+
+import harness
+
+NAME = "cudarc"
+VERSION = "0.19.10"
+HOW = "driver through dlopen, from Rust; NVRTC's PTX and files"
+GAPS = {
+    "test_launch_with_half": "wants CUDA's headers in /usr/include",
+    "example 12-context-config": "reads a limit that devices of capability 9.0 do not have; a GPU refuses it too",
+}
+# They compare times, which a loaded machine does not keep.
+TIMED = ["is_faster", "are_faster", "test_par_launch"]
+EXAMPLES = [
+    "01-allocate", "02-copy", "03-launch-kernel", "04-streams", "05-device-repr", "06-threading",
+    "09-constant-memory", "10-function-attributes", "12-context-config", "nvrtc-compile", "matmul-kernel",
+]
+FEATURES = ["--no-default-features", "--features", "std,driver,nvrtc,cuda-13000,dynamic-loading,f16"]
+
+PROJECT = f"""[package]
+name = "fetch"
+version = "0.0.0"
+edition = "2021"
+
+[dependencies]
+cudarc = {{ version = "={VERSION}", default-features = false, features = ["std", "driver", "cuda-13000", "dynamic-loading"] }}
+
+[workspace]
+"""
+
+
+def install(home):
+    project = home / "fetch"
+    (project / "src").mkdir(parents=True)
+    (project / "src/lib.rs").touch()
+    (project / "Cargo.toml").write_text(PROJECT)
+    harness.must(["cargo", "vendor", "-q"], project, home / "vendor.log")
+    source = home / "source"
+    shutil.move(project / "vendor/cudarc", source)
+    shutil.rmtree(project)
+    with open(source / "Cargo.toml", "a") as manifest:
+        manifest.write("\n[workspace]\n")  # It belongs to no workspace around it.
+    harness.must(["cargo", "test", "--lib", "--no-run", *FEATURES], source, home / "build.log")
+
+
+def run(home, library, whole):
+    source = home / "source"
+    env = harness.environment(home, library, harness.toolkit_libraries())
+    log = home / "run.log"
+    skip = [option for name in TIMED for option in ("--skip", name)]
+    status = harness.run(
+        ["cargo", "test", "--offline", "--lib", *FEATURES, "--", "--test-threads=1", *skip], source, env, 600, log
+    )
+    verdicts = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
+    text = log.read_text(errors="replace")
+    tests = [
+        harness.Test(name, verdicts[verdict], f"see {log}")
+        for name, verdict in re.findall(r"^test (\S+) \.\.\. (?:.*?)\b(ok|FAILED|ignored)\b", text, re.M | re.S)
+    ]
+    if "test result:" not in text:
+        tests.append(harness.Test("the unit tests as a whole", "failed", f"ended with {status}, see {log}"))
+    for name in EXAMPLES:
+        log = home / f"example-{name}.log"
+        command = ["cargo", "run", "-q", "--offline", "--example", name, *FEATURES]
+        status = harness.run(command, source, env, 300, log)
+        verdict = "passed" if status == 0 else "failed"
+        tests.append(harness.Test(f"example {name}", verdict, f"ended with {status}, see {log}"))
+    return tests

@@ -1,0 +1,56 @@
+"""PyCUDA, built against our library, and its own tests. Its nvcc makes PTX where PyCUDA asks for machine code."""
+
+import os
+
+import harness
+
+NAME = "pycuda"
+VERSION = "2026.1"
+HOW = "linked with -lcuda, from C++; nvcc's PTX through cuModuleLoadDataEx"
+GAPS = {
+    "curand": "built without cuRAND",
+    "test_recursive_launch|test_jit_link_module": "looks for libcudadevrt.a where this toolkit does not have it",
+}
+
+NVCC = """#!/bin/sh
+# PyCUDA compiles NAME.cu in its folder with --cubin and reads NAME.cubin, which may be PTX.
+for argument; do
+    shift
+    case $argument in
+    --cubin) argument=--ptx ;;
+    *.cu) name=${{argument%.cu}} ;;
+    esac
+    set -- "$@" "$argument"
+done
+"{nvcc}" "$@" || exit
+if [ -n "$name" ] && [ -f "$name.ptx" ]; then cp "$name.ptx" "$name.cubin"; fi
+"""
+
+
+def install(home):
+    harness.install_packages(home, harness.requirements(NAME))
+    source = harness.download_source(home, "pycuda", VERSION)
+    toolkit, library = harness.toolkit(), harness.ROOT / "dist/lib"
+    options = [f"--cuda-root={toolkit}", f"--cuda-inc-dir={toolkit / 'include'}", "--no-cuda-enable-curand"]
+    configure = [harness.python(home), "configure.py", *options, f"--cudadrv-lib-dir={library}"]
+    harness.must(configure, source, home / "configure.log")
+    build = [harness.python(home), "-m", "pip", "install", "--no-build-isolation", "--no-deps", "."]
+    harness.must(build, source, home / "build.log", {"PATH": f"{toolkit / 'bin'}:{os.environ['PATH']}"})
+    (home / "bin").mkdir()
+    (home / "bin/nvcc").write_text(NVCC.format(nvcc=toolkit / "bin/nvcc"))
+    (home / "bin/nvcc").chmod(0o755)
+
+
+def run(home, library, whole):
+    env = {
+        **harness.environment(home, library),
+        "PATH": f"{home / 'bin'}:{os.environ['PATH']}",
+        "PYCUDA_CACHE_DIR": home / "pycuda-cache",
+        # Two tests fill 4 GiB of the device, and on the host several times as much, where there is that much.
+        "ANYWARP_MEMORY": "4G",
+    }
+    folder = home / f"pycuda-{VERSION}/test"
+    files = ["test_driver.py", "test_cumath.py"]
+    if whole:
+        files.append("test_gpuarray.py")
+    return harness.pytest(home, folder, env, ["--timeout=300", *files], 3600)
