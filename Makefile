@@ -2,7 +2,7 @@
 # first, after saying so, and work offline once it is there.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test gpu-test build bench clients fuzz-smoke golden setup clean
+.PHONY: help demo test gpu-test build bench clients fuzz-smoke tsan golden setup clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -24,6 +24,9 @@ bench: build ## time the benchmark kernels
 
 fuzz-smoke: setup ## build every fuzz target and run them all for a minute
 	@scripts/fuzz-smoke
+
+tsan: setup ## the tests that use threads under ThreadSanitizer (needs a nightly toolchain with rust-src)
+	@scripts/tsan
 
 golden: setup ## replay what a GPU answered on every back end (CORPUS=folder)
 	@scripts/golden $(CORPUS)

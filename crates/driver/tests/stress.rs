@@ -153,17 +153,25 @@ fn threads_and_streams_do_not_disturb_each_other() {
 #[ignore = "has a race on purpose, to show that scripts/tsan finds one"]
 fn planted_race() {
     static mut NUMBER: u32 = 0;
+    static WRITTEN: AtomicU32 = AtomicU32::new(0);
     unsafe extern "C" fn write(_: *mut c_void) {
         // SAFETY: not sound: that is the point. The test is run by scripts/tsan alone.
         unsafe { (&raw mut NUMBER).write(1) };
+        // Tells the program without ordering anything.
+        WRITTEN.store(1, Ordering::Relaxed);
     }
     let context = new_context();
     let mut stream = CUstream::NULL;
-    cu!(cuStreamCreate(out(&mut stream), CU_STREAM_NON_BLOCKING));
-    for _ in 0..100 {
-        cu!(cuLaunchHostFunc(stream, Some(write), null_mut()));
+    cu!(
+        cuStreamCreate(out(&mut stream), CU_STREAM_NON_BLOCKING);
+        cuLaunchHostFunc(stream, Some(write), null_mut());
+    );
+    while WRITTEN.load(Ordering::Relaxed) == 0 {
         // SAFETY: as above.
         unsafe { (&raw mut NUMBER).write(2) };
+        std::thread::yield_now();
     }
     cu!(cuStreamSynchronize(stream); cuCtxDestroy_v2(context));
+    // SAFETY: as above. (What nobody reads, nobody need write.)
+    assert_ne!(unsafe { (&raw const NUMBER).read() }, 0);
 }
