@@ -62,14 +62,18 @@ impl JitOptions {
                 CU_JIT_WALL_TIME => options.wall_time = Some(index),
                 CU_JIT_MAX_REGISTERS => options.max_registers = Some(number).filter(|number| *number > 0),
                 CU_JIT_LOG_VERBOSE => options.verbose = number != 0,
+                // No image is for such a device.
                 CU_JIT_TARGET if !(30..=121).contains(&number) => {
-                    return Err(CUDA_ERROR_INVALID_VALUE.into());
+                    return Err(CUDA_ERROR_INVALID_IMAGE.into());
                 }
                 // The rest says how to compile or for what; whatever it says, code is compiled for this machine, and its meaning
                 // stays the same.
                 known if known.name().is_some() => {}
                 _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
             }
+        }
+        if [&options.info_log, &options.error_log].iter().any(|log| log.size > 0 && log.buffer.is_null()) {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
         }
         Ok(options)
     }

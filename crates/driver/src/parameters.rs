@@ -48,7 +48,7 @@ pub unsafe fn pack(
             if size > len {
                 return Err(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES.into());
             }
-            if size > 0 && buffer.is_null() {
+            if size == 0 && len > 0 || size > 0 && buffer.is_null() {
                 return Err(CUDA_ERROR_INVALID_VALUE.into());
             }
             if size > 0 {

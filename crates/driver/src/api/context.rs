@@ -218,13 +218,14 @@ fn cuCtxGetStreamPriorityRange(leastPriority: Out<i32>, greatestPriority: Out<i3
     Ok(())
 }
 
-/// No context is limited to some multiprocessors.
+/// No context is limited to some multiprocessors: each has them all.
 #[entry_point]
 fn cuCtxGetExecAffinity(pExecAffinity: Out<CUexecAffinityParam>, r#type: CUexecAffinityType) -> CuResult {
     pExecAffinity.check()?;
     r#type.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    contexts::usable()?;
-    Err(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY.into())
+    let multiprocessors = contexts::usable()?.attributes().multiprocessors;
+    pExecAffinity.set(CUexecAffinityParam { r#type, smCount: multiprocessors })?;
+    Ok(())
 }
 
 /// The event stands for the work of all streams. It must be of the same context.

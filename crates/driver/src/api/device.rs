@@ -85,7 +85,14 @@ fn cuDeviceGetTexture1DLinearMaxWidth(
     if format.name().is_none() || !matches!(numChannels, 1 | 2 | 4) {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    maxWidthInElements.set(most.unwrap_or(0) as usize)?;
+    // The attribute is for the widest elements, four numbers of 32 bits; it is bytes that are limited.
+    let channel = match format {
+        CU_AD_FORMAT_UNSIGNED_INT8 | CU_AD_FORMAT_SIGNED_INT8 => 1,
+        CU_AD_FORMAT_UNSIGNED_INT16 | CU_AD_FORMAT_SIGNED_INT16 | CU_AD_FORMAT_HALF => 2,
+        _ => 4,
+    };
+    let bytes = 16 * most.unwrap_or(0) as usize;
+    maxWidthInElements.set(bytes / (channel * numChannels as usize))?;
     Ok(())
 }
 
@@ -140,7 +147,7 @@ fn cuDeviceGetPCIBusId(pciBusId: Array<c_char>, len: i32, dev: CUdevice) -> CuRe
     write_text(&id, pciBusId, len)
 }
 
-/// Reads `[domain:]bus:device[.function]`, all hexadecimal.
+/// Reads `domain:bus:device[.function]` or `bus:device.function`, all hexadecimal.
 #[entry_point]
 fn cuDeviceGetByPCIBusId(dev: Out<CUdevice>, pciBusId: Text) -> CuResult {
     dev.check()?;
@@ -155,10 +162,9 @@ fn cuDeviceGetByPCIBusId(dev: Out<CUdevice>, pciBusId: Text) -> CuResult {
 
 /// No limit on multiprocessors can be asked for.
 #[entry_point]
-fn cuDeviceGetExecAffinitySupport(pi: Out<i32>, r#type: CUexecAffinityType, dev: CUdevice) -> CuResult {
+fn cuDeviceGetExecAffinitySupport(pi: Out<i32>, _type: CUexecAffinityType, dev: CUdevice) -> CuResult {
     pi.check()?;
     device(dev)?;
-    r#type.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
     pi.set(0)?;
     Ok(())
 }
@@ -210,13 +216,13 @@ fn host_atomics(operation: CUatomicOperation) -> Option<u32> {
 /// Domain, bus and device.
 fn parse_pci(text: &str) -> Option<(u32, u32, u32)> {
     let number = |text: &str| u32::from_str_radix(text, 16).ok();
-    let text = match text.rsplit_once('.') {
-        Some((rest, function)) => number(function).map(|_| rest)?,
-        None => text,
+    let (text, has_function) = match text.rsplit_once('.') {
+        Some((rest, function)) => (number(function).map(|_| rest)?, true),
+        None => (text, false),
     };
     let parts: Vec<&str> = text.split(':').collect();
     match parts[..] {
-        [bus, device] => Some((0, number(bus)?, number(device)?)),
+        [bus, device] if has_function => Some((0, number(bus)?, number(device)?)),
         [domain, bus, device] => Some((number(domain)?, number(bus)?, number(device)?)),
         _ => None,
     }

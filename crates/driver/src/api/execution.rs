@@ -40,7 +40,11 @@ fn cuFuncSetSharedMemConfig(hfunc: CUfunction, config: CUsharedconfig) -> CuResu
 
 #[entry_point]
 fn cuFuncGetModule(hmod: Out<CUmodule>, hfunc: CUfunction) -> CuResult {
-    hmod.check()?.set(find(hfunc)?.module)?;
+    hmod.check()?;
+    if hfunc.is_null() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    hmod.set(find(hfunc)?.module)?;
     Ok(())
 }
 

@@ -4,12 +4,13 @@ use crate::error::CuResult;
 use crate::functions;
 use crate::images;
 use crate::jit::JitOptions;
-use crate::libraries::{self, find, find_kernel};
+use crate::libraries::{self, Kernel, find, find_kernel};
 use crate::platform::device;
 use cuda_abi::args::{Array, Out, Text};
 use cuda_abi::driver::*;
 use entry_macros::entry_point;
 use std::ffi::{c_char, c_void};
+use std::sync::Arc;
 
 /// Needs no context. The image is copied, whatever the options say about keeping it.
 #[entry_point]
@@ -123,7 +124,7 @@ fn cuLibraryGetManaged(
 
 #[entry_point]
 fn cuKernelGetName(name: Out<*const c_char>, hfunc: CUkernel) -> CuResult {
-    name.check()?.set(find_kernel(hfunc)?.name.as_ptr())?;
+    name.check()?.set(given_kernel(hfunc)?.name.as_ptr())?;
     Ok(())
 }
 
@@ -147,7 +148,7 @@ fn cuKernelGetParamInfo(
     paramOffset: Out<usize>,
     paramSize: Out<usize>,
 ) -> CuResult {
-    let parameter = functions::parameter(find_kernel(kernel)?.kernel.entry(), paramIndex)?;
+    let parameter = functions::parameter(given_kernel(kernel)?.kernel.entry(), paramIndex)?;
     paramOffset.check()?.set(parameter.offset)?;
     paramSize.set_if_wanted(parameter.size);
     Ok(())
@@ -159,7 +160,7 @@ fn cuLibraryGetUnifiedFunction(fptr: Out<*mut c_void>, library: CUlibrary, symbo
     fptr.check()?;
     symbol.get()?;
     find(library)?;
-    Err(CUDA_ERROR_NOT_FOUND.into())
+    Err(CUDA_ERROR_INVALID_VALUE.into())
 }
 
 /// The attribute is the same on every device.
@@ -189,4 +190,9 @@ fn cuKernelSetCacheConfig(kernel: CUkernel, config: CUfunc_cache, dev: CUdevice)
     find_kernel(kernel)?;
     config.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
     Ok(())
+}
+
+/// The kernel of a handle, for functions to which null is a wrong value rather than a wrong handle.
+fn given_kernel(handle: CUkernel) -> CuResult<Arc<Kernel>> {
+    if handle.is_null() { Err(CUDA_ERROR_INVALID_VALUE.into()) } else { find_kernel(handle) }
 }

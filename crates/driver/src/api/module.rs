@@ -64,6 +64,9 @@ fn cuModuleUnload(hmod: CUmodule) -> CuResult {
 fn cuModuleGetFunction(hfunc: Out<CUfunction>, hmod: CUmodule, name: Text) -> CuResult {
     hfunc.check()?;
     let name = name.get()?;
+    if name.is_empty() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     hfunc.set(find(hmod)?.function(name)?.handle)?;
     Ok(())
 }

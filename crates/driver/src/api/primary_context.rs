@@ -1,7 +1,7 @@
 //! Primary context management.
 
 use crate::contexts::primary;
-use crate::error::CuResult;
+use crate::error::{CuResult, Failure};
 use cuda_abi::args::Out;
 use cuda_abi::driver::*;
 use entry_macros::entry_point;
@@ -12,9 +12,13 @@ fn cuDevicePrimaryCtxRetain(pctx: Out<CUcontext>, dev: CUdevice) -> CuResult {
     Ok(())
 }
 
+/// The first version takes no offence where there is nothing to release.
 #[entry_point]
 fn cuDevicePrimaryCtxRelease(dev: CUdevice) -> CuResult {
-    primary(dev)?.release()
+    match primary(dev)?.release() {
+        Err(Failure(CUDA_ERROR_INVALID_CONTEXT)) => Ok(()),
+        outcome => outcome,
+    }
 }
 
 #[entry_point]
@@ -22,9 +26,13 @@ fn cuDevicePrimaryCtxRelease_v2(dev: CUdevice) -> CuResult {
     primary(dev)?.release()
 }
 
+/// The first version forgets who uses it.
 #[entry_point]
 fn cuDevicePrimaryCtxReset(dev: CUdevice) -> CuResult {
-    primary(dev)?.reset()
+    let primary = primary(dev)?;
+    primary.reset()?;
+    while primary.release().is_ok() {}
+    Ok(())
 }
 
 #[entry_point]

@@ -16,21 +16,27 @@ fn version_of(context: CUcontext) -> CUresult {
 
 pub fn every_version_of_create_makes_one_and_pushes_it() {
     init();
-    let mut made = [CUcontext::NULL; 4];
-    cu!(cuCtxCreate(&mut made[0], 0, 0));
+    let mut made = [CUcontext::NULL; 3];
+    cu!(cuCtxCreate_v2(&mut made[0], 0, 0));
     assert_eq!(current(), made[0]);
-    cu!(cuCtxCreate_v2(&mut made[1], 0, 0));
+    cu!(cuCtxCreate_v3(&mut made[1], null_mut(), 0, 0, 0));
     assert_eq!(current(), made[1]);
-    cu!(cuCtxCreate_v3(&mut made[2], null_mut(), 0, 0, 0));
-    assert_eq!(current(), made[2]);
-    cu!(cuCtxCreate_v4(&mut made[3], null_mut(), 0, 0));
+    cu!(cuCtxCreate_v4(&mut made[2], null_mut(), 0, 0));
     for context in made.into_iter().rev() {
         alloc(16);
         assert_eq!(current(), context);
         assert_eq!(pop(), context);
     }
     assert_eq!(current(), CUcontext::NULL);
-    cu!(cuCtxDestroy(made[0]); cuCtxDestroy_v2(made[1]); cuCtxDestroy(made[2]); cuCtxDestroy_v2(made[3]));
+    cu!(cuCtxDestroy(made[0]); cuCtxDestroy_v2(made[1]); cuCtxDestroy_v2(made[2]));
+}
+
+pub fn the_first_version_of_create_makes_one_too() {
+    init();
+    let mut context = CUcontext::NULL;
+    cu!(cuCtxCreate(&mut context, 0, 0));
+    assert_eq!(current(), context);
+    cu!(cuCtxSynchronize(); cuCtxDestroy(context));
 }
 
 pub fn create_refuses_bad_arguments() {
@@ -58,10 +64,9 @@ pub fn affinity_to_multiprocessors_is_refused_without_mps() {
         fails!(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, cuCtxCreate_v3(&mut context, &mut affinity, 1, 0, 0));
     }
     create_context();
-    fails!(
-        CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY,
-        cuCtxGetExecAffinity(&mut affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT)
-    );
+    affinity.smCount = 0;
+    cu!(cuCtxGetExecAffinity(&mut affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT));
+    assert_eq!(affinity.smCount as i32, attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
     fails!(CUDA_ERROR_INVALID_VALUE, cuCtxGetExecAffinity(null_mut(), CU_EXEC_AFFINITY_TYPE_SM_COUNT));
     fails!(CUDA_ERROR_INVALID_VALUE, cuCtxGetExecAffinity(&mut affinity, CUexecAffinityType(99)));
 }
@@ -185,9 +190,11 @@ pub fn a_destroyed_context_stays_where_it_is_not_on_top() {
     let mut pointer = CUdeviceptr(0);
     fails!(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuMemAlloc_v2(&mut pointer, 16));
     fails!(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuCtxSynchronize());
-    let mut device = -1;
-    cu!(cuCtxGetDevice(&mut device));
-    assert_eq!(device, 0);
+    if ours_only("NVIDIA's driver reads what it has freed") {
+        let mut device = -1;
+        cu!(cuCtxGetDevice(&mut device));
+        assert_eq!(device, 0);
+    }
     assert_eq!(version_of(b), CUDA_ERROR_INVALID_CONTEXT);
     assert_eq!(pop(), b);
     assert_eq!(current(), a);

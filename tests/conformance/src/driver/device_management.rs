@@ -33,7 +33,9 @@ pub fn a_name_is_cut_to_the_buffer() {
     assert_eq!(name_in(5), name[..4]);
     assert_eq!(name_in(1), "");
     let mut buffer = [0 as c_char; 16];
-    fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetName(null_mut(), 16, 0));
+    if ours_only("NVIDIA's driver writes to null") {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetName(null_mut(), 16, 0));
+    }
     fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetName(buffer.as_mut_ptr(), 0, 0));
     fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetName(buffer.as_mut_ptr(), -1, 0));
     fails!(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetName(buffer.as_mut_ptr(), 16, 99));
@@ -220,7 +222,8 @@ pub fn a_pci_bus_id_finds_its_device() {
     };
     assert_eq!(find(&id), (CUDA_SUCCESS, 0));
     assert_eq!(find(&id[..10]), (CUDA_SUCCESS, 0), "without function");
-    assert_eq!(find(&id[5..10]), (CUDA_SUCCESS, 0), "bus and device");
+    assert_eq!(find(&id[5..]), (CUDA_SUCCESS, 0), "without domain");
+    assert_eq!(find(&id[5..10]).0, CUDA_ERROR_INVALID_VALUE, "with neither");
     assert_eq!(find("1234:fe:1f.0").0, CUDA_ERROR_INVALID_DEVICE);
     assert_eq!(find("no bus").0, CUDA_ERROR_INVALID_VALUE);
     let mut device = 0;
@@ -245,8 +248,9 @@ pub fn a_linear_texture_is_as_wide_as_the_device_says() {
         cu!(cuDeviceGetTexture1DLinearMaxWidth(&mut width, format, channels, 0));
         width
     };
-    assert_eq!(widest(CU_AD_FORMAT_FLOAT, 1), 1 << 28);
-    assert_eq!(widest(CU_AD_FORMAT_UNSIGNED_INT8, 4), 1 << 28);
+    assert_eq!(widest(CU_AD_FORMAT_FLOAT, 1), 1 << 30);
+    assert_eq!(widest(CU_AD_FORMAT_FLOAT, 4), 1 << 28);
+    assert_eq!(widest(CU_AD_FORMAT_UNSIGNED_INT8, 4), 1 << 30);
     let mut width = 0;
     const FLOAT: CUarray_format = CU_AD_FORMAT_FLOAT;
     fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetTexture1DLinearMaxWidth(null_mut(), FLOAT, 1, 0));
@@ -267,10 +271,8 @@ pub fn affinity_to_multiprocessors_is_a_matter_of_mps() {
         CUDA_ERROR_INVALID_VALUE,
         cuDeviceGetExecAffinitySupport(null_mut(), CU_EXEC_AFFINITY_TYPE_SM_COUNT, 0)
     );
-    fails!(
-        CUDA_ERROR_INVALID_VALUE,
-        cuDeviceGetExecAffinitySupport(&mut supported, CUexecAffinityType(99), 0)
-    );
+    cu!(cuDeviceGetExecAffinitySupport(&mut supported, CUexecAffinityType(99), 0));
+    assert_eq!(supported, 0);
     fails!(
         CUDA_ERROR_INVALID_DEVICE,
         cuDeviceGetExecAffinitySupport(&mut supported, CU_EXEC_AFFINITY_TYPE_SM_COUNT, 99)

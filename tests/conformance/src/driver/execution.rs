@@ -207,18 +207,24 @@ pub fn parameters_come_one_by_one_or_as_a_block() {
 }
 
 /// The missing bytes are zeros or whatever was there: the launch alone is looked at.
-pub fn a_block_of_parameters_may_be_short() {
+pub fn a_block_of_parameters_may_be_short_but_not_empty() {
     new_context();
-    let at_most = kernel(c"bump");
-    let (block, mut size) = ([0_u8; 4], 0_usize);
-    let mut extra = [
-        std::ptr::without_provenance_mut(CU_LAUNCH_PARAM_BUFFER_POINTER),
-        block.as_ptr().cast_mut().cast(),
-        std::ptr::without_provenance_mut(CU_LAUNCH_PARAM_BUFFER_SIZE),
-        (&raw mut size).cast(),
-        std::ptr::without_provenance_mut(CU_LAUNCH_PARAM_END),
-    ];
-    cu!(cuLaunchKernel(at_most, 1, 1, 1, 1, 1, 1, 0, CUstream::NULL, null_mut(), extra.as_mut_ptr()));
+    let mixed = kernel(c"mixed");
+    let (out, mut block) = (alloc(4), [0_u8; 16]);
+    block[8..16].copy_from_slice(&out.0.to_ne_bytes());
+    let try_size = |mut size: usize| {
+        let mut extra = [
+            std::ptr::without_provenance_mut(CU_LAUNCH_PARAM_BUFFER_POINTER),
+            block.as_ptr().cast_mut().cast(),
+            std::ptr::without_provenance_mut(CU_LAUNCH_PARAM_BUFFER_SIZE),
+            (&raw mut size).cast(),
+            std::ptr::without_provenance_mut(CU_LAUNCH_PARAM_END),
+        ];
+        // SAFETY: the block has as many bytes, and the list ends.
+        unsafe { cuLaunchKernel(mixed, 1, 1, 1, 1, 1, 1, 0, CUstream::NULL, null_mut(), extra.as_mut_ptr()) }
+    };
+    assert_eq!(try_size(16), CUDA_SUCCESS);
+    assert_eq!(try_size(0), CUDA_ERROR_INVALID_VALUE);
     cu!(cuCtxSynchronize());
 }
 
@@ -236,7 +242,7 @@ pub fn null_functions_are_refused() {
     );
     fails!(CUDA_ERROR_INVALID_HANDLE, cuFuncSetCacheConfig(CUfunction::NULL, CU_FUNC_CACHE_PREFER_L1));
     let mut module = CUmodule::NULL;
-    fails!(CUDA_ERROR_INVALID_HANDLE, cuFuncGetModule(&mut module, CUfunction::NULL));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuFuncGetModule(&mut module, CUfunction::NULL));
 }
 
 pub fn the_extensible_launch_takes_shapes_and_attributes() {
@@ -424,7 +430,6 @@ pub fn registers_are_counted() {
     );
     let many = registers(function(load(&text), c"many"));
     assert!(many > registers(here(c"sum")), "{many}");
-    assert!(many >= 32, "{many}");
 }
 
 pub fn attributes_that_can_be_set() {
@@ -568,19 +573,21 @@ pub fn the_deprecated_way_refuses_bad_arguments() {
     fails!(BAD, cuFuncSetBlockShape(sum, 0, 1, 1));
     fails!(BAD, cuFuncSetBlockShape(sum, -1, 1, 1));
     fails!(BAD, cuFuncSetBlockShape(sum, 2048, 1, 1));
-    fails!(BAD, cuParamSetv(sum, 0, null_mut(), 8));
     fails!(BAD, cuParamSetv(sum, -4, bytes.as_mut_ptr().cast(), 8));
     fails!(BAD, cuParamSeti(sum, -4, 1));
     fails!(BAD, cuParamSetf(sum, -4, 1.0));
-    fails!(CUDA_ERROR_INVALID_HANDLE, cuFuncSetBlockShape(NULL, 1, 1, 1));
-    fails!(CUDA_ERROR_INVALID_HANDLE, cuFuncSetSharedSize(NULL, 1));
-    fails!(CUDA_ERROR_INVALID_HANDLE, cuParamSetSize(NULL, 1));
-    fails!(CUDA_ERROR_INVALID_HANDLE, cuParamSeti(NULL, 0, 1));
-    fails!(CUDA_ERROR_INVALID_HANDLE, cuParamSetf(NULL, 0, 1.0));
-    fails!(CUDA_ERROR_INVALID_HANDLE, cuParamSetv(NULL, 0, bytes.as_mut_ptr().cast(), 8));
-    fails!(CUDA_ERROR_INVALID_HANDLE, cuLaunch(NULL));
-    fails!(CUDA_ERROR_INVALID_HANDLE, cuLaunchGrid(NULL, 1, 1));
-    fails!(CUDA_ERROR_INVALID_HANDLE, cuLaunchGridAsync(NULL, 1, 1, CUstream::NULL));
+    if ours_only("NVIDIA's driver follows null") {
+        fails!(BAD, cuParamSetv(sum, 0, null_mut(), 8));
+        fails!(CUDA_ERROR_INVALID_HANDLE, cuFuncSetBlockShape(NULL, 1, 1, 1));
+        fails!(CUDA_ERROR_INVALID_HANDLE, cuFuncSetSharedSize(NULL, 1));
+        fails!(CUDA_ERROR_INVALID_HANDLE, cuParamSetSize(NULL, 1));
+        fails!(CUDA_ERROR_INVALID_HANDLE, cuParamSeti(NULL, 0, 1));
+        fails!(CUDA_ERROR_INVALID_HANDLE, cuParamSetf(NULL, 0, 1.0));
+        fails!(CUDA_ERROR_INVALID_HANDLE, cuParamSetv(NULL, 0, bytes.as_mut_ptr().cast(), 8));
+        fails!(CUDA_ERROR_INVALID_HANDLE, cuLaunch(NULL));
+        fails!(CUDA_ERROR_INVALID_HANDLE, cuLaunchGrid(NULL, 1, 1));
+        fails!(CUDA_ERROR_INVALID_HANDLE, cuLaunchGridAsync(NULL, 1, 1, CUstream::NULL));
+    }
     fails!(BAD, cuLaunchGrid(sum, 0, 1));
     fails!(BAD, cuLaunchGridAsync(sum, 1, 0, CUstream::NULL));
 }

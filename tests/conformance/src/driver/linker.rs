@@ -116,7 +116,7 @@ pub fn an_image_can_be_linked_again() {
         )
     };
     // Machine code that is fully linked has no functions to call any more.
-    assert_eq!(code, differs("our images are PTX", CUDA_SUCCESS, CUDA_ERROR_INVALID_IMAGE));
+    assert_eq!(code, differs("our images are PTX", CUDA_SUCCESS, CUDA_ERROR_NO_BINARY_FOR_GPU));
     if is_ours() {
         let (image, _) = complete(second);
         let mut module = CUmodule::NULL;
@@ -198,6 +198,11 @@ fn fat_binary(text: &str) -> Vec<u8> {
 }
 
 pub fn fat_binaries_are_loaded_and_linked() {
+    if !ours_only(
+        "a container with no more than our notes on the format tell ends in a crash of NVIDIA's driver",
+    ) {
+        return;
+    }
     new_context();
     let mut module = CUmodule::NULL;
     let alone = fat_binary(&format!(

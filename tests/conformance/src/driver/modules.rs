@@ -77,7 +77,7 @@ pub fn what_is_not_there_is_told() {
     let (mut function, mut address, mut size) = (CUfunction::NULL, CUdeviceptr(0), 0);
     fails!(CUDA_ERROR_NOT_FOUND, cuModuleGetFunction(&mut function, module, c"third".as_ptr()));
     fails!(CUDA_ERROR_NOT_FOUND, cuModuleGetFunction(&mut function, module, c"own".as_ptr()));
-    fails!(CUDA_ERROR_NOT_FOUND, cuModuleGetFunction(&mut function, module, c"".as_ptr()));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuModuleGetFunction(&mut function, module, c"".as_ptr()));
     fails!(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal_v2(&mut address, &mut size, module, c"third".as_ptr()));
     fails!(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal_v2(&mut address, &mut size, module, c"first".as_ptr()));
     fails!(CUDA_ERROR_INVALID_VALUE, cuModuleGetFunction(null_mut(), module, c"first".as_ptr()));
@@ -113,6 +113,11 @@ pub fn the_first_version_of_a_variables_address_is_cut() {
     let module = load_ptx();
     let (gvar, _) = global(module, c"gvar");
     let (mut address, mut size) = ([0x5555_5555; 2], [0x5555_5555; 2]);
+    let code = differs("there is one kind of context", CUDA_SUCCESS, CUDA_ERROR_INVALID_CONTEXT);
+    if code != CUDA_SUCCESS {
+        fails!(code, cuModuleGetGlobal(&mut address[0], &mut size[0], module, c"gvar".as_ptr()));
+        return;
+    }
     cu!(cuModuleGetGlobal(&mut address[0], &mut size[0], module, c"gvar".as_ptr()));
     assert_eq!(size, [16, 0x5555_5555]);
     assert_eq!(address, [gvar.0 as u32, 0x5555_5555]);
@@ -222,7 +227,9 @@ fn loading_mode() -> CUmoduleLoadingMode {
     init();
     let mut mode = CUmoduleLoadingMode(99);
     cu!(cuModuleGetLoadingMode(&mut mode));
-    fails!(CUDA_ERROR_INVALID_VALUE, cuModuleGetLoadingMode(null_mut()));
+    if ours_only("NVIDIA's driver writes to null") {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuModuleGetLoadingMode(null_mut()));
+    }
     mode
 }
 

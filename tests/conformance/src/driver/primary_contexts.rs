@@ -32,7 +32,8 @@ pub fn it_is_one_for_all_and_active_while_retained() {
     let mut pointer = CUdeviceptr(0);
     fails!(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuMemAlloc_v2(&mut pointer, 16));
     fails!(CUDA_ERROR_INVALID_CONTEXT, cuDevicePrimaryCtxRelease_v2(0));
-    fails!(CUDA_ERROR_INVALID_CONTEXT, cuDevicePrimaryCtxRelease(0));
+    // Its first version takes no offence.
+    cu!(cuDevicePrimaryCtxRelease(0));
     assert_eq!(retain(), first);
     alloc(16);
 }
@@ -94,8 +95,8 @@ pub fn reset_ends_what_it_has() {
     let mut other = CUdeviceptr(0);
     fails!(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuMemAlloc_v2(&mut other, 16));
     assert_eq!(retain(), context);
-    alloc(16);
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2(pointer));
+    alloc(16);
     if ours_only("NVIDIA's driver follows the module's handle") {
         fails!(CUDA_ERROR_INVALID_HANDLE, cuModuleUnload(module));
     }
@@ -104,9 +105,17 @@ pub fn reset_ends_what_it_has() {
 pub fn reset_leaves_the_uses_counted() {
     init();
     retain();
-    cu!(cuDevicePrimaryCtxReset(0));
+    cu!(cuDevicePrimaryCtxReset_v2(0));
     assert!(!is_active());
     cu!(cuDevicePrimaryCtxRelease_v2(0));
+    fails!(CUDA_ERROR_INVALID_CONTEXT, cuDevicePrimaryCtxRelease_v2(0));
+}
+
+pub fn the_first_version_of_reset_forgets_the_uses() {
+    init();
+    retain();
+    cu!(cuDevicePrimaryCtxReset(0));
+    assert!(!is_active());
     fails!(CUDA_ERROR_INVALID_CONTEXT, cuDevicePrimaryCtxRelease_v2(0));
 }
 
