@@ -13,6 +13,7 @@ mod error_log;
 mod events;
 mod execution;
 mod faults;
+mod handles;
 mod initialization;
 mod ipc;
 mod jit_options;
