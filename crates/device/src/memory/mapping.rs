@@ -160,7 +160,7 @@ impl AddressSpace {
         }
         let align = align.max(GRANULARITY);
         let mut mappings = self.mappings.lock();
-        let start = self.device(device)?.heap.lock().take_addresses(size, align)?;
+        let start = self.device(device)?.own.heap.lock().take_addresses(size, align)?;
         mappings.reservations.insert(start, (size, device));
         Ok(start)
     }
@@ -177,7 +177,7 @@ impl AddressSpace {
             return Err(Error::InvalidValue);
         }
         mappings.reservations.remove(&start);
-        self.devices[device].heap.lock().give_addresses(start, size);
+        self.devices[device].own.heap.lock().give_addresses(start, size);
         Ok(())
     }
 
@@ -200,7 +200,7 @@ impl AddressSpace {
             return Err(Error::InvalidValue);
         }
         let memory_device = memory.device;
-        self.devices[device].heap.lock().map_shared(start, size, &memory.file, offset, Access::None)?;
+        self.devices[device].own.heap.lock().map_shared(start, size, &memory.file, offset, Access::None)?;
         let access = Access::None;
         mappings.mapped.insert(start, Mapped { len: size, device, memory, access });
         self.insert_mapped(start, size, memory_device).map_err(|_| Error::InvalidValue)
@@ -214,7 +214,7 @@ impl AddressSpace {
         let mut mappings = self.mappings.lock();
         for base in mappings.whole(start, size)? {
             let mapped = mappings.mapped.get_mut(&base).expect("found just now");
-            self.devices[mapped.device].heap.lock().protect_shared(base, mapped.len, access)?;
+            self.devices[mapped.device].own.heap.lock().protect_shared(base, mapped.len, access)?;
             mapped.access = access;
         }
         Ok(())
@@ -244,7 +244,7 @@ impl AddressSpace {
         for base in mappings.whole(start, size)? {
             let mapped = mappings.mapped.remove(&base).expect("found just now");
             self.allocations.lock().remove(&base);
-            self.devices[mapped.device].heap.lock().unmap_shared(base, mapped.len)?;
+            self.devices[mapped.device].own.heap.lock().unmap_shared(base, mapped.len)?;
         }
         Ok(())
     }
@@ -277,7 +277,7 @@ impl AddressSpace {
         }
         let len = file.bytes().checked_next_multiple_of(GRANULARITY).ok_or(Error::InvalidValue)?;
         let mut mappings = self.mappings.lock();
-        let mut heap = self.device(device)?.heap.lock();
+        let mut heap = self.device(device)?.own.heap.lock();
         let start = heap.take_addresses(len, GRANULARITY)?;
         if let Err(error) = heap.map_shared(start, file.bytes(), &file, 0, Access::ReadWrite) {
             heap.give_addresses(start, len);
@@ -298,7 +298,7 @@ impl AddressSpace {
         let mut mappings = self.mappings.lock();
         let (start, len, device) = mappings.opened.remove(&address).ok_or(Error::InvalidValue)?;
         self.allocations.lock().remove(&address);
-        let mut heap = self.devices[device].heap.lock();
+        let mut heap = self.devices[device].own.heap.lock();
         heap.unmap_shared(start, len)?;
         heap.give_addresses(start, len);
         Ok(())
@@ -387,7 +387,7 @@ mod tests {
             let file = SharedFile::of_process(handle.process, handle.descriptor).unwrap();
             let mapped = space.reserve(0, 16 << 20, 0).unwrap();
             let len = file.bytes();
-            let mut heap = space.devices[0].heap.lock();
+            let mut heap = space.devices[0].own.heap.lock();
             heap.map_shared(mapped, len, &file, 0, Access::ReadWrite).unwrap();
             assert_eq!(word(mapped + handle.offset + 500), Some(0xabcd));
             // SAFETY: as above.

@@ -135,16 +135,20 @@ pub struct AddressSpace {
 
 #[derive(Debug)]
 struct DeviceMemory {
-    heap: RankedMutex<Heap>,
-    addresses: Range<u64>,
+    /// What kernels use.
+    own: Zone,
+    /// What the host uses too; made when it is first asked for. Apart from the rest, because memory of the device moves when it
+    /// is shared with other processes, while the host may be writing here.
+    host: OnceLock<Zone>,
     /// For programs whose device pointers have 32 bits; made when it is first asked for.
-    low: OnceLock<LowMemory>,
+    low: OnceLock<Zone>,
     total: u64,
     used: AtomicU64,
 }
 
+/// A range of addresses and what is in it.
 #[derive(Debug)]
-struct LowMemory {
+struct Zone {
     heap: RankedMutex<Heap>,
     addresses: Range<u64>,
 }
@@ -155,17 +159,18 @@ const LOW: (u64, u64) = (1 << 30, 64 << 20);
 /// Addresses reserved for each device, where the machine lets so many be reserved.
 const RESERVED: u64 = 1 << 40;
 
+/// Twice the memory, so that fragments and guards do not use the addresses up.
+fn least_range(total: u64) -> u64 {
+    total.saturating_mul(2).min(RESERVED)
+}
+
 impl AddressSpace {
     /// An empty space for devices with so much memory each.
     pub fn new(memory: &[u64]) -> Result<AddressSpace> {
         let device = |&total: &u64| {
-            // Twice the memory, so that fragments and guards do not use the addresses up.
-            let least = total.saturating_mul(2).min(RESERVED);
-            let heap = Heap::new(AddressRange::reserve_up_to(RESERVED, least)?);
-            let addresses = heap.addresses();
-            let heap = RankedMutex::new(Rank::Heap, heap);
-            let (low, used) = (OnceLock::new(), AtomicU64::new(0));
-            Ok(DeviceMemory { heap, addresses, low, total, used })
+            let own = Zone::new(AddressRange::reserve_up_to(RESERVED, least_range(total))?);
+            let (host, low, used) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
+            Ok(DeviceMemory { own, host, low, total, used })
         };
         Ok(AddressSpace {
             devices: memory.iter().map(device).collect::<Result<_>>()?,
@@ -217,7 +222,9 @@ impl AddressSpace {
                 self.give_to_shared_pool(&allocation);
             });
         }
-        self.place(memory, allocation, || memory.heap.lock().allocate(size).map(Some))
+        let is_seen = kind.is_host() || matches!(kind, Kind::Managed { .. });
+        let zone = if is_seen { memory.host()? } else { &memory.own };
+        self.place(memory, allocation, || zone.heap.lock().allocate(size).map(Some))
     }
 
     /// Gives an allocation its place; a pool's has one already.
@@ -405,23 +412,23 @@ impl AddressSpace {
 impl DeviceMemory {
     /// The heap that an address is of.
     fn heap_at(&self, address: u64) -> &RankedMutex<Heap> {
-        let low = self.low.get().filter(|low| low.addresses.contains(&address));
-        low.map_or(&self.heap, |low| &low.heap)
-    }
-
-    fn low(&self) -> Result<&LowMemory> {
-        if self.low.get().is_none() {
-            let heap = Heap::new(AddressRange::reserve_low(LOW.0, LOW.1)?);
-            let addresses = heap.addresses();
-            // If another thread was quicker, what it made counts.
-            let _ = self.low.set(LowMemory { heap: RankedMutex::new(Rank::Heap, heap), addresses });
-        }
-        self.low.get().ok_or(Error::OutOfMemory)
+        &self.zones().find(|zone| zone.addresses.contains(&address)).unwrap_or(&self.own).heap
     }
 
     fn contains(&self, address: u64) -> bool {
-        self.addresses.contains(&address)
-            || self.low.get().is_some_and(|low| low.addresses.contains(&address))
+        self.zones().any(|zone| zone.addresses.contains(&address))
+    }
+
+    fn zones(&self) -> impl Iterator<Item = &Zone> {
+        [Some(&self.own), self.host.get(), self.low.get()].into_iter().flatten()
+    }
+
+    fn host(&self) -> Result<&Zone> {
+        Zone::get_or_make(&self.host, || AddressRange::reserve_up_to(RESERVED, least_range(self.total)))
+    }
+
+    fn low(&self) -> Result<&Zone> {
+        Zone::get_or_make(&self.low, || AddressRange::reserve_low(LOW.0, LOW.1))
     }
 
     fn charge(&self, size: u64) -> Result<()> {
@@ -435,6 +442,22 @@ impl DeviceMemory {
 
     fn discharge(&self, size: u64) {
         self.used.fetch_sub(size.next_multiple_of(GRANULE), Ordering::Relaxed);
+    }
+}
+
+impl Zone {
+    fn new(range: AddressRange) -> Zone {
+        let heap = Heap::new(range);
+        let addresses = heap.addresses();
+        Zone { heap: RankedMutex::new(Rank::Heap, heap), addresses }
+    }
+
+    fn get_or_make(place: &OnceLock<Zone>, range: impl FnOnce() -> Result<AddressRange>) -> Result<&Zone> {
+        if place.get().is_none() {
+            // If another thread was quicker, what it made counts.
+            let _ = place.set(Zone::new(range()?));
+        }
+        place.get().ok_or(Error::OutOfMemory)
     }
 }
 
@@ -486,6 +509,20 @@ mod tests {
         space.free(low, |_| true).unwrap();
         space.free(small, |_| true).unwrap();
         assert_eq!(space.devices[0].used.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn what_the_host_sees_stays_where_it_is_when_memory_is_shared() {
+        let space = space();
+        let device = space.allocate(0, A, 1000, Kind::Device).unwrap();
+        let seen = [Kind::Pinned { flags: 0 }, Kind::Managed { attach_host: false }];
+        for kind in seen {
+            let host = space.allocate(0, A, 1000, kind).unwrap();
+            assert!(space.is_device_address(host));
+            assert!(host.abs_diff(device) >= 2 << 20, "no pages in common");
+            space.free(host, |_| true).unwrap();
+        }
+        space.share(device).unwrap();
     }
 
     #[test]

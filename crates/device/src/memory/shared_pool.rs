@@ -157,7 +157,7 @@ impl AddressSpace {
     fn add_shared_pool(&self, pool: &Pool, file: SharedFile, is_own: bool) -> Result<()> {
         let (device, len) = (pool.device(), file.bytes());
         let mut pools = self.shared_pools.lock();
-        let mut heap = self.device(device)?.heap.lock();
+        let mut heap = self.device(device)?.own.heap.lock();
         let base = heap.take_addresses(len, GRANULARITY)?;
         if let Err(error) = heap.map_shared(base, len, &file, 0, Access::ReadWrite) {
             heap.give_addresses(base, len);
@@ -175,7 +175,7 @@ impl AddressSpace {
             return;
         }
         if let Some(shared) = pools.by_id.remove(&id) {
-            let mut heap = self.devices[shared.device].heap.lock();
+            let mut heap = self.devices[shared.device].own.heap.lock();
             // Addresses whose memory cannot be taken out stay out of use.
             if heap.unmap_shared(shared.base, shared.len).is_ok() {
                 heap.give_addresses(shared.base, shared.len);

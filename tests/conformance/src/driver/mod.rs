@@ -24,6 +24,7 @@ mod memory;
 mod memory_v1;
 mod modules;
 mod occupancy;
+mod peers;
 mod pointers;
 mod pools;
 mod primary_contexts;

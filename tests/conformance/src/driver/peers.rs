@@ -1,0 +1,95 @@
+//! Peer context memory access, and memory of several devices.
+
+use super::common::*;
+
+/// Contexts on two devices, the second one's current.
+fn two_devices() -> [CUcontext; 2] {
+    set_env("ANYWARP_DEVICES", "2");
+    init();
+    let mut count = 0;
+    cu!(cuDeviceGetCount(&mut count));
+    if count < 2 {
+        skip("there is one device");
+    }
+    [0, 1].map(|device| {
+        let mut context = CUcontext::NULL;
+        cu!(cuCtxCreate_v4(&mut context, null_mut(), 0, device));
+        context
+    })
+}
+
+pub fn devices_reach_each_other() {
+    let [first, second] = two_devices();
+    let mut can = 9;
+    cu!(cuDeviceCanAccessPeer(&mut can, 0, 0));
+    assert_eq!(can, 0, "a device is not its own peer");
+    cu!(cuDeviceCanAccessPeer(&mut can, 0, 1));
+    if can == 0 {
+        skip("the devices do not reach each other");
+    }
+    let mut value = 9;
+    for (attribute, least) in
+        [(CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, 0), (CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 1)]
+    {
+        cu!(cuDeviceGetP2PAttribute(&mut value, attribute, 0, 1));
+        assert!(value >= least, "{attribute:?} is {value}");
+    }
+    fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetP2PAttribute(&mut value, CUdevice_P2PAttribute(99), 0, 1));
+    fails!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuDeviceGetP2PAttribute(null_mut(), CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 0, 1)
+    );
+    fails!(
+        CUDA_ERROR_INVALID_DEVICE,
+        cuDeviceGetP2PAttribute(&mut value, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 0, 99)
+    );
+    fails!(CUDA_ERROR_INVALID_DEVICE, cuDeviceCanAccessPeer(&mut can, 0, 99));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceCanAccessPeer(null_mut(), 0, 1));
+
+    fails!(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, cuCtxDisablePeerAccess(first));
+    cu!(cuCtxEnablePeerAccess(first, 0));
+    fails!(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, cuCtxEnablePeerAccess(first, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuCtxEnablePeerAccess(first, 1));
+    cu!(cuCtxDisablePeerAccess(first));
+    // SAFETY: one's own context.
+    let code = unsafe { cuCtxEnablePeerAccess(second, 0) };
+    assert!([CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, CUDA_ERROR_INVALID_CONTEXT].contains(&code), "{code:?}");
+}
+
+pub fn memory_belongs_to_its_device() {
+    let [first, second] = two_devices();
+    let theirs = alloc_with(&[2u32; 16]);
+    cu!(cuCtxSetCurrent(first));
+    let mine = alloc_with(&[1u32; 16]);
+    for (pointer, device) in [(mine, 0), (theirs, 1)] {
+        let (mut ordinal, mut context) = (9i32, 0usize);
+        cu!(
+            cuPointerGetAttribute((&raw mut ordinal).cast(), CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
+            cuPointerGetAttribute((&raw mut context).cast(), CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
+        );
+        assert_eq!((ordinal, context), (device, [first.0, second.0][device as usize]));
+    }
+    // One address space: any context copies between them.
+    cu!(cuMemcpyPeer(theirs, second, mine, first, 32); cuCtxSynchronize());
+    assert_eq!(read::<u32>(theirs, 16), [[1; 8], [2; 8]].concat());
+    cu!(cuMemcpyDtoD_v2(mine, CUdeviceptr(theirs.0 + 32), 32); cuCtxSynchronize());
+    assert_eq!(read::<u32>(mine, 16), [[2; 8], [1; 8]].concat());
+    // A stream of the other device's context is the other device's.
+    cu!(cuCtxSetCurrent(second));
+    let (s, mut device) = (stream(CU_STREAM_NON_BLOCKING), 9);
+    cu!(cuCtxSetCurrent(first); cuStreamGetDevice(s, &mut device); cuMemsetD32Async(theirs, 5, 16, s); cuStreamSynchronize(s));
+    assert_eq!((device, read::<u32>(theirs, 16)), (1, vec![5; 16]));
+}
+
+pub fn pools_belong_to_their_device() {
+    two_devices();
+    let (mut first, mut second, mut p) = (CUmemoryPool::NULL, CUmemoryPool::NULL, CUdeviceptr(0));
+    cu!(cuDeviceGetDefaultMemPool(&mut first, 0); cuDeviceGetDefaultMemPool(&mut second, 1));
+    assert_ne!(first, second);
+    fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceSetMemPool(0, second));
+    cu!(cuMemAllocAsync(&mut p, 64, CUstream::NULL); cuCtxSynchronize());
+    let mut ordinal = 9i32;
+    cu!(cuPointerGetAttribute((&raw mut ordinal).cast(), CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p));
+    assert_eq!(ordinal, 1, "the current context's device");
+    cu!(cuMemFreeAsync(p, CUstream::NULL); cuCtxSynchronize());
+}
