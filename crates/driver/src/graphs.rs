@@ -34,6 +34,8 @@ pub struct Node {
     graph: Weak<Graph>,
     /// What the program described it by, to be given back.
     described: Mutex<Option<Description>>,
+    /// Attributes of a kernel that the program set.
+    attributes: Mutex<HashMap<CUlaunchAttributeID, CUlaunchAttributeValue>>,
 }
 
 /// What only the program's own structures tell.
@@ -42,6 +44,11 @@ enum Description {
     Host(CUDA_HOST_NODE_PARAMS),
     Event(CUevent),
     Child(CUgraph),
+    /// An allocation; the pointer in it leads to the list beside it.
+    Allocation {
+        params: CUDA_MEM_ALLOC_NODE_PARAMS,
+        _access: Box<[CUmemAccessDesc]>,
+    },
     /// Parameters of a kernel, and the pointers to them that the program was given.
     Pointers {
         _block: Box<[u8]>,
@@ -124,7 +131,8 @@ pub fn node_handle(graph: &Arc<Graph>, id: NodeId) -> CuResult<CUgraphNode> {
     if let Some(handle) = handles.get(&id) {
         return Ok(*handle);
     }
-    let node = Node { id, graph: Arc::downgrade(graph), described: Mutex::new(None) };
+    let node =
+        Node { id, graph: Arc::downgrade(graph), described: Mutex::new(None), attributes: Mutex::default() };
     let handle = NODES.insert(Arc::new(node)).map(CUgraphNode).ok_or(CUDA_ERROR_OUT_OF_MEMORY)?;
     handles.insert(id, handle);
     Ok(handle)
@@ -209,6 +217,40 @@ impl Node {
     /// Remembers an event's handle.
     pub fn describe_event(&self, event: CUevent) {
         self.describe(Description::Event(event));
+    }
+
+    /// Remembers an allocation's structure, with a copy of its list.
+    pub fn describe_allocation(
+        &self,
+        mut params: CUDA_MEM_ALLOC_NODE_PARAMS,
+        access: Box<[CUmemAccessDesc]>,
+    ) {
+        params.accessDescs = if access.is_empty() { std::ptr::null() } else { access.as_ptr() };
+        self.describe(Description::Allocation { params, _access: access });
+    }
+
+    /// The allocation as the program described it.
+    pub fn allocation(&self) -> CuResult<CUDA_MEM_ALLOC_NODE_PARAMS> {
+        match &*locked(&self.described) {
+            Some(Description::Allocation { params, .. }) => Ok(*params),
+            _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+        }
+    }
+
+    /// Remembers an attribute.
+    pub fn set_attribute(&self, attribute: CUlaunchAttributeID, value: CUlaunchAttributeValue) {
+        locked(&self.attributes).insert(attribute, value);
+    }
+
+    /// An attribute that was set.
+    pub fn attribute(&self, attribute: CUlaunchAttributeID) -> Option<CUlaunchAttributeValue> {
+        locked(&self.attributes).get(&attribute).copied()
+    }
+
+    /// Takes another node's attributes.
+    pub fn copy_attributes(&self, other: &Node) {
+        let attributes = locked(&other.attributes).clone();
+        *locked(&self.attributes) = attributes;
     }
 
     /// A copy as the program described it, or in the plainest form.

@@ -39,6 +39,8 @@ pub enum Kind {
     PhysicalMemory,
     /// A registration for notifications.
     Notification,
+    /// An object whose lifetime graphs share.
+    UserObject,
 }
 
 /// Why a handle does not name an object.

@@ -166,3 +166,79 @@ c_consts! {
     CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH: u64 = 4;
     CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY: u64 = 8;
 }
+
+/// Any node: the member of `params` that `type` names.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CUgraphNodeParams {
+    pub r#type: CUgraphNodeType,
+    pub reserved0: [i32; 3],
+    pub params: CUgraphNodeParamsUnion,
+    pub reserved2: i64,
+}
+
+/// What a node of a [`CUgraphNodeParams`] does.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union CUgraphNodeParamsUnion {
+    pub reserved1: [i64; 29],
+    pub kernel: CUDA_KERNEL_NODE_PARAMS,
+    pub memcpy: CUDA_MEMCPY_NODE_PARAMS,
+    pub memset: CUDA_MEMSET_NODE_PARAMS_v2,
+    pub host: CUDA_HOST_NODE_PARAMS,
+    pub graph: CUDA_CHILD_GRAPH_NODE_PARAMS,
+    pub event: CUevent,
+    pub alloc: CUDA_MEM_ALLOC_NODE_PARAMS,
+    pub free: CUdeviceptr,
+}
+
+impl core::fmt::Debug for CUgraphNodeParams {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        // Which member of the union counts is the type's business, so only that is shown.
+        f.debug_struct("CUgraphNodeParams").field("type", &self.r#type).finish_non_exhaustive()
+    }
+}
+
+/// A copy in a context.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUDA_MEMCPY_NODE_PARAMS {
+    pub flags: i32,
+    pub reserved: i32,
+    pub copyCtx: CUcontext,
+    pub copyParams: CUDA_MEMCPY3D,
+}
+
+/// Setting rows of elements in a context.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUDA_MEMSET_NODE_PARAMS_v2 {
+    pub dst: CUdeviceptr,
+    pub pitch: usize,
+    pub value: u32,
+    pub elementSize: u32,
+    pub width: usize,
+    pub height: usize,
+    pub ctx: CUcontext,
+}
+
+/// A graph as a node.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUDA_CHILD_GRAPH_NODE_PARAMS {
+    pub graph: CUgraph,
+    pub ownership: CUgraphChildGraphNodeOwnership,
+}
+
+c_enum! {
+    /// Whether a node gets a copy of a graph or the graph itself.
+    CUgraphChildGraphNodeOwnership {
+        CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE = 0,
+        CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE = 1,
+    }
+}
+
+c_consts! {
+    CU_USER_OBJECT_NO_DESTRUCTOR_SYNC: u32 = 1;
+    CU_GRAPH_USER_OBJECT_MOVE: u32 = 1;
+}

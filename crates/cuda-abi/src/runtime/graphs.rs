@@ -33,3 +33,44 @@ pub struct cudaKernelNodeParams {
     pub kernelParams: *mut *mut c_void,
     pub extra: *mut *mut c_void,
 }
+
+/// Any node: the member of `params` that `type` names.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct cudaGraphNodeParams {
+    pub r#type: cudaGraphNodeType,
+    pub reserved0: [i32; 3],
+    pub params: cudaGraphNodeParamsUnion,
+    pub reserved2: i64,
+}
+
+/// What a node of a [`cudaGraphNodeParams`] does.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union cudaGraphNodeParamsUnion {
+    pub reserved1: [i64; 29],
+    pub kernel: cudaKernelNodeParams,
+    pub memcpy: cudaMemcpyNodeParams,
+    pub memset: cudaMemsetParams,
+    pub host: cudaHostNodeParams,
+    pub graph: CUDA_CHILD_GRAPH_NODE_PARAMS,
+    pub event: cudaEvent_t,
+    pub alloc: cudaMemAllocNodeParams,
+    pub free: CUdeviceptr,
+}
+
+impl core::fmt::Debug for cudaGraphNodeParams {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        // As for the driver's.
+        f.debug_struct("cudaGraphNodeParams").field("type", &self.r#type).finish_non_exhaustive()
+    }
+}
+
+/// A copy.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaMemcpyNodeParams {
+    pub flags: i32,
+    pub reserved: [i32; 3],
+    pub copyParams: cudaMemcpy3DParms,
+}

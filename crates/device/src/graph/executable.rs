@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Graph, GraphMemory, NodeId, Operation};
+use super::{Attachment, Graph, GraphMemory, NodeId, Operation};
 use crate::lock::{Rank, RankedMutex};
 use crate::stream::Completion;
 use crate::{Error, Result, Stream};
@@ -13,7 +13,14 @@ pub struct ExecutableGraph {
     steps: RankedMutex<Vec<Step>>,
     /// The end of the last launch: launches of one graph do not overlap.
     last: RankedMutex<Option<Arc<Completion>>>,
-    memory: RankedMutex<Vec<Arc<GraphMemory>>>,
+    kept: RankedMutex<Kept>,
+}
+
+/// What must live until the last launch is over.
+#[derive(Clone, Default)]
+struct Kept {
+    memory: Vec<Arc<GraphMemory>>,
+    attachments: Vec<Attachment>,
 }
 
 #[derive(Clone)]
@@ -22,6 +29,8 @@ struct Step {
     operation: Operation,
     /// Positions of the steps it depends on, to compare with another graph.
     dependencies: Vec<usize>,
+    /// How many steps before this one are those of the graph that this node is.
+    children: usize,
     enabled: bool,
 }
 
@@ -37,13 +46,13 @@ pub enum UpdateFailure {
 impl ExecutableGraph {
     /// Makes a graph ready.
     pub fn new(graph: &Graph) -> ExecutableGraph {
-        let mut memory = Vec::new();
+        let mut kept = Kept::default();
         let mut steps = Vec::new();
-        open_up(graph, &mut steps, &mut memory);
+        open_up(graph, &mut steps, &mut kept);
         ExecutableGraph {
             steps: RankedMutex::new(Rank::Graph, steps),
             last: RankedMutex::new(Rank::Event, None),
-            memory: RankedMutex::new(Rank::Graph, memory),
+            kept: RankedMutex::new(Rank::Graph, kept),
         }
     }
 
@@ -63,8 +72,8 @@ impl ExecutableGraph {
         for step in steps.iter().filter(|step| step.enabled) {
             stream.run_operation(step.operation.clone())?;
         }
-        let memory = self.memory.lock().clone();
-        let end = stream.mark(move || drop(memory))?;
+        let kept = self.kept.lock().clone();
+        let end = stream.mark(move || drop(kept))?;
         *self.last.lock() = Some(end);
         Ok(())
     }
@@ -103,48 +112,80 @@ impl ExecutableGraph {
         Ok(steps.iter().find(|step| step.node == node).ok_or(Error::InvalidValue)?.enabled)
     }
 
+    /// Has a node that is a graph do what another graph of the same form does, from the next launch on.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a graph of another form, or a node that the graph did not have or that is no graph.
+    pub fn set_child(&self, node: NodeId, graph: &Graph) -> Result<()> {
+        let (mut new, mut kept) = (Vec::new(), Kept::default());
+        open_up(graph, &mut new, &mut kept);
+        let mut steps = self.steps.lock();
+        let at = steps.iter().position(|step| step.node == node).ok_or(Error::InvalidValue)?;
+        let children = steps[at].children;
+        if children == 0 {
+            return Err(Error::InvalidValue);
+        }
+        let first = at - children;
+        replace(&mut steps[first..at], first, new).map_err(|_| Error::InvalidValue)?;
+        drop(steps);
+        let mut all = self.kept.lock();
+        all.memory.extend(kept.memory);
+        all.attachments.extend(kept.attachments);
+        Ok(())
+    }
+
     /// Takes over the operations of a graph of the same form.
     pub fn update(&self, graph: &Graph) -> std::result::Result<(), UpdateFailure> {
-        let (mut new, mut memory) = (Vec::new(), Vec::new());
-        open_up(graph, &mut new, &mut memory);
+        let (mut new, mut kept) = (Vec::new(), Kept::default());
+        open_up(graph, &mut new, &mut kept);
         let mut steps = self.steps.lock();
-        if steps.len() != new.len() {
-            return Err(UpdateFailure::TopologyChanged);
-        }
-        for (step, new) in steps.iter().zip(&new) {
-            if step.dependencies != new.dependencies {
-                return Err(UpdateFailure::TopologyChanged);
-            }
-            if !step.operation.is_like(&new.operation) {
-                return Err(UpdateFailure::NodeTypeChanged(new.node));
-            }
-        }
-        for (step, new) in steps.iter_mut().zip(new) {
-            step.operation = new.operation;
-        }
+        replace(&mut steps, 0, new)?;
         drop(steps);
-        *self.memory.lock() = memory;
+        let before = std::mem::replace(&mut *self.kept.lock(), kept);
+        drop(before);
         Ok(())
     }
 }
 
+/// Has steps do what others of the same form do. The dependencies of `steps` count from `base`.
+fn replace(steps: &mut [Step], base: usize, new: Vec<Step>) -> std::result::Result<(), UpdateFailure> {
+    if steps.len() != new.len() {
+        return Err(UpdateFailure::TopologyChanged);
+    }
+    for (step, new) in steps.iter().zip(&new) {
+        if !step.dependencies.iter().copied().eq(new.dependencies.iter().map(|dependency| base + dependency))
+        {
+            return Err(UpdateFailure::TopologyChanged);
+        }
+        if !step.operation.is_like(&new.operation) {
+            return Err(UpdateFailure::NodeTypeChanged(new.node));
+        }
+    }
+    for (step, new) in steps.iter_mut().zip(new) {
+        step.operation = new.operation;
+    }
+    Ok(())
+}
+
 /// Appends the steps of a graph. A child graph's come before an empty step that stands for its node.
-fn open_up(graph: &Graph, steps: &mut Vec<Step>, memory: &mut Vec<Arc<GraphMemory>>) {
-    memory.push(graph.memory().clone());
+fn open_up(graph: &Graph, steps: &mut Vec<Step>, kept: &mut Kept) {
+    kept.memory.push(graph.memory().clone());
+    kept.attachments.extend(graph.attachments());
     let mut positions = std::collections::HashMap::new();
     for (id, node) in graph.in_order() {
         let mut dependencies: Vec<usize> = node.dependencies.iter().map(|id| positions[id]).collect();
+        let first = steps.len();
         let operation = match node.operation {
             Operation::Child(child) => {
-                let first = steps.len();
-                open_up(&child, steps, memory);
+                open_up(&child, steps, kept);
                 dependencies.extend(first..steps.len());
                 Operation::Empty
             }
             operation => operation,
         };
+        let children = steps.len() - first;
         dependencies.sort_unstable();
         positions.insert(id, steps.len());
-        steps.push(Step { node: id, operation, dependencies, enabled: true });
+        steps.push(Step { node: id, operation, dependencies, children, enabled: true });
     }
 }

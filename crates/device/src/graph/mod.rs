@@ -104,7 +104,11 @@ impl Operation {
 pub struct Graph {
     nodes: RankedMutex<BTreeMap<NodeId, Node>>,
     memory: Arc<GraphMemory>,
+    attachments: RankedMutex<Vec<Attachment>>,
 }
+
+/// What lives as long as a graph, its copies and what was made of them; its end is its `drop`.
+pub type Attachment = Arc<dyn std::any::Any + Send + Sync>;
 
 #[derive(Clone)]
 struct Node {
@@ -127,7 +131,8 @@ impl Default for GraphMemory {
 
 impl Default for Graph {
     fn default() -> Graph {
-        Graph { nodes: RankedMutex::new(Rank::Graph, BTreeMap::new()), memory: Arc::default() }
+        let attachments = RankedMutex::new(Rank::GraphMemory, Vec::new());
+        Graph { nodes: RankedMutex::new(Rank::Graph, BTreeMap::new()), memory: Arc::default(), attachments }
     }
 }
 
@@ -264,7 +269,11 @@ impl Graph {
             let dependencies = node.dependencies.iter().map(|dependency| new[dependency]).collect();
             (new[&id], Node { dependencies, original: Some(id), ..node })
         });
-        Arc::new(Graph { nodes: RankedMutex::new(Rank::Graph, copy.collect()), memory: self.memory.clone() })
+        Arc::new(Graph {
+            nodes: RankedMutex::new(Rank::Graph, copy.collect()),
+            memory: self.memory.clone(),
+            attachments: RankedMutex::new(Rank::GraphMemory, self.attachments()),
+        })
     }
 
     /// The node that was made of `original` when this graph was duplicated.
@@ -275,6 +284,27 @@ impl Graph {
         let nodes = self.nodes.lock();
         let found = nodes.iter().find(|(_, node)| node.original == Some(original));
         found.map(|(id, _)| *id).ok_or(Error::InvalidValue)
+    }
+
+    /// Has something live as long as the graph.
+    pub fn attach(&self, attachment: Attachment) {
+        self.attachments.lock().push(attachment);
+    }
+
+    /// Takes out what `which` chooses, the newest first, at most `count` of them.
+    pub fn detach(&self, count: usize, which: impl Fn(&Attachment) -> bool) -> Vec<Attachment> {
+        let mut attachments = self.attachments.lock();
+        let mut found = Vec::new();
+        while found.len() < count {
+            let Some(at) = attachments.iter().rposition(&which) else { break };
+            found.push(attachments.remove(at));
+        }
+        found
+    }
+
+    /// What lives as long as the graph.
+    pub fn attachments(&self) -> Vec<Attachment> {
+        self.attachments.lock().clone()
     }
 
     pub(crate) fn memory(&self) -> &Arc<GraphMemory> {

@@ -4,12 +4,13 @@ use crate::error::CuResult;
 use crate::functions;
 use crate::graphs::{self, find, find_executable, find_node, node_handle, node_id, read_nodes, write_nodes};
 use crate::streams;
-use cuda_abi::args::{Array, In, Out};
+use cuda_abi::args::{Array, In, Out, Text};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
-use device::graph::{Graph, NodeId, Operation, UpdateFailure};
+use device::graph::{Graph, KernelCall, NodeId, Operation, UpdateFailure};
 use entry_macros::entry_point;
-use std::ffi::c_char;
+use std::ffi::{OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 #[entry_point]
@@ -424,15 +425,91 @@ fn cuGraphKernelNodeSetAttribute(
     value: In<CUkernelNodeAttrValue>,
 ) -> CuResult {
     let attribute = CUlaunchAttribute { id: attr, pad: [0; 4], value: value.get()? };
-    let (node, graph) = find_node(hNode)?;
-    let Operation::Kernel(mut call) = graph.operation(node.id)? else {
-        return Err(CUDA_ERROR_INVALID_VALUE.into());
-    };
     // SAFETY: one attribute, which is ours.
     let cooperative = unsafe { functions::is_cooperative(&attribute, 1) }?;
+    let (node, graph) = find_node(hNode)?;
+    let call = kernel_call(&graph, node.id)?;
     if attr == CU_LAUNCH_ATTRIBUTE_COOPERATIVE {
-        call.launch.cooperative = cooperative;
-        graph.set_operation(node.id, Operation::Kernel(call))?;
+        set_cooperative(&graph, node.id, call, cooperative)?;
+    }
+    node.set_attribute(attr, attribute.value);
+    Ok(())
+}
+
+/// What was not set is zero.
+#[entry_point]
+fn cuGraphKernelNodeGetAttribute(
+    hNode: CUgraphNode,
+    attr: CUkernelNodeAttrID,
+    value_out: Out<CUkernelNodeAttrValue>,
+) -> CuResult {
+    let value = value_out.check()?;
+    let (node, graph) = find_node(hNode)?;
+    let call = kernel_call(&graph, node.id)?;
+    attr.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    let mut known = node.attribute(attr).unwrap_or(CUkernelNodeAttrValue { bytes: [0; 64] });
+    if attr == CU_LAUNCH_ATTRIBUTE_COOPERATIVE {
+        known.bytes[..4].copy_from_slice(&u32::from(call.launch.cooperative).to_ne_bytes());
+    }
+    value.set(known)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphKernelNodeCopyAttributes(dst: CUgraphNode, src: CUgraphNode) -> CuResult {
+    let ((to, to_graph), (from, from_graph)) = (find_node(dst)?, find_node(src)?);
+    let source = kernel_call(&from_graph, from.id)?;
+    let call = kernel_call(&to_graph, to.id)?;
+    set_cooperative(&to_graph, to.id, call, source.launch.cooperative)?;
+    if !Arc::ptr_eq(&to, &from) {
+        to.copy_attributes(&from);
     }
     Ok(())
 }
+
+fn kernel_call(graph: &Graph, node: NodeId) -> CuResult<KernelCall> {
+    match graph.operation(node)? {
+        Operation::Kernel(call) => Ok(call),
+        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+    }
+}
+
+fn set_cooperative(graph: &Graph, node: NodeId, mut call: KernelCall, cooperative: bool) -> CuResult {
+    call.launch.cooperative = cooperative;
+    graph.set_operation(node, Operation::Kernel(call))?;
+    Ok(())
+}
+
+/// Writes the graph as a picture in the language of Graphviz. The flags ask for details, which are all there is.
+#[entry_point]
+fn cuGraphDebugDotPrint(hGraph: CUgraph, path: Text, flags: u32) -> CuResult {
+    let graph = find(hGraph)?;
+    if flags & !CU_GRAPH_DEBUG_DOT_FLAGS != 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let path = OsStr::from_bytes(path.get()?.to_bytes());
+    let mut text = String::from("digraph graph_1 {\n");
+    for node in graph.nodes() {
+        let operation = graph.operation(node)?;
+        let what = match &operation {
+            Operation::Kernel(call) => {
+                let ([gx, gy, gz], [bx, by, bz]) = (call.launch.grid, call.launch.block);
+                let name = call.function.kernel().name().replace(['"', '\\'], "_");
+                format!("{name}\\n<<<({gx},{gy},{gz}),({bx},{by},{bz}),{}>>>", call.launch.dynamic_shared)
+            }
+            Operation::Allocate { address, size } => format!("{size} bytes at {address:#x}"),
+            Operation::Free { address } => format!("{address:#x}"),
+            _ => String::new(),
+        };
+        let kind = graphs::node_type(&operation);
+        text += &format!("  node_{} [label=\"{kind:?}\\n{what}\"];\n", node.number());
+    }
+    for (from, to) in graph.edges() {
+        text += &format!("  node_{} -> node_{};\n", from.number(), to.number());
+    }
+    std::fs::write(path, text + "}\n").map_err(|_| CUDA_ERROR_OPERATING_SYSTEM)?;
+    Ok(())
+}
+
+/// Every flag that the manual has.
+const CU_GRAPH_DEBUG_DOT_FLAGS: u32 = 0x1FFFF;

@@ -13,6 +13,7 @@ mod error_log;
 mod events;
 mod execution;
 mod faults;
+mod graph_nodes;
 mod handles;
 mod initialization;
 mod ipc;

@@ -83,7 +83,11 @@ fn cudaGraphKernelNodeSetAttribute(
 
 fn to_driver(launch: In<cudaKernelNodeParams>) -> CudaResult<CUDA_KERNEL_NODE_PARAMS> {
     context::ensure_current()?;
-    let launch = launch.get()?;
+    launch_to_driver(&launch.get()?)
+}
+
+/// A launch in the driver's terms.
+pub(super) fn launch_to_driver(launch: &cudaKernelNodeParams) -> CudaResult<CUDA_KERNEL_NODE_PARAMS> {
     Ok(CUDA_KERNEL_NODE_PARAMS {
         func: CUfunction::NULL,
         gridDimX: launch.gridDim.x,

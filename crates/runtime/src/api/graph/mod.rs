@@ -1,5 +1,6 @@
 //! Graph management. Graphs, their nodes and most descriptions of nodes are the driver's own.
 
+pub mod any_node;
 pub mod capture;
 pub mod copy_nodes;
 pub mod execution;

@@ -1,0 +1,241 @@
+//! Graph management: nodes of any kind by one structure, and nodes that allocate.
+
+use super::graph::check_edges;
+use crate::contexts;
+use crate::error::CuResult;
+use crate::graphs::{self, Node, find, find_executable, find_node, node_handle, node_id, read_nodes};
+use crate::platform::device;
+use crate::streams;
+use cuda_abi::args::{Array, Out};
+use cuda_abi::driver::*;
+use device::graph::Operation;
+use entry_macros::entry_point;
+use std::sync::Arc;
+
+#[entry_point]
+unsafe fn cuGraphAddNode(
+    phGraphNode: Out<CUgraphNode>,
+    hGraph: CUgraph,
+    dependencies: Array<CUgraphNode>,
+    numDependencies: usize,
+    nodeParams: Array<CUgraphNodeParams>,
+) -> CuResult {
+    // SAFETY: the caller's duty.
+    unsafe { add(phGraphNode, hGraph, dependencies, numDependencies, nodeParams) }
+}
+
+#[entry_point]
+unsafe fn cuGraphAddNode_v2(
+    phGraphNode: Out<CUgraphNode>,
+    hGraph: CUgraph,
+    dependencies: Array<CUgraphNode>,
+    dependencyData: Array<CUgraphEdgeData>,
+    numDependencies: usize,
+    nodeParams: Array<CUgraphNodeParams>,
+) -> CuResult {
+    check_edges(dependencyData, numDependencies)?;
+    // SAFETY: the caller's duty.
+    unsafe { add(phGraphNode, hGraph, dependencies, numDependencies, nodeParams) }
+}
+
+#[entry_point]
+unsafe fn cuGraphNodeSetParams(hNode: CUgraphNode, nodeParams: Array<CUgraphNodeParams>) -> CuResult {
+    let params = nodeParams.get(0)?;
+    let (node, graph) = find_node(hNode)?;
+    // SAFETY: the caller's duty.
+    graph.set_operation(node.id, unsafe { operation(&params) }?)?;
+    describe(&node, &params);
+    Ok(())
+}
+
+#[entry_point]
+unsafe fn cuGraphExecNodeSetParams(
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    nodeParams: Array<CUgraphNodeParams>,
+) -> CuResult {
+    let params = nodeParams.get(0)?;
+    let executable = find_executable(hGraphExec)?;
+    // SAFETY: the caller's duty.
+    match unsafe { operation(&params) }? {
+        Operation::Child(graph) => executable.set_child(node_id(hNode)?, &graph)?,
+        operation => executable.set_operation(node_id(hNode)?, operation)?,
+    }
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphExecChildGraphNodeSetParams(
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    childGraph: CUgraph,
+) -> CuResult {
+    find_executable(hGraphExec)?.set_child(node_id(hNode)?, &*find(childGraph)?)?;
+    Ok(())
+}
+
+/// The address is told at once; the memory lives as long as the graph.
+#[entry_point]
+unsafe fn cuGraphAddMemAllocNode(
+    phGraphNode: Out<CUgraphNode>,
+    hGraph: CUgraph,
+    dependencies: Array<CUgraphNode>,
+    numDependencies: usize,
+    nodeParams: Array<CUDA_MEM_ALLOC_NODE_PARAMS>,
+) -> CuResult {
+    let params = nodeParams.get(0)?;
+    // SAFETY: the caller's duty.
+    let allocated = unsafe { allocate(phGraphNode, hGraph, dependencies, numDependencies, params) }?;
+    nodeParams.set(0, allocated)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphMemAllocNodeGetParams(hNode: CUgraphNode, params_out: Out<CUDA_MEM_ALLOC_NODE_PARAMS>) -> CuResult {
+    params_out.check()?.set(find_node(hNode)?.0.allocation()?)?;
+    Ok(())
+}
+
+/// # Safety
+/// Kernel parameters and host memory are as the functions for these nodes ask; lists are as long as their counts say.
+unsafe fn add(
+    place: Out<CUgraphNode>,
+    graph: CUgraph,
+    dependencies: Array<CUgraphNode>,
+    count: usize,
+    params: Array<CUgraphNodeParams>,
+) -> CuResult {
+    let mut wanted = params.get(0)?;
+    if wanted.r#type == CU_GRAPH_NODE_TYPE_MEM_ALLOC {
+        // SAFETY: the type says that this member is set; the caller's duty.
+        let allocated = unsafe { allocate(place, graph, dependencies, count, wanted.params.alloc) }?;
+        wanted.params.alloc = allocated;
+        params.set(0, wanted)?;
+        return Ok(());
+    }
+    // SAFETY: the caller's duty.
+    let operation = unsafe { operation(&wanted) }?;
+    let node = graphs::add(place, graph, dependencies, count, operation)?;
+    describe(&node, &wanted);
+    if wanted.r#type == CU_GRAPH_NODE_TYPE_GRAPH {
+        let (_, owner) = find_node(place_of(place)?)?;
+        // SAFETY: the type says that this member is set.
+        let mut child = unsafe { wanted.params.graph };
+        child.graph = node.child(&owner.operation(node.id)?)?;
+        wanted.params.graph = child;
+        params.set(0, wanted)?;
+    }
+    Ok(())
+}
+
+/// The handle that was just written.
+fn place_of(place: Out<CUgraphNode>) -> CuResult<CUgraphNode> {
+    // SAFETY: written by this call.
+    Ok(unsafe { place.check()?.as_ptr().read_unaligned() })
+}
+
+/// What a node of this description does.
+///
+/// # Safety
+/// As for [`add`].
+unsafe fn operation(node: &CUgraphNodeParams) -> CuResult<Operation> {
+    let params = &node.params;
+    // SAFETY: each member is read where the type says that it is set. The rest is the caller's duty.
+    unsafe {
+        match node.r#type {
+            CU_GRAPH_NODE_TYPE_EMPTY => Ok(Operation::Empty),
+            CU_GRAPH_NODE_TYPE_KERNEL => graphs::kernel_operation(&params.kernel),
+            CU_GRAPH_NODE_TYPE_MEMCPY => graphs::copy_operation(&params.memcpy.copyParams),
+            CU_GRAPH_NODE_TYPE_MEMSET => {
+                let fill = params.memset;
+                graphs::fill_operation(&without_context(fill), Some(fill.ctx))
+            }
+            CU_GRAPH_NODE_TYPE_HOST => graphs::host_operation(&params.host),
+            CU_GRAPH_NODE_TYPE_GRAPH => match params.graph.ownership {
+                CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE => {
+                    Ok(Operation::Child(find(params.graph.graph)?.duplicate()))
+                }
+                CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+                _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+            },
+            CU_GRAPH_NODE_TYPE_WAIT_EVENT => Ok(Operation::Wait(streams::find_event(params.event)?)),
+            CU_GRAPH_NODE_TYPE_EVENT_RECORD => Ok(Operation::Record(streams::find_event(params.event)?)),
+            CU_GRAPH_NODE_TYPE_MEM_FREE => Ok(Operation::Free { address: params.free.0 }),
+            CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
+            | CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT
+            | CU_GRAPH_NODE_TYPE_BATCH_MEM_OP
+            | CU_GRAPH_NODE_TYPE_CONDITIONAL => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+            // An allocation cannot become another.
+            _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+        }
+    }
+}
+
+fn without_context(fill: CUDA_MEMSET_NODE_PARAMS_v2) -> CUDA_MEMSET_NODE_PARAMS {
+    CUDA_MEMSET_NODE_PARAMS {
+        dst: fill.dst,
+        pitch: fill.pitch,
+        value: fill.value,
+        elementSize: fill.elementSize,
+        width: fill.width,
+        height: fill.height,
+    }
+}
+
+/// Remembers what only the program's structure tells.
+fn describe(node: &Arc<Node>, described: &CUgraphNodeParams) {
+    let params = &described.params;
+    // SAFETY: each member is read where the type says that it is set.
+    unsafe {
+        match described.r#type {
+            CU_GRAPH_NODE_TYPE_MEMCPY => node.describe_copy(params.memcpy.copyParams),
+            CU_GRAPH_NODE_TYPE_HOST => node.describe_host(params.host),
+            CU_GRAPH_NODE_TYPE_WAIT_EVENT | CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
+                node.describe_event(params.event);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Adds a node that allocates; its description with the address.
+///
+/// # Safety
+/// The list of who may access the memory is as long as its count says.
+unsafe fn allocate(
+    place: Out<CUgraphNode>,
+    graph: CUgraph,
+    dependencies: Array<CUgraphNode>,
+    count: usize,
+    mut params: CUDA_MEM_ALLOC_NODE_PARAMS,
+) -> CuResult<CUDA_MEM_ALLOC_NODE_PARAMS> {
+    place.check()?;
+    let graph = find(graph)?;
+    let dependencies = read_nodes(dependencies, count)?;
+    let location = params.poolProps.location;
+    if params.bytesize == 0
+        || params.poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED
+        || location.r#type != CU_MEM_LOCATION_TYPE_DEVICE
+    {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    // What graphs allocate is not shared between processes.
+    if params.poolProps.handleTypes != 0 {
+        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+    }
+    device(location.id)?;
+    let context = contexts::usable()?;
+    // SAFETY: the caller's list.
+    let access = unsafe { Array::new(params.accessDescs.cast_mut()) };
+    let access =
+        (0..params.accessDescCount).map(|index| access.get(index)).collect::<Result<Box<[_]>, _>>()?;
+    for access in &access {
+        device(access.location.id)?;
+    }
+    let (id, address) = graph.add_allocation(&context, params.bytesize as u64, &dependencies)?;
+    let handle = node_handle(&graph, id)?;
+    place.set(handle)?;
+    params.dptr = CUdeviceptr(address);
+    find_node(handle)?.0.describe_allocation(params, access);
+    Ok(params)
+}

@@ -1,0 +1,152 @@
+//! Graph management: objects whose lifetime graphs share.
+
+use crate::error::CuResult;
+use crate::graphs::find;
+use crate::handle::{Kind, Table};
+use cuda_abi::args::Out;
+use cuda_abi::driver::*;
+use device::graph::Attachment;
+use entry_macros::entry_point;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+static OBJECTS: Table<UserObject> = Table::new(Kind::UserObject);
+
+/// An object as the program knows it.
+struct UserObject {
+    /// References that the program holds, and what keeps the object alive while there are any.
+    held: Mutex<(usize, Option<Arc<Ending>>)>,
+    ending: Weak<Ending>,
+}
+
+/// Ends the object when nobody holds it any more: neither the program nor a graph.
+struct Ending {
+    handle: usize,
+    datum: usize,
+    destroy: unsafe extern "C" fn(*mut c_void),
+}
+
+/// References that a graph holds.
+struct References {
+    ending: Arc<Ending>,
+    count: usize,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        // The last call that names the object may be on its way: it holds the object itself.
+        let _ = OBJECTS.remove(self.handle);
+        let (datum, destroy) = (self.datum, self.destroy);
+        // On a thread of its own: whoever drops the last reference may hold locks, and may be in the middle of the work of a
+        // stream. A process that ends first does not wait for it.
+        let end = move || {
+            // SAFETY: the program gave the function with its argument to be called so, once.
+            unsafe { destroy(std::ptr::with_exposed_provenance_mut(datum)) };
+        };
+        if let Err(error) = std::thread::Builder::new().name("user object".into()).spawn(end) {
+            eprintln!("anywarp: a user object is not destroyed: {error}");
+        }
+    }
+}
+
+/// The program holds `initialRefcount` references.
+#[entry_point]
+fn cuUserObjectCreate(
+    object_out: Out<CUuserObject>,
+    ptr: *mut c_void,
+    destroy: CUhostFn,
+    initialRefcount: u32,
+    flags: u32,
+) -> CuResult {
+    object_out.check()?;
+    let destroy = destroy.ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    // The flag says what is so anyway, and must be there.
+    if flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let count = check_count(initialRefcount)?;
+    let inserted = OBJECTS.insert_with(|handle| {
+        let ending = Arc::new(Ending { handle, datum: ptr.expose_provenance(), destroy });
+        let weak = Arc::downgrade(&ending);
+        Arc::new(UserObject { held: Mutex::new((count, Some(ending))), ending: weak })
+    });
+    object_out.set(CUuserObject(inserted.ok_or(CUDA_ERROR_OUT_OF_MEMORY)?))?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuUserObjectRetain(object: CUuserObject, count: u32) -> CuResult {
+    let count = check_count(count)?;
+    let object = find_object(object)?;
+    let ending = object.ending.upgrade().ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    let mut held = object.held.lock().unwrap_or_else(PoisonError::into_inner);
+    held.0 = held.0.checked_add(count).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    held.1 = Some(ending);
+    Ok(())
+}
+
+#[entry_point]
+fn cuUserObjectRelease(object: CUuserObject, count: u32) -> CuResult {
+    let count = check_count(count)?;
+    release(&*find_object(object)?, count)
+}
+
+/// The graph holds `count` references, which are the caller's if the flag says so.
+#[entry_point]
+fn cuGraphRetainUserObject(graph: CUgraph, object: CUuserObject, count: u32, flags: u32) -> CuResult {
+    let count = check_count(count)?;
+    if flags & !CU_GRAPH_USER_OBJECT_MOVE != 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let (graph, object) = (find(graph)?, find_object(object)?);
+    let ending = object.ending.upgrade().ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    if flags & CU_GRAPH_USER_OBJECT_MOVE != 0 {
+        release(&object, count)?;
+    }
+    graph.attach(Arc::new(References { ending, count }));
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphReleaseUserObject(graph: CUgraph, object: CUuserObject, count: u32) -> CuResult {
+    let count = check_count(count)?;
+    let (graph, object) = (find(graph)?, find_object(object)?);
+    let ending = object.ending.upgrade().ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    let is_of = |attachment: &Attachment| {
+        attachment.downcast_ref::<References>().is_some_and(|found| Arc::ptr_eq(&found.ending, &ending))
+    };
+    let found = graph.detach(usize::MAX, is_of);
+    let total: usize =
+        found.iter().filter_map(|found| found.downcast_ref::<References>()).map(|found| found.count).sum();
+    let left = total.checked_sub(count);
+    // What stays, or all if they were not so many. Copies of the graph have what they had.
+    let count = left.unwrap_or(total);
+    if count > 0 {
+        graph.attach(Arc::new(References { ending: ending.clone(), count }));
+    }
+    left.map(drop).ok_or(CUDA_ERROR_INVALID_VALUE.into())
+}
+
+fn find_object(object: CUuserObject) -> CuResult<Arc<UserObject>> {
+    OBJECTS.get(object.0).map_err(|_| CUDA_ERROR_INVALID_VALUE.into())
+}
+
+/// Counts are positive numbers of 31 bits.
+fn check_count(count: u32) -> CuResult<usize> {
+    match i32::try_from(count) {
+        Ok(count) if count > 0 => Ok(count as usize),
+        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+    }
+}
+
+/// Gives up references of the program's.
+fn release(object: &UserObject, count: usize) -> CuResult {
+    let last = {
+        let mut held = object.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.0 = held.0.checked_sub(count).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+        if held.0 == 0 { held.1.take() } else { None }
+    };
+    // Outside the lock: this may be the end of the object.
+    drop(last);
+    Ok(())
+}

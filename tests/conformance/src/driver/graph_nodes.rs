@@ -1,0 +1,371 @@
+//! Graph management: nodes of any kind, nodes that allocate, attributes, shared objects, pictures.
+
+use std::mem::{MaybeUninit, zeroed};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::common::*;
+
+fn graph() -> CUgraph {
+    let mut graph = CUgraph::NULL;
+    cu!(cuGraphCreate(&mut graph, 0));
+    graph
+}
+
+/// A description of a node without anything in it.
+fn params(r#type: CUgraphNodeType) -> CUgraphNodeParams {
+    // SAFETY: numbers and a union of them, for which zero is a value.
+    let params: CUgraphNodeParams = unsafe { zeroed() };
+    CUgraphNodeParams { r#type, ..params }
+}
+
+fn add(graph: CUgraph, after: &[CUgraphNode], params: &mut CUgraphNodeParams) -> CUgraphNode {
+    let mut node = CUgraphNode::NULL;
+    cu!(cuGraphAddNode_v2(&mut node, graph, after.as_ptr(), null(), after.len(), params));
+    let mut kind = CUgraphNodeType(99);
+    cu!(cuGraphNodeGetType(node, &mut kind));
+    assert_eq!(kind, params.r#type);
+    node
+}
+
+fn memset(pointer: CUdeviceptr, value: u32, count: usize) -> CUgraphNodeParams {
+    let mut node = params(CU_GRAPH_NODE_TYPE_MEMSET);
+    node.params.memset = CUDA_MEMSET_NODE_PARAMS_v2 {
+        dst: pointer,
+        pitch: 0,
+        value,
+        elementSize: 4,
+        width: count,
+        height: 1,
+        ctx: CUcontext::NULL,
+    };
+    node
+}
+
+fn host(function: unsafe extern "C" fn(*mut c_void), datum: &AtomicU32) -> CUgraphNodeParams {
+    let mut node = params(CU_GRAPH_NODE_TYPE_HOST);
+    node.params.host = CUDA_HOST_NODE_PARAMS { r#fn: Some(function), userData: arg(datum) };
+    node
+}
+
+unsafe extern "C" fn count(datum: *mut c_void) {
+    // SAFETY: the test's counter.
+    unsafe { &*datum.cast::<AtomicU32>() }.fetch_add(1, Ordering::SeqCst);
+}
+
+fn instantiate(graph: CUgraph) -> CUgraphExec {
+    let mut executable = CUgraphExec::NULL;
+    cu!(cuGraphInstantiateWithFlags(&mut executable, graph, 0));
+    executable
+}
+
+fn run(executable: CUgraphExec) {
+    cu!(cuGraphLaunch(executable, CUstream::NULL); cuCtxSynchronize());
+}
+
+pub fn nodes_of_every_kind_by_one_function() {
+    new_context();
+    let (pointer, second, calls) = (alloc(64), alloc(64), AtomicU32::new(0));
+    let main = graph();
+    let empty = add(main, &[], &mut params(CU_GRAPH_NODE_TYPE_EMPTY));
+    let set = add(main, &[empty], &mut memset(pointer, 7, 16));
+    let (by, poke) = (pointer, kernel(c"poke"));
+    let mut arguments = [arg(&by)];
+    let mut launched = params(CU_GRAPH_NODE_TYPE_KERNEL);
+    // SAFETY: numbers and pointers, for which zero is a value.
+    launched.params.kernel = CUDA_KERNEL_NODE_PARAMS {
+        func: poke,
+        gridDimX: 1,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: 1,
+        blockDimY: 1,
+        blockDimZ: 1,
+        kernelParams: arguments.as_mut_ptr(),
+        ..unsafe { zeroed() }
+    };
+    let launched = add(main, &[set], &mut launched);
+    let mut copied = params(CU_GRAPH_NODE_TYPE_MEMCPY);
+    // SAFETY: as above.
+    let mut copy: CUDA_MEMCPY3D = unsafe { zeroed() };
+    (copy.srcMemoryType, copy.srcDevice) = (CU_MEMORYTYPE_DEVICE, pointer);
+    (copy.dstMemoryType, copy.dstDevice) = (CU_MEMORYTYPE_DEVICE, second);
+    (copy.WidthInBytes, copy.Height, copy.Depth) = (64, 1, 1);
+    let mut context = current();
+    copied.params.memcpy =
+        CUDA_MEMCPY_NODE_PARAMS { flags: 0, reserved: 0, copyCtx: context, copyParams: copy };
+    let copied = add(main, &[launched], &mut copied);
+    let called = add(main, &[copied], &mut host(count, &calls));
+    let (mut event, mut record) = (CUevent::NULL, params(CU_GRAPH_NODE_TYPE_EVENT_RECORD));
+    cu!(cuEventCreate(&mut event, 0));
+    record.params.event = event;
+    let recorded = add(main, &[called], &mut record);
+    let mut wait = params(CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+    wait.params.event = event;
+    add(main, &[recorded], &mut wait);
+    let executable = instantiate(main);
+    run(executable);
+    let mut expected = vec![7u32; 16];
+    expected[0] = 1;
+    assert_eq!(read::<u32>(second, 16), expected);
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    // A graph as a node; the driver tells the handle of its own copy.
+    let outer = graph();
+    let mut child = params(CU_GRAPH_NODE_TYPE_GRAPH);
+    let ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE;
+    child.params.graph = CUDA_CHILD_GRAPH_NODE_PARAMS { graph: main, ownership };
+    add(outer, &[], &mut child);
+    // SAFETY: the member that the type names.
+    let inner = unsafe { child.params.graph }.graph;
+    assert!(!inner.is_null() && inner != main);
+    run(instantiate(outer));
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
+    // The older function does the same.
+    let mut node = CUgraphNode::NULL;
+    cu!(cuGraphAddNode(&mut node, main, &launched, 1, &mut memset(pointer, 9, 16)));
+    let _ = &mut context;
+}
+
+pub fn what_a_node_does_can_be_exchanged() {
+    new_context();
+    let (pointer, calls, others) = (alloc(64), AtomicU32::new(0), AtomicU32::new(0));
+    let main = graph();
+    let set = add(main, &[], &mut memset(pointer, 1, 16));
+    let called = add(main, &[set], &mut host(count, &calls));
+    let executable = instantiate(main);
+    cu!(cuGraphExecNodeSetParams(executable, set, &mut memset(pointer, 2, 16)));
+    cu!(cuGraphExecNodeSetParams(executable, called, &mut host(count, &others)));
+    run(executable);
+    assert_eq!(read::<u32>(pointer, 16), [2; 16]);
+    assert_eq!((calls.load(Ordering::SeqCst), others.load(Ordering::SeqCst)), (0, 1));
+    cu!(cuGraphNodeSetParams(set, &mut memset(pointer, 3, 8)));
+    run(instantiate(main));
+    assert_eq!(read::<u32>(pointer, 16), [[3; 8], [2; 8]].concat());
+    let mut described = MaybeUninit::uninit();
+    cu!(cuGraphMemsetNodeGetParams(set, described.as_mut_ptr()));
+    // SAFETY: the call wrote it.
+    let described: CUDA_MEMSET_NODE_PARAMS = unsafe { described.assume_init() };
+    assert_eq!((described.value, described.width), (3, 8));
+    // A node of another kind it does not become.
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphNodeSetParams(set, &mut host(count, &calls)));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphExecNodeSetParams(executable, set, &mut host(count, &calls)));
+}
+
+pub fn a_graph_within_a_graph_can_be_exchanged() {
+    new_context();
+    let pointer = alloc(64);
+    let fill = |value| {
+        let inner = graph();
+        let first = add(inner, &[], &mut memset(pointer, value, 8));
+        add(inner, &[first], &mut memset(CUdeviceptr(pointer.0 + 32), value + 1, 8));
+        inner
+    };
+    let outer = graph();
+    let before = add(outer, &[], &mut params(CU_GRAPH_NODE_TYPE_EMPTY));
+    let mut node = CUgraphNode::NULL;
+    cu!(cuGraphAddChildGraphNode(&mut node, outer, &before, 1, fill(10)));
+    let executable = instantiate(outer);
+    cu!(cuGraphExecChildGraphNodeSetParams(executable, node, fill(20)));
+    run(executable);
+    assert_eq!(read::<u32>(pointer, 16), [[20; 8], [21; 8]].concat());
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphExecChildGraphNodeSetParams(executable, before, fill(30)));
+    let short = graph();
+    add(short, &[], &mut memset(pointer, 1, 8));
+    let code = differs(
+        "a graph of another form is a bad value, as for every other node",
+        CUDA_ERROR_INVALID_VALUE,
+        CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,
+    );
+    fails!(code, cuGraphExecChildGraphNodeSetParams(executable, node, short));
+}
+
+fn allocation(bytes: usize) -> CUDA_MEM_ALLOC_NODE_PARAMS {
+    // SAFETY: numbers and pointers, for which zero is a value.
+    let mut node: CUDA_MEM_ALLOC_NODE_PARAMS = unsafe { zeroed() };
+    node.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    node.poolProps.location = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 0 };
+    node.bytesize = bytes;
+    node
+}
+
+pub fn a_graph_allocates_and_frees() {
+    new_context();
+    let (main, result) = (graph(), alloc(64));
+    let (mut node, mut memory) = (CUgraphNode::NULL, allocation(64));
+    cu!(cuGraphAddMemAllocNode(&mut node, main, null(), 0, &mut memory));
+    assert_ne!(memory.dptr.0, 0);
+    let set = add(main, &[node], &mut memset(memory.dptr, 5, 16));
+    let mut copied = params(CU_GRAPH_NODE_TYPE_MEMCPY);
+    // SAFETY: as above.
+    let mut copy: CUDA_MEMCPY3D = unsafe { zeroed() };
+    (copy.srcMemoryType, copy.srcDevice) = (CU_MEMORYTYPE_DEVICE, memory.dptr);
+    (copy.dstMemoryType, copy.dstDevice) = (CU_MEMORYTYPE_DEVICE, result);
+    (copy.WidthInBytes, copy.Height, copy.Depth) = (64, 1, 1);
+    let context = current();
+    copied.params.memcpy =
+        CUDA_MEMCPY_NODE_PARAMS { flags: 0, reserved: 0, copyCtx: context, copyParams: copy };
+    let copied = add(main, &[set], &mut copied);
+    let mut free = params(CU_GRAPH_NODE_TYPE_MEM_FREE);
+    free.params.free = memory.dptr;
+    add(main, &[copied], &mut free);
+    let executable = instantiate(main);
+    for _ in 0..3 {
+        cu!(cuMemsetD8_v2(result, 0, 64));
+        run(executable);
+        assert_eq!(read::<u32>(result, 16), [5; 16]);
+    }
+    let mut described = MaybeUninit::uninit();
+    cu!(cuGraphMemAllocNodeGetParams(node, described.as_mut_ptr()));
+    // SAFETY: the call wrote it.
+    let described: CUDA_MEM_ALLOC_NODE_PARAMS = unsafe { described.assume_init() };
+    assert_eq!((described.dptr, described.bytesize), (memory.dptr, 64));
+    // By the function for nodes of every kind too.
+    let (other, mut any) = (graph(), params(CU_GRAPH_NODE_TYPE_MEM_ALLOC));
+    any.params.alloc = allocation(4096);
+    add(other, &[], &mut any);
+    // SAFETY: the member that the type names.
+    assert_ne!(unsafe { any.params.alloc }.dptr.0, 0);
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemAllocNode(&mut node, main, null(), 0, &mut allocation(0)));
+    fails!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuGraphAddMemAllocNode(null_mut(), main, null(), 0, &mut allocation(64))
+    );
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphMemAllocNodeGetParams(set, &mut allocation(0)));
+}
+
+pub fn attributes_of_a_kernel_node() {
+    new_context();
+    let main = graph();
+    let add_kernel = || {
+        let mut node = params(CU_GRAPH_NODE_TYPE_KERNEL);
+        // SAFETY: as above.
+        node.params.kernel = CUDA_KERNEL_NODE_PARAMS {
+            func: kernel(c"nothing"),
+            gridDimX: 1,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: 1,
+            blockDimY: 1,
+            blockDimZ: 1,
+            ..unsafe { zeroed() }
+        };
+        add(main, &[], &mut node)
+    };
+    let (first, second) = (add_kernel(), add_kernel());
+    let mut value = CUlaunchAttributeValue { bytes: [0; 64] };
+    value.bytes[0] = 1;
+    cu!(cuGraphKernelNodeSetAttribute(first, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value));
+    let mut found = CUlaunchAttributeValue { bytes: [0; 64] };
+    cu!(cuGraphKernelNodeGetAttribute(first, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &mut found));
+    assert_eq!(found.word(0), 1);
+    cu!(cuGraphKernelNodeGetAttribute(second, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &mut found));
+    assert_eq!(found.word(0), 0);
+    cu!(cuGraphKernelNodeCopyAttributes(second, first));
+    cu!(cuGraphKernelNodeGetAttribute(second, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &mut found));
+    assert_eq!(found.word(0), 1);
+    let empty = add(main, &[], &mut params(CU_GRAPH_NODE_TYPE_EMPTY));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeCopyAttributes(empty, first));
+    fails!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuGraphKernelNodeGetAttribute(first, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, null_mut())
+    );
+}
+
+/// Waits until an object's end has been counted.
+fn wait_for(ended: &AtomicU32, times: u32) {
+    while ended.load(Ordering::SeqCst) < times {
+        std::thread::yield_now();
+    }
+}
+
+fn object(ended: &AtomicU32, references: u32) -> CUuserObject {
+    let mut object = CUuserObject::NULL;
+    let flags = CU_USER_OBJECT_NO_DESTRUCTOR_SYNC;
+    cu!(cuUserObjectCreate(&mut object, arg(ended), Some(count), references, flags));
+    object
+}
+
+pub fn an_object_ends_with_its_last_reference() {
+    static ENDED: AtomicU32 = AtomicU32::new(0);
+    new_context();
+    let first = object(&ENDED, 2);
+    cu!(cuUserObjectRetain(first, 1); cuUserObjectRelease(first, 2));
+    assert_eq!(ENDED.load(Ordering::SeqCst), 0);
+    cu!(cuUserObjectRelease(first, 1));
+    wait_for(&ENDED, 1);
+    // A graph takes over the program's reference, and keeps it.
+    let (second, main) = (object(&ENDED, 1), graph());
+    cu!(cuGraphRetainUserObject(main, second, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    assert_eq!(ENDED.load(Ordering::SeqCst), 1);
+    cu!(cuGraphDestroy(main));
+    wait_for(&ENDED, 2);
+    // So does a graph made ready from it, and a copy.
+    let (third, main) = (object(&ENDED, 1), graph());
+    cu!(cuGraphRetainUserObject(main, third, 2, 0); cuUserObjectRelease(third, 1));
+    let executable = instantiate(main);
+    let mut copy = CUgraph::NULL;
+    cu!(cuGraphClone(&mut copy, main); cuGraphDestroy(main); cuGraphDestroy(copy));
+    run(executable);
+    assert_eq!(ENDED.load(Ordering::SeqCst), 2);
+    cu!(cuGraphExecDestroy(executable));
+    wait_for(&ENDED, 3);
+    // A graph may let go before its end.
+    let (fourth, main) = (object(&ENDED, 1), graph());
+    cu!(cuGraphRetainUserObject(main, fourth, 3, 0));
+    cu!(cuUserObjectRelease(fourth, 1); cuGraphReleaseUserObject(main, fourth, 2));
+    assert_eq!(ENDED.load(Ordering::SeqCst), 3);
+    cu!(cuGraphReleaseUserObject(main, fourth, 1));
+    wait_for(&ENDED, 4);
+}
+
+pub fn objects_and_counts_that_are_wrong_are_refused() {
+    static ENDED: AtomicU32 = AtomicU32::new(0);
+    new_context();
+    let (object, main) = (object(&ENDED, 1), graph());
+    let mut place = CUuserObject::NULL;
+    let flags = CU_USER_OBJECT_NO_DESTRUCTOR_SYNC;
+    fails!(CUDA_ERROR_INVALID_VALUE, cuUserObjectCreate(null_mut(), null_mut(), Some(count), 1, flags));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuUserObjectCreate(&mut place, null_mut(), None, 1, flags));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuUserObjectCreate(&mut place, null_mut(), Some(count), 0, flags));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuUserObjectCreate(&mut place, null_mut(), Some(count), 1, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuUserObjectRetain(object, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphRetainUserObject(main, object, 0, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphRetainUserObject(main, object, 1, 2));
+    if ours_only("not tried: more references given up than held, and what is no object") {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuUserObjectRelease(object, 2));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuGraphReleaseUserObject(main, object, 1));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuGraphRetainUserObject(main, object, 2, CU_GRAPH_USER_OBJECT_MOVE));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuUserObjectRetain(CUuserObject::NULL, 1));
+        cu!(cuUserObjectRelease(object, 1));
+        wait_for(&ENDED, 1);
+        fails!(CUDA_ERROR_INVALID_VALUE, cuUserObjectRelease(object, 1));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuUserObjectRetain(object, 1));
+    }
+}
+
+pub fn a_graph_is_drawn() {
+    new_context();
+    let (main, pointer) = (graph(), alloc(64));
+    let set = add(main, &[], &mut memset(pointer, 1, 16));
+    add(main, &[set], &mut params(CU_GRAPH_NODE_TYPE_EMPTY));
+    let path = std::env::temp_dir().join(format!("conformance-graph-{}.dot", std::process::id()));
+    let name = CString::new(path.to_str().expect("a plain path")).expect("no NUL");
+    cu!(cuGraphDebugDotPrint(main, name.as_ptr(), 0));
+    let text = std::fs::read_to_string(&path).expect("the file is there");
+    std::fs::remove_file(&path).expect("it can be removed");
+    assert!(text.starts_with("digraph") && text.trim_end().ends_with('}'), "{text}");
+    assert_eq!(text.matches("->").count(), 1, "{text}");
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphDebugDotPrint(main, null(), 0));
+}
+
+pub fn descriptions_that_are_wrong_are_refused() {
+    new_context();
+    let (main, mut node) = (graph(), CUgraphNode::NULL);
+    let mut empty = params(CU_GRAPH_NODE_TYPE_EMPTY);
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode_v2(&mut node, main, null(), null(), 0, null_mut()));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode_v2(null_mut(), main, null(), null(), 0, &mut empty));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode_v2(&mut node, main, null(), null(), 1, &mut empty));
+    let mut unknown = params(CUgraphNodeType(77));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode_v2(&mut node, main, null(), null(), 0, &mut unknown));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphNodeSetParams(CUgraphNode::NULL, &mut empty));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphExecNodeSetParams(CUgraphExec::NULL, node, &mut empty));
+}
