@@ -8,6 +8,8 @@ use super::*;
 use crate::api::device::*;
 use crate::api::driver_entry_points::*;
 use crate::api::error_log::*;
+use crate::api::graph::any_node::*;
+use crate::api::graph::memory::*;
 use crate::api::memory::array::*;
 use crate::api::memory::batch::*;
 use crate::api::pool::*;
@@ -237,4 +239,42 @@ fn tables_that_are_not_in_the_manual() {
     assert!(mock_driver::last_call().starts_with("cuGetExportTable(0x10, 0x"));
     refuses!(cudaErrorInvalidValue, cudaGetExportTable(place(0x10), none));
     refuses!(cudaErrorInvalidValue, cudaGetExportTable(nowhere(), known));
+}
+
+#[test]
+fn memory_of_graphs() {
+    begin();
+    let used = CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT;
+    forwards!(cudaDeviceGraphMemTrim(1) => "cuDeviceGraphMemTrim(1)");
+    forwards!(
+        cudaDeviceGetGraphMemAttribute(1, used, at(0x10)) => "cuDeviceGetGraphMemAttribute(1, {used:?}, 0x10)"
+    );
+    forwards!(
+        cudaDeviceSetGraphMemAttribute(1, used, at(0x10)) => "cuDeviceSetGraphMemAttribute(1, {used:?}, 0x10)"
+    );
+    refuses!(cudaErrorInvalidDevice, cudaDeviceGraphMemTrim(99));
+    refuses!(cudaErrorInvalidDevice, cudaDeviceGetGraphMemAttribute(-1, used, at(0x10)));
+    refuses!(cudaErrorInvalidDevice, cudaDeviceSetGraphMemAttribute(99, used, at(0x10)));
+}
+
+#[test]
+fn a_node_of_any_kind_as_cuda_12_adds_it() {
+    begin_in_context();
+    // SAFETY: numbers and a union of them, for which zero is a value.
+    let mut params: cudaGraphNodeParams = unsafe { std::mem::zeroed() };
+    params.r#type = CU_GRAPH_NODE_TYPE_EMPTY;
+    let graph = CUgraph(0x20);
+    // SAFETY: the description lives through the test, and the driver of the tests looks at no pointer.
+    let code = unsafe { cudaGraphAddNode_cuda12(place(0x10), graph, at(0x30), 4, array_of(&mut params)) };
+    assert_eq!(code, cudaSuccess);
+    assert!(mock_driver::last_call().starts_with("cuGraphAddNode(0x10, 0x20, 0x30, 4, 0x"));
+    refuses!(
+        cudaErrorInvalidValue,
+        cudaGraphAddNode_cuda12(nowhere(), graph, at(0x30), 4, array_of(&mut params))
+    );
+}
+
+fn array_of<T: Copy>(value: &mut T) -> cuda_abi::args::Array<T> {
+    // SAFETY: one element, which lives through the call.
+    unsafe { cuda_abi::args::Array::new(value) }
 }

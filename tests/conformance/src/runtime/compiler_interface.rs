@@ -89,6 +89,14 @@ fn launch_as_compiled(host: &u8, grid: dim3, block: dim3, arguments: &mut [*mut 
     }
 }
 
+/// Registers a binary with one variable. What is returned keeps it in place.
+pub(super) fn one_variable<T>(ptx: &str, shadow: &T, name: &CStr) -> impl Sized + use<T> {
+    let mut binary = FatBinary::new(ptx);
+    let handle = binary.register();
+    register_variable(handle, shadow, name, 0);
+    binary
+}
+
 static ADD: u8 = 0;
 static BUMP: u8 = 1;
 static STRANGER: u8 = 2;

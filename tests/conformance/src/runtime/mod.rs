@@ -9,6 +9,7 @@ mod devices;
 mod error_log;
 mod errors;
 mod execution;
+mod graphs;
 mod libraries;
 mod memory;
 mod pools;
