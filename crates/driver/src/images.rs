@@ -60,7 +60,7 @@ pub fn code(texts: Texts, options: &mut JitOptions) -> CuResult<Arc<Code>> {
         let names: Vec<String> = (1..=image.texts.len()).map(|number| format!("image {number}")).collect();
         let inputs: Vec<Input<'_>> =
             names.iter().zip(&image.texts).map(|(name, text)| Input { name, text }).collect();
-        Code::from_inputs(&inputs, image.sm)
+        Code::from_inputs_with(&inputs, options.placed(), image.sm)
     });
     let code = code.map_err(|error| logged(error, options))?;
     if let Some(most) = options.max_registers() {

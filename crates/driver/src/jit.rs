@@ -1,9 +1,10 @@
 //! Options of the just-in-time compiler and linker.
 
 use crate::error::CuResult;
-use cuda_abi::args::Array;
+use cuda_abi::args::{Array, Text};
 use cuda_abi::driver::*;
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
+use std::ptr::null_mut;
 use std::time::Instant;
 
 /// The options of one load or link: what they ask for, and where their answers go.
@@ -16,6 +17,7 @@ pub struct JitOptions {
     wall_time: Option<usize>,
     max_registers: Option<u32>,
     verbose: bool,
+    placed: Vec<(String, u64)>,
     started: Instant,
 }
 
@@ -43,6 +45,7 @@ impl JitOptions {
             wall_time: None,
             max_registers: None,
             verbose: false,
+            placed: Vec::new(),
             started: Instant::now(),
         }
     }
@@ -50,6 +53,7 @@ impl JitOptions {
     /// Reads `count` options. The arrays hold as many elements.
     pub fn read(count: u32, names: Array<CUjit_option>, cells: Array<*mut c_void>) -> CuResult<Self> {
         let mut options = JitOptions { cells, ..JitOptions::none() };
+        let (mut symbols, mut addresses, mut symbol_count) = (null_mut(), null_mut(), 0);
         for index in 0..count as usize {
             let (name, cell) = (names.get(index)?, cells.get(index)?);
             // Cells hold pointers or small numbers.
@@ -66,6 +70,9 @@ impl JitOptions {
                 CU_JIT_TARGET if !(30..=121).contains(&number) => {
                     return Err(CUDA_ERROR_INVALID_IMAGE.into());
                 }
+                CU_JIT_GLOBAL_SYMBOL_NAMES => symbols = cell,
+                CU_JIT_GLOBAL_SYMBOL_ADDRESSES => addresses = cell,
+                CU_JIT_GLOBAL_SYMBOL_COUNT => symbol_count = number,
                 // The rest says how to compile or for what; whatever it says, code is compiled for this machine, and its meaning
                 // stays the same.
                 known if known.name().is_some() => {}
@@ -75,7 +82,17 @@ impl JitOptions {
         if [&options.info_log, &options.error_log].iter().any(|log| log.size > 0 && log.buffer.is_null()) {
             return Err(CUDA_ERROR_INVALID_VALUE.into());
         }
+        // SAFETY: the caller of the entry point gave the arrays, of which the count tells the length.
+        let (symbols, addresses) = unsafe { (Array::new(symbols.cast()), Array::new(addresses.cast())) };
+        options.placed = (0..symbol_count as usize)
+            .map(|index| placed(symbols, addresses, index))
+            .collect::<CuResult<_>>()?;
         Ok(options)
+    }
+
+    /// Variables that images only declare, and the addresses where they are.
+    pub fn placed(&self) -> &[(String, u64)] {
+        &self.placed
     }
 
     /// Registers of a thread that the compiler may use at most.
@@ -108,6 +125,18 @@ impl JitOptions {
             self.cells.set(index, cell).expect("the option was read from the array");
         }
     }
+}
+
+/// One of the caller's variables: its name in device code and its address.
+fn placed(
+    names: Array<*const c_char>,
+    addresses: Array<*mut c_void>,
+    index: usize,
+) -> CuResult<(String, u64)> {
+    // SAFETY: a text, as the caller promised of the array.
+    let name = unsafe { Text::new(names.get(index)?) };
+    let name = name.get()?.to_str().map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    Ok((name.to_owned(), addresses.get(index)?.expose_provenance() as u64))
 }
 
 impl Log {

@@ -53,6 +53,26 @@ pub fn link(inputs: &[Input<'_>], device: Device) -> Result<String, Errors> {
     Ok(text)
 }
 
+/// The text with the variables of these names that it only declares as definitions, where there are such: whoever
+/// loads it knows where they are. What is found leaves `names`.
+pub fn define<'a>(
+    text: &str,
+    names: &mut HashSet<&'a str>,
+    device: Device,
+) -> Result<Option<String>, Errors> {
+    let mut module = read(text, device)?;
+    let mut found = false;
+    for item in &mut module.items {
+        if let Item::Variable(variable) = item
+            && needs_definition(variable)
+            && names.remove(variable.name.text)
+        {
+            (variable.linkage, found) = (Linkage::Visible, true);
+        }
+    }
+    Ok(found.then(|| module.to_string()))
+}
+
 /// The symbols that `module` uses, and neither it nor the device defines, each once, in order of use. Bodies
 /// that have not been read are not looked at.
 pub fn unresolved<'a>(module: &Module<'a>) -> Vec<&'a str> {

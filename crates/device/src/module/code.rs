@@ -1,6 +1,6 @@
 //! What a PTX text means, whatever the context.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -25,6 +25,8 @@ pub struct Input<'a> {
 pub struct Code {
     kernels: Vec<Arc<Kernel>>,
     variables: Vec<Variable>,
+    /// Variables that are somewhere already, and where.
+    placed: HashMap<String, u64>,
 }
 
 /// A kernel and its compiled forms.
@@ -80,6 +82,10 @@ impl Code {
     /// [`Error::InvalidImage`] if it is no PTX, [`Error::UnsupportedPtxVersion`], and [`Error::InvalidPtx`] for all other
     /// mistakes; each with a log that names line, column and text.
     pub fn from_ptx(text: &str, sm: u32) -> Result<Arc<Code>> {
+        Code::with_placed(text, HashMap::new(), sm)
+    }
+
+    fn with_placed(text: &str, placed: HashMap<String, u64>, sm: u32) -> Result<Arc<Code>> {
         let checked = source::check(text, sm)?;
         let text: Arc<str> = checked.completed.as_deref().unwrap_or(text).into();
         let kernel = |entry: Entry| {
@@ -98,6 +104,7 @@ impl Code {
         Ok(Arc::new(Code {
             kernels: checked.entries.into_iter().map(kernel).collect(),
             variables: checked.variables,
+            placed,
         }))
     }
 
@@ -109,6 +116,34 @@ impl Code {
         match inputs {
             [only] => Code::from_ptx(only.text, sm),
             _ => Code::from_ptx(&Code::link(inputs, sm)?, sm),
+        }
+    }
+
+    /// The same, where variables that the texts only declare are at the addresses given, in every context. Names that no
+    /// text declares are ignored.
+    ///
+    /// # Errors
+    /// As for [`from_inputs`](Self::from_inputs).
+    pub fn from_inputs_with(inputs: &[Input<'_>], placed: &[(String, u64)], sm: u32) -> Result<Arc<Code>> {
+        if placed.is_empty() {
+            return Code::from_inputs(inputs, sm);
+        }
+        let mut names: HashSet<&str> = placed.iter().map(|(name, _)| name.as_str()).collect();
+        let define = |input: &Input<'_>| source::define(input.text, &mut names, sm);
+        let defined: Vec<Option<String>> = inputs.iter().map(define).collect::<Result<_>>()?;
+        let inputs: Vec<Input<'_>> = inputs
+            .iter()
+            .zip(&defined)
+            .map(|(input, defined)| Input {
+                name: input.name,
+                text: defined.as_deref().unwrap_or(input.text),
+            })
+            .collect();
+        let used = placed.iter().filter(|(name, _)| !names.contains(name.as_str()));
+        let placed = used.cloned().collect();
+        match &inputs[..] {
+            [only] => Code::with_placed(only.text, placed, sm),
+            _ => Code::with_placed(&Code::link(&inputs, sm)?, placed, sm),
         }
     }
 
@@ -141,6 +176,11 @@ impl Code {
     /// The kernel of this name.
     pub fn kernel(&self, name: &str) -> Option<Arc<Kernel>> {
         self.kernels.iter().find(|kernel| kernel.entry.name == name).cloned()
+    }
+
+    /// Where a variable is that the module does not allocate.
+    pub(crate) fn placed(&self, name: &str) -> Option<u64> {
+        self.placed.get(name).copied()
     }
 
     pub(crate) fn variables(&self) -> &[Variable] {

@@ -59,7 +59,7 @@ impl Module {
     ) -> Result<Arc<Module>> {
         context.check()?;
         context.domain().output.flush();
-        let variables = Variables::load(context, code.variables(), shared)?;
+        let variables = Variables::load(context, &code, shared)?;
         let module = Arc::new(Module {
             code,
             context: Arc::downgrade(context),

@@ -1,5 +1,6 @@
 //! PTX as this crate needs it: the only file that speaks to the `ptx` crate about contents.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use kernel_abi::CompileError;
@@ -43,6 +44,11 @@ pub(crate) fn check(text: &str, sm: u32) -> Result<Checked> {
 pub(crate) fn check_piece(text: &str, sm: u32) -> Result<()> {
     let options = Options { device: Some(Device { sm }), bodies: Bodies::Parsed };
     ptx::parse_with(text, &options).and_then(|module| ptx::lower::check(text, &module)).map_err(load_error)
+}
+
+/// The text with the variables of these names defined that it only declares. What is found leaves `names`.
+pub(crate) fn define(text: &str, names: &mut HashSet<&str>, sm: u32) -> Result<Option<String>> {
+    ptx::link::define(text, names, Device { sm }).map_err(load_error)
 }
 
 /// Links texts into one.

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::Global;
 use super::source::Variable;
+use super::{Code, Global};
 use crate::memory::{AddressSpace, ContextId, Fill, Kind, Side, Transfer};
 use crate::{Context, Error, Result};
 
@@ -15,16 +15,15 @@ pub(crate) struct Variables {
 }
 
 impl Variables {
-    /// Allocates variables in a context and gives them their initial values. Those that are in `shared` are taken over
-    /// from there.
-    pub(crate) fn load(
-        context: &Context,
-        variables: &[Variable],
-        shared: Option<&Variables>,
-    ) -> Result<Variables> {
-        let shared = |name: &str| shared.and_then(|shared| shared.find(name));
+    /// Allocates code's variables in a context and gives them their initial values. Those that are in `shared` are taken
+    /// over from there, and those that have a place stay in it.
+    pub(crate) fn load(context: &Context, code: &Code, shared: Option<&Variables>) -> Result<Variables> {
+        let shared = |variable: &Variable| match code.placed(&variable.name) {
+            Some(address) => Some(Global { address, size: variable.size, managed: false }),
+            None => shared.and_then(|shared| shared.find(&variable.name)),
+        };
         let allocate = |size, kind| context.allocate_as(size, kind);
-        Variables::load_with(context.memory(), variables, shared, allocate)
+        Variables::load_with(context.memory(), code.variables(), shared, allocate)
     }
 
     /// Allocates the managed ones among the variables for all contexts and gives them their initial values.
@@ -51,7 +50,7 @@ impl Variables {
     fn load_with(
         memory: &AddressSpace,
         variables: &[Variable],
-        shared: impl Fn(&str) -> Option<Global>,
+        shared: impl Fn(&Variable) -> Option<Global>,
         allocate: impl Fn(u64, Kind) -> Result<u64>,
     ) -> Result<Variables> {
         let mut loaded = Variables { by_name: HashMap::new(), owned: Vec::new() };
@@ -67,12 +66,12 @@ impl Variables {
     fn fill(
         &mut self,
         variables: &[Variable],
-        shared: impl Fn(&str) -> Option<Global>,
+        shared: impl Fn(&Variable) -> Option<Global>,
         allocate: impl Fn(u64, Kind) -> Result<u64>,
     ) -> Result<()> {
         let mut own = Vec::new();
         for variable in variables {
-            let global = match shared(&variable.name) {
+            let global = match shared(variable) {
                 Some(global) => global,
                 None => {
                     let managed = variable.managed;

@@ -236,6 +236,30 @@ pub fn a_managed_variable_is_there_for_the_host() {
     assert_eq!(address, shared.cast());
 }
 
+pub fn device_code_reaches_a_variable_of_the_host() {
+    if attribute(cudaDevAttrPageableMemoryAccess) == 0 {
+        skip("the device does not reach the host's memory");
+    }
+    static SHARED: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(40);
+    static RAISE: u8 = 0;
+    let ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.extern .global .align 4 .u32 host_counter;\n\
+               .visible .entry raise() { .reg .u32 %r; atom.global.add.u32 %r, [host_counter], 1; ret; }";
+    let mut binary = FatBinary::new(ptx);
+    let handle = binary.register();
+    register_kernel(handle, &RAISE, c"raise");
+    let variable = SHARED.as_ptr().cast();
+    // SAFETY: the binary's handle, and a text and a variable that live for ever.
+    unsafe { __cudaRegisterHostVar(handle, c"host_counter".as_ptr(), variable, 4) };
+    assert_eq!(launch_as_compiled(&RAISE, size(1), size(2), &mut []), cudaSuccess);
+    cuda!(cudaDeviceSynchronize());
+    assert_eq!(SHARED.load(std::sync::atomic::Ordering::SeqCst), 42);
+    // Without the variable the code cannot be loaded.
+    let mut alone = FatBinary::new(ptx);
+    static OTHER: u8 = 1;
+    register_kernel(alone.register(), &OTHER, c"raise");
+    assert_ne!(launch_as_compiled(&OTHER, size(1), size(1), &mut []), cudaSuccess);
+}
+
 pub fn an_unregistered_binary_is_forgotten() {
     let (_binary, handle) = registered();
     let by = 1u32;
