@@ -114,10 +114,10 @@ impl Event {
     /// As [`record`](Self::record), but a stream that captures gets a node that records the event whenever the graph runs.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] for a stream that does not capture.
+    /// [`Error::IllegalState`] for a stream that does not capture.
     pub fn record_in_graph(self: &Arc<Event>, stream: &Stream) -> Result<()> {
         if !stream.is_capturing() {
-            return Err(Error::InvalidValue);
+            return Err(Error::IllegalState);
         }
         self.check_context(stream)?;
         stream.perform(Operation::Record(self.clone()))

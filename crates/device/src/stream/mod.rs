@@ -151,10 +151,10 @@ impl Stream {
     /// whenever the graph runs.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] for a stream that does not capture.
+    /// [`Error::IllegalState`] for a stream that does not capture.
     pub fn wait_event_in_graph(&self, event: &Arc<Event>) -> Result<()> {
         if !self.is_capturing() {
-            return Err(Error::InvalidValue);
+            return Err(Error::IllegalState);
         }
         self.perform(Operation::Wait(event.clone()))
     }

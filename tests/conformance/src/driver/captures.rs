@@ -136,6 +136,9 @@ pub fn a_thread_can_leave_the_checks() {
     assert_eq!(mode, RELAXED);
     fails!(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemAlloc_v2(&mut p, 64));
     ends_spoiled(s);
+    if !ours_only("NVIDIA's driver takes a mode that is none") {
+        return;
+    }
     mode = CUstreamCaptureMode(9);
     fails!(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(&mut mode));
     fails!(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(null_mut()));
@@ -168,7 +171,9 @@ pub fn another_thread_is_bound_by_a_global_capture_only() {
         unsafe { cuStreamEndCapture(s, &mut CUgraph(0)) }
     });
     assert_eq!(ended.join().unwrap(), CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
-    assert_eq!(ends_well(s), 0);
+    if ours_only("with NVIDIA's the capture is over then") {
+        assert_eq!(ends_well(s), 0);
+    }
 }
 
 pub fn captures_spread_by_events_and_must_join() {
@@ -188,9 +193,12 @@ pub fn captures_spread_by_events_and_must_join() {
     cu!(cuStreamIsCapturing(t, &mut status));
     assert_eq!(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
     fails!(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, cuStreamEndCapture(t, &mut CUgraph(0)));
-    cu!(cuEventRecord(join, t); cuStreamWaitEvent(s, join, 0));
-    // SAFETY: a place for the graph. Ending it in the wrong stream may have spoiled the capture.
-    let _ = unsafe { cuStreamEndCapture(s, &mut CUgraph(0)) };
+    if ours_only("with NVIDIA's the capture is spoiled then") {
+        cu!(cuEventRecord(join, t); cuStreamWaitEvent(s, join, 0));
+        assert_eq!(ends_well(s), 1);
+    } else {
+        ends_spoiled(s);
+    }
     spread();
     fails!(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(s, &mut CUgraph(0)));
     spread();

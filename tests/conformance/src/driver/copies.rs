@@ -256,6 +256,9 @@ pub fn planes_are_checked() {
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemcpy2DUnaligned_v2(&copy));
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemcpy2DAsync_v2(&copy, CUstream::NULL));
     };
+    if !ours_only("NVIDIA's driver does not check all of it") {
+        return;
+    }
     wrong(|copy| copy.dstPitch = 9);
     wrong(|copy| copy.srcPitch = 9);
     wrong(|copy| copy.dstXInBytes = 60);
@@ -371,6 +374,9 @@ pub fn boxes_are_checked() {
     let (host, p) = (bytes(60), alloc(48));
     let good = copy_3d(&host, p);
     cu!(cuMemcpy3D_v2(&good));
+    if !ours_only("NVIDIA's driver crashes at null") {
+        return;
+    }
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D_v2(null()));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemcpy3DAsync_v2(null(), CUstream::NULL));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemcpy3DPeer(null()));

@@ -62,7 +62,11 @@ pub fn a_batch_makes_all_its_copies() {
         cuStreamSynchronize(s);
     );
     assert_eq!(read::<u32>(b, 4), [2, 3, 5, 1]);
-    // For the variants stream 0 is the thread's own, which may have batches.
+    if !ours_only(
+        "for the variants stream 0 is the thread's own, which may have batches; NVIDIA's refuses it",
+    ) {
+        return;
+    }
     cu!(
         cuMemsetD8_v2(b, 0, 16);
         cuCtxSynchronize();
@@ -126,7 +130,9 @@ pub fn a_wrong_batch_does_nothing() {
     assert_eq!(Batch::new(&good).run(CUstream::NULL), CUDA_ERROR_INVALID_VALUE, "the legacy stream");
     assert_eq!(Batch::new(&good).run(CU_STREAM_LEGACY), CUDA_ERROR_INVALID_VALUE, "the legacy stream");
     cu!(cuStreamSynchronize(s));
-    assert_eq!(read::<u32>(b, 4), [0; 4]);
+    if ours_only("NVIDIA's driver makes the copies before the wrong one") {
+        assert_eq!(read::<u32>(b, 4), [0; 4]);
+    }
     // The first variant tells which copy is wrong.
     let mut batch = Batch::new(&good);
     batch.to[1] = CUdeviceptr(0);
@@ -192,10 +198,13 @@ pub fn a_batch_of_boxes_makes_all_its_copies() {
     check();
     cu!(cuMemcpy3DBatchAsync(2, ops, &mut failed, 0, s));
     check();
-    cu!(cuMemcpy3DBatchAsync_v2_ptsz(2, ops, 0, CUstream::NULL));
-    check();
-    cu!(cuMemcpy3DBatchAsync_ptsz(2, ops, &mut failed, 0, CUstream::NULL));
-    check();
+    if ours_only("for the variants stream 0 is the thread's own, which may have batches; NVIDIA's refuses it")
+    {
+        cu!(cuMemcpy3DBatchAsync_v2_ptsz(2, ops, 0, CUstream::NULL));
+        check();
+        cu!(cuMemcpy3DBatchAsync_ptsz(2, ops, &mut failed, 0, CUstream::NULL));
+        check();
+    }
     let mut wrong = |change: fn(&mut CUDA_MEMCPY3D_BATCH_OP)| {
         let before = operations[1];
         change(&mut operations[1]);
@@ -221,5 +230,7 @@ pub fn a_batch_of_boxes_makes_all_its_copies() {
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemcpy3DBatchAsync_v2(2, null_mut(), 0, s));
     }
     cu!(cuCtxSynchronize());
-    assert_eq!(read::<u8>(b, 128), [0xff; 128], "nothing refused was done");
+    if ours_only("NVIDIA's driver makes the copies before the wrong one") {
+        assert_eq!(read::<u8>(b, 128), [0xff; 128], "nothing refused was done");
+    }
 }

@@ -45,8 +45,11 @@ pub fn threads_blocks_and_shared_memory_limit() {
     assert_eq!(active(shared, 128, 8192), memory / (32768 + 8192 + reserved));
     // What would be refused runs not at all.
     assert_eq!(active(plain, 1025, 0), 0);
-    assert_eq!(active(function(module, c"bounded"), 65, 0), 0);
-    assert_eq!(active(plain, 32, 48 * 1024 + 1), 0);
+    let of_96 = differs("such a launch is refused", 0, (threads / 96).min(blocks));
+    assert_eq!(active(function(module, c"bounded"), 65, 0), of_96);
+    if ours_only("NVIDIA's driver counts what a launch would be refused for") {
+        assert_eq!(active(plain, 32, 48 * 1024 + 1), 0);
+    }
 }
 
 pub fn the_best_block_fills_the_device() {
@@ -88,7 +91,9 @@ pub fn shared_memory_left_for_a_block() {
         let reserved = attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
         let memory = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
         assert!(left as i32 <= memory / blocks - reserved, "{left} bytes for each of {blocks}");
-        assert!(left as i32 >= memory / blocks - reserved - 1024, "{left} bytes for each of {blocks}");
+        let most = differs("the kernel's limit can be raised", i32::MAX, 48 << 10);
+        let least = (memory / blocks - reserved - 1024).min(most);
+        assert!(left as i32 >= least, "{left} bytes for each of {blocks}");
     }
 }
 
@@ -97,6 +102,9 @@ pub fn arguments_are_checked() {
     let plain = function(load(SHARED), c"plain");
     let (mut blocks, mut grid, mut block, mut left) = (0, 0, 0, 0);
     let value = CUDA_ERROR_INVALID_VALUE;
+    if !ours_only("NVIDIA's driver crashes at null") {
+        return;
+    }
     fails!(value, cuOccupancyMaxActiveBlocksPerMultiprocessor(null_mut(), plain, 128, 0));
     for threads in [0, -1, i32::MIN] {
         fails!(value, cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, plain, threads, 0));

@@ -31,7 +31,8 @@ pub fn device_memory_tells_what_it_is() {
     assert_eq!(ask::<u64>(CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, middle), 0);
     assert_eq!(ask::<u32>(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, middle), CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0);
     assert_eq!(ask::<usize>(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, middle), 0);
-    assert_eq!(ask::<u32>(CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE, middle), 0);
+    let can = differs("there is no hardware that decompresses", 0, 1);
+    assert_eq!(ask::<u32>(CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE, middle), can);
 }
 
 pub fn every_allocation_has_a_number_of_its_own() {
@@ -153,7 +154,10 @@ pub fn several_attributes_of_any_address() {
     // Of an unknown address nothing is told, which is no error.
     let local = 0u32;
     cu!(cuPointerGetAttributes(4, names, data, CUdeviceptr(&raw const local as u64)));
-    assert_eq!((owner, kind, start), (0, 0, 0));
+    assert_eq!((owner, kind), (0, 0));
+    if ours_only("NVIDIA's driver tells a range all the same") {
+        assert_eq!(start, 0);
+    }
     fails!(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttributes(4, null_mut(), data, p));
     fails!(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttributes(4, names, null_mut(), p));
     which[2] = CUpointer_attribute(999);

@@ -90,6 +90,9 @@ pub fn attributes_are_counted_and_set() {
         cu!(cuMemPoolSetAttribute(pool, reuse, (&raw mut one).cast()));
         assert_eq!(ask(pool, reuse), 1);
     }
+    if !ours_only("NVIDIA's driver crashes at null") {
+        return;
+    }
     let place = (&raw mut zero).cast::<c_void>();
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolGetAttribute(pool, CUmemPool_attribute(99), place));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAttribute(pool, CUmemPool_attribute(99), place));
@@ -116,7 +119,11 @@ pub fn a_device_has_a_current_pool() {
     cu!(cuDeviceSetMemPool(0, own); cuMemFree_v2(p); cuMemPoolDestroy(own); cuDeviceGetMemPool(&mut current, 0));
     assert_eq!(current, default, "a destroyed pool is no device's");
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolDestroy(default));
-    fails!(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetMemPool(&mut current, 99));
+    let code = differs("there is no such device", CUDA_ERROR_INVALID_DEVICE, CUDA_ERROR_INVALID_VALUE);
+    fails!(code, cuDeviceGetMemPool(&mut current, 99));
+    if !ours_only("the codes of the others are not known") {
+        return;
+    }
     fails!(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetDefaultMemPool(&mut current, 99));
     fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetMemPool(null_mut(), 0));
     fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetDefaultMemPool(null_mut(), 0));
@@ -158,7 +165,8 @@ pub fn properties_and_access_are_checked() {
     let all = CUmemAccessDesc { location: DEVICE, flags: CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0 };
     cu!(cuMemPoolSetAccess(own, &all, 1));
     let none = CUmemAccessDesc { flags: CU_MEM_ACCESS_FLAGS_PROT_NONE.0, ..all };
-    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAccess(own, &none, 1));
+    let code = differs("the device is one", CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_DEVICE);
+    fails!(code, cuMemPoolSetAccess(own, &none, 1));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolGetAccess(null_mut(), own, &mut place));
     if ours_only("NVIDIA's driver may follow null") {
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAccess(own, null(), 1));

@@ -85,12 +85,17 @@ pub fn bounds_and_alignment_are_checked() {
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemsetD8_v2(p, 0, 3 * SIZE));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemsetD32_v2(p, 0, SIZE));
     for count in [usize::MAX, usize::MAX / 4 + 1, usize::MAX / 2] {
-        fails!(CUDA_ERROR_INVALID_VALUE, cuMemsetD8_v2(p, 0, count));
-        fails!(CUDA_ERROR_INVALID_VALUE, cuMemsetD32_v2(p, 0, count));
+        if ours_only("NVIDIA's driver says that it has set them") {
+            fails!(CUDA_ERROR_INVALID_VALUE, cuMemsetD8_v2(p, 0, count));
+            fails!(CUDA_ERROR_INVALID_VALUE, cuMemsetD32_v2(p, 0, count));
+        }
     }
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemsetD8_v2(CUdeviceptr(0), 0, 1));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemsetD8_v2(CUdeviceptr(0x1234), 0, 1));
     cu!(cuMemsetD8_v2(p, 0, 0); cuMemsetD32_v2(p, 9, 0); cuMemsetD8_v2(p, 1, SIZE));
+    if !ours_only("what NVIDIA's driver makes of such rows is not known") {
+        return;
+    }
     // Rows that overlap, and numbers that overflow.
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemsetD2D8_v2(p, 8, 0, 9, 2));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemsetD2D32_v2(p, 1024, 0, 4, SIZE));

@@ -94,7 +94,8 @@ pub fn a_stream_knows_context_and_device() {
     cu!(cuStreamGetDevice_ptsz(s, &mut device));
     assert_eq!(device, 0);
     fails!(CUDA_ERROR_INVALID_VALUE, cuStreamGetCtx(s, null_mut()));
-    fails!(CUDA_ERROR_INVALID_VALUE, cuStreamGetCtx_v2(s, null_mut(), &mut green));
+    let code = differs("the context is what is asked for", CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS);
+    fails!(code, cuStreamGetCtx_v2(s, null_mut(), &mut green));
     fails!(CUDA_ERROR_INVALID_VALUE, cuStreamGetDevice(s, null_mut()));
 }
 
@@ -204,7 +205,7 @@ pub fn a_stream_waits_for_an_event() {
     let again = event(0);
     cu!(cuEventRecord(again, held); cuStreamWaitEvent_ptsz(CUstream::NULL, again, 0); cuStreamSynchronize_ptsz(CUstream::NULL));
     fails!(CUDA_ERROR_INVALID_VALUE, cuStreamWaitEvent(waiting, again, 77));
-    fails!(CUDA_ERROR_INVALID_VALUE, cuStreamWaitEvent(waiting, again, CU_EVENT_WAIT_EXTERNAL));
+    fails!(CUDA_ERROR_ILLEGAL_STATE, cuStreamWaitEvent(waiting, again, CU_EVENT_WAIT_EXTERNAL));
     fails!(CUDA_ERROR_INVALID_HANDLE, cuStreamWaitEvent(waiting, CUevent::NULL, 0));
 }
 
@@ -300,7 +301,11 @@ pub fn host_functions_may_not_call_the_driver() {
     new_context();
     let s = stream(CU_STREAM_NON_BLOCKING);
     cu!(cuLaunchHostFunc(s, Some(call_back_in), s.0 as *mut c_void); cuStreamSynchronize(s));
-    assert_eq!(*CODES.lock().unwrap(), [CUDA_ERROR_NOT_PERMITTED; 5]);
+    let codes = CODES.lock().unwrap().clone();
+    assert_eq!(codes[..3], [CUDA_ERROR_NOT_PERMITTED; 3]);
+    let others = [CUDA_ERROR_NOT_READY, CUDA_SUCCESS];
+    let others = differs("the manual permits no call", [CUDA_ERROR_NOT_PERMITTED; 2], others);
+    assert_eq!(codes[3..], others);
     // And the stream goes on.
     cu!(cuMemsetD8Async(alloc(64), 1, 64, s); cuCtxSynchronize());
 }
