@@ -1,0 +1,40 @@
+"""CuPy from its wheels: modules with NVIDIA's runtime inside, and kernels by way of NVRTC and from fat binaries."""
+
+import harness
+
+NAME = "cupy"
+VERSION = "14.2.0"
+HOW = "`anywarp run` redirects the runtime of CUDA 13 inside its modules; PTX of NVRTC, and of fat binaries"
+GAPS = {}
+
+
+def install(home):
+    harness.install_packages(home, harness.requirements(NAME))
+
+
+def run(home, library, whole):
+    return checks(home, library, 13, harness.toolkit(), harness.toolkit_libraries())
+
+
+def checks(home, library, version, toolkit, nvrtc):
+    """What becomes of each check, with the headers and NVRTC of that version of CUDA."""
+    env = {
+        **harness.environment(home, library, nvrtc),
+        "CUDA_PATH": toolkit,
+        # Machine code would be of no use.
+        "CUPY_COMPILE_WITH_PTX": 1,
+        "CUPY_CACHE_DIR": home / "sources",
+    }
+    program = harness.ROOT / "clients/checks/with_cupy.py"
+    log = home / "run.log"
+    command = [library.parent / "bin/anywarp", "run", harness.python(home), program, version]
+    status = harness.run(command, home, env, 600, log)
+    tests = []
+    for line in log.read_text(errors="replace").splitlines():
+        verdict, _, rest = line.partition(" ")
+        name, _, text = rest.partition(": ")
+        if verdict in ("ok", "FAIL"):
+            tests.append(harness.Test(name, "passed" if verdict == "ok" else "failed", text))
+    if status != 0:
+        tests.append(harness.Test("as a whole", "failed", f"ended with {status}, see {log}"))
+    return tests
