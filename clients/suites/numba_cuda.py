@@ -12,7 +12,6 @@ GAPS = {
     r"test_ipc": "asks cuda-bindings for a field that this version of it does not have",
     r"CUDAAndCPUCachingTest": "what the client's cache for CPUs holds, not ours",
     r"test_external_cooperative_func": "barriers in memory (`mbarrier`)",
-    r"graph_builder_launch_user_facing": "user objects of graphs",
 }
 # What works on small inputs and covers the driver; the rest with --all.
 SELECTION = [

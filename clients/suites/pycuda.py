@@ -31,7 +31,9 @@ def install(home):
     harness.install_packages(home, harness.requirements(NAME))
     source = harness.download_source(home, "pycuda", VERSION)
     toolkit, library = harness.toolkit(), harness.ROOT / "dist/lib"
-    options = [f"--cuda-root={toolkit}", f"--cuda-inc-dir={toolkit / 'include'}", "--no-cuda-enable-curand"]
+    # The profiler's header is in a package of its own.
+    headers = f"{toolkit / 'include'},{harness.packages(home) / 'nvidia/cu13/include'}"
+    options = [f"--cuda-root={toolkit}", f"--cuda-inc-dir={headers}", "--no-cuda-enable-curand"]
     configure = [harness.python(home), "configure.py", *options, f"--cudadrv-lib-dir={library}"]
     harness.must(configure, source, home / "configure.log")
     build = [harness.python(home), "-m", "pip", "install", "--no-build-isolation", "--no-deps", "."]
