@@ -1,8 +1,10 @@
 //! One program for every driver:
 //!
-//!     any_driver                        the device that is part of the program
-//!     any_driver --driver system        the libcuda.so.1 that is installed, on a GPU if that is NVIDIA's
-//!     any_driver --driver FILE          the libcuda.so.1 in this file
+//! ```text
+//! any_driver                        the device that is part of the program
+//! any_driver --driver system        the libcuda.so.1 that is installed, on a GPU if that is NVIDIA's
+//! any_driver --driver FILE          the libcuda.so.1 in this file
+//! ```
 //!
 //! It queues many copies from and to pinned memory, with kernels between them, and waits once.
 
