@@ -67,6 +67,8 @@ fn graphs() {
 
     let mut executable = CUgraphExec::NULL;
     cu!(cuGraphInstantiateWithFlags(out(&mut executable), graph, 0));
+    let flags = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiateWithFlags(out(&mut executable), graph, flags));
     for _ in 0..4 {
         cu!(cuGraphLaunch(executable, CUstream::NULL));
     }

@@ -251,7 +251,10 @@ fn check_flags(flags: u64) -> CuResult {
     let hints = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH
         | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD
         | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+    // The device, which would launch it, cannot free what a launch left allocated.
+    let apart = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
     match flags {
+        flags if flags & apart == apart => Err(CUDA_ERROR_INVALID_VALUE.into()),
         flags if flags & !hints == 0 => Ok(()),
         flags if flags & !(hints | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) == 0 => {
             Err(CUDA_ERROR_NOT_SUPPORTED.into())
