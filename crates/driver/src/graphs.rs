@@ -2,17 +2,14 @@
 //!
 //! A node's handle leads to its graph. Nodes that a capture made have no handle until somebody asks for it.
 
-use crate::contexts;
 use crate::error::CuResult;
 use crate::functions;
 use crate::handle::{Kind, Table};
-use crate::parameters::{Parameter, pack};
+use crate::node_work::Work;
 use crate::transfers;
 use cuda_abi::args::{Array, Out};
 use cuda_abi::driver::*;
-use device::Launch;
-use device::graph::{ExecutableGraph, Graph, KernelCall, NodeId, Operation};
-use device::memory::Fill;
+use device::graph::{ExecutableGraph, Graph, NodeId, Operation};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -39,7 +36,7 @@ pub struct Node {
 }
 
 /// What only the program's own structures tell.
-enum Description {
+pub enum Description {
     Copy(CUDA_MEMCPY3D),
     Host(CUDA_HOST_NODE_PARAMS),
     Event(CUevent),
@@ -188,35 +185,40 @@ pub fn add(
     graph: CUgraph,
     dependencies: Array<CUgraphNode>,
     count: usize,
-    operation: Operation,
+    work: Work,
 ) -> CuResult<Arc<Node>> {
     place.check()?;
     let graph = find(graph)?;
     let dependencies = read_nodes(dependencies, count)?;
-    let id = graph.add(operation, &dependencies)?;
+    let id = graph.add(work.operation, &dependencies)?;
     let handle = node_handle(&graph, id)?;
     place.set(handle)?;
-    Ok(find_node(handle)?.0)
+    let (node, _) = find_node(handle)?;
+    *locked(&node.described) = work.described;
+    Ok(node)
+}
+
+/// Sets what a node does.
+pub fn set(handle: CUgraphNode, work: Work) -> CuResult {
+    let (node, graph) = find_node(handle)?;
+    graph.set_operation(node.id, work.operation)?;
+    *locked(&node.described) = work.described;
+    Ok(())
+}
+
+/// Sets what a node does in an executable graph.
+pub fn set_in_executable(executable: CUgraphExec, node: CUgraphNode, work: Work) -> CuResult {
+    let executable = find_executable(executable)?;
+    match work.operation {
+        Operation::Child(graph) => executable.set_child(node_id(node)?, &graph)?,
+        operation => executable.set_operation(node_id(node)?, operation)?,
+    }
+    Ok(())
 }
 
 impl Node {
     fn describe(&self, description: Description) {
         *locked(&self.described) = Some(description);
-    }
-
-    /// Remembers a copy's structure.
-    pub fn describe_copy(&self, copy: CUDA_MEMCPY3D) {
-        self.describe(Description::Copy(copy));
-    }
-
-    /// Remembers a host function's structure.
-    pub fn describe_host(&self, call: CUDA_HOST_NODE_PARAMS) {
-        self.describe(Description::Host(call));
-    }
-
-    /// Remembers an event's handle.
-    pub fn describe_event(&self, event: CUevent) {
-        self.describe(Description::Event(event));
     }
 
     /// Remembers an allocation's structure, with a copy of its list.
@@ -319,115 +321,6 @@ impl Node {
             ctx: CUcontext::NULL,
         })
     }
-}
-
-/// The launch that a structure describes.
-///
-/// # Safety
-/// Parameters are as `cuLaunchKernel` asks.
-pub unsafe fn kernel_operation(params: &CUDA_KERNEL_NODE_PARAMS) -> CuResult<Operation> {
-    let handle = if params.func.is_null() { CUfunction(params.kern.0) } else { params.func };
-    let function = functions::find(handle)?;
-    let entry = function.entry();
-    let layout = entry
-        .params
-        .iter()
-        .map(|parameter| Parameter { offset: parameter.offset as usize, size: parameter.size as usize });
-    // SAFETY: the caller's duty.
-    let packed = unsafe { pack(layout, entry.param_bytes as usize, params.kernelParams, params.extra) }?;
-    let launch = Launch {
-        grid: [params.gridDimX, params.gridDimY, params.gridDimZ],
-        block: [params.blockDimX, params.blockDimY, params.blockDimZ],
-        dynamic_shared: params.sharedMemBytes,
-        cooperative: false,
-    };
-    function.function.check_launch(&launch)?;
-    Ok(Operation::Kernel(KernelCall { function: function.function.clone(), launch, params: packed }))
-}
-
-/// The newer structure of an older one.
-pub fn newer(old: CUDA_KERNEL_NODE_PARAMS_v1) -> CUDA_KERNEL_NODE_PARAMS {
-    CUDA_KERNEL_NODE_PARAMS {
-        func: old.func,
-        gridDimX: old.gridDimX,
-        gridDimY: old.gridDimY,
-        gridDimZ: old.gridDimZ,
-        blockDimX: old.blockDimX,
-        blockDimY: old.blockDimY,
-        blockDimZ: old.blockDimZ,
-        sharedMemBytes: old.sharedMemBytes,
-        kernelParams: old.kernelParams,
-        extra: old.extra,
-        kern: CUkernel::NULL,
-        ctx: CUcontext::NULL,
-    }
-}
-
-/// The older structure of a newer one.
-pub fn older(new: CUDA_KERNEL_NODE_PARAMS) -> CUDA_KERNEL_NODE_PARAMS_v1 {
-    CUDA_KERNEL_NODE_PARAMS_v1 {
-        func: new.func,
-        gridDimX: new.gridDimX,
-        gridDimY: new.gridDimY,
-        gridDimZ: new.gridDimZ,
-        blockDimX: new.blockDimX,
-        blockDimY: new.blockDimY,
-        blockDimZ: new.blockDimZ,
-        sharedMemBytes: new.sharedMemBytes,
-        kernelParams: new.kernelParams,
-        extra: new.extra,
-    }
-}
-
-/// The copy that a structure describes, if its ends are in memory.
-///
-/// # Safety
-/// Host memory that it names may be read and written whenever the graph runs.
-pub unsafe fn copy_operation(copy: &CUDA_MEMCPY3D) -> CuResult<Operation> {
-    // SAFETY: the caller's duty.
-    let transfer = unsafe { transfers::from_3d(copy) }?;
-    transfer.check(crate::platform::platform()?.memory())?;
-    Ok(Operation::Copy(transfer))
-}
-
-/// The fill that a structure describes, if it is in memory.
-pub fn fill_operation(params: &CUDA_MEMSET_NODE_PARAMS, context: Option<CUcontext>) -> CuResult<Operation> {
-    if let Some(context) = context.filter(|context| !context.is_null()) {
-        contexts::find(context)?.check()?;
-    }
-    let fill = Fill {
-        address: params.dst.0,
-        pitch: params.pitch as u64,
-        value: params.value,
-        element: params.elementSize,
-        width: params.width as u64,
-        height: params.height as u64,
-    };
-    fill.check(crate::platform::platform()?.memory())?;
-    Ok(Operation::Fill(fill))
-}
-
-/// The structure of a fill.
-pub fn fill_params(operation: &Operation) -> CuResult<CUDA_MEMSET_NODE_PARAMS> {
-    match operation {
-        Operation::Fill(fill) => Ok(CUDA_MEMSET_NODE_PARAMS {
-            dst: CUdeviceptr(fill.address),
-            pitch: fill.pitch as usize,
-            value: fill.value,
-            elementSize: fill.element,
-            width: fill.width as usize,
-            height: fill.height as usize,
-        }),
-        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
-    }
-}
-
-/// The call that a structure describes.
-pub fn host_operation(params: &CUDA_HOST_NODE_PARAMS) -> CuResult<Operation> {
-    let function = params.r#fn.ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    let user_data = params.userData as usize;
-    // SAFETY: the program gave the function with its argument to be called so.
-    Ok(Operation::Host(Arc::new(move || unsafe { function(user_data as *mut c_void) })))
 }
 
 /// What sort of node an operation is.

@@ -20,6 +20,7 @@ mod libraries;
 mod links;
 mod log;
 mod modules;
+mod node_work;
 mod parameters;
 mod platform;
 mod pools;

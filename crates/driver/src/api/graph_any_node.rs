@@ -3,14 +3,12 @@
 use super::graph::check_edges;
 use crate::contexts;
 use crate::error::CuResult;
-use crate::graphs::{self, Node, find, find_executable, find_node, node_handle, node_id, read_nodes};
+use crate::graphs::{self, find, find_executable, find_node, node_handle, node_id, read_nodes};
+use crate::node_work::Work;
 use crate::platform::device;
-use crate::streams;
 use cuda_abi::args::{Array, Out};
 use cuda_abi::driver::*;
-use device::graph::Operation;
 use entry_macros::entry_point;
-use std::sync::Arc;
 
 #[entry_point]
 unsafe fn cuGraphAddNode(
@@ -40,12 +38,8 @@ unsafe fn cuGraphAddNode_v2(
 
 #[entry_point]
 unsafe fn cuGraphNodeSetParams(hNode: CUgraphNode, nodeParams: Array<CUgraphNodeParams>) -> CuResult {
-    let params = nodeParams.get(0)?;
-    let (node, graph) = find_node(hNode)?;
     // SAFETY: the caller's duty.
-    graph.set_operation(node.id, unsafe { operation(&params) }?)?;
-    describe(&node, &params);
-    Ok(())
+    graphs::set(hNode, unsafe { Work::any(&nodeParams.get(0)?) }?)
 }
 
 #[entry_point]
@@ -54,14 +48,8 @@ unsafe fn cuGraphExecNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: Array<CUgraphNodeParams>,
 ) -> CuResult {
-    let params = nodeParams.get(0)?;
-    let executable = find_executable(hGraphExec)?;
     // SAFETY: the caller's duty.
-    match unsafe { operation(&params) }? {
-        Operation::Child(graph) => executable.set_child(node_id(hNode)?, &graph)?,
-        operation => executable.set_operation(node_id(hNode)?, operation)?,
-    }
-    Ok(())
+    graphs::set_in_executable(hGraphExec, hNode, unsafe { Work::any(&nodeParams.get(0)?) }?)
 }
 
 #[entry_point]
@@ -114,9 +102,8 @@ unsafe fn add(
         return Ok(());
     }
     // SAFETY: the caller's duty.
-    let operation = unsafe { operation(&wanted) }?;
-    let node = graphs::add(place, graph, dependencies, count, operation)?;
-    describe(&node, &wanted);
+    let work = unsafe { Work::any(&wanted) }?;
+    let node = graphs::add(place, graph, dependencies, count, work)?;
     if wanted.r#type == CU_GRAPH_NODE_TYPE_GRAPH {
         let (_, owner) = find_node(place_of(place)?)?;
         // SAFETY: the type says that this member is set.
@@ -132,70 +119,6 @@ unsafe fn add(
 fn place_of(place: Out<CUgraphNode>) -> CuResult<CUgraphNode> {
     // SAFETY: written by this call.
     Ok(unsafe { place.check()?.as_ptr().read_unaligned() })
-}
-
-/// What a node of this description does.
-///
-/// # Safety
-/// As for [`add`].
-unsafe fn operation(node: &CUgraphNodeParams) -> CuResult<Operation> {
-    let params = &node.params;
-    // SAFETY: each member is read where the type says that it is set. The rest is the caller's duty.
-    unsafe {
-        match node.r#type {
-            CU_GRAPH_NODE_TYPE_EMPTY => Ok(Operation::Empty),
-            CU_GRAPH_NODE_TYPE_KERNEL => graphs::kernel_operation(&params.kernel),
-            CU_GRAPH_NODE_TYPE_MEMCPY => graphs::copy_operation(&params.memcpy.copyParams),
-            CU_GRAPH_NODE_TYPE_MEMSET => {
-                let fill = params.memset;
-                graphs::fill_operation(&without_context(fill), Some(fill.ctx))
-            }
-            CU_GRAPH_NODE_TYPE_HOST => graphs::host_operation(&params.host),
-            CU_GRAPH_NODE_TYPE_GRAPH => match params.graph.ownership {
-                CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE => {
-                    Ok(Operation::Child(find(params.graph.graph)?.duplicate()))
-                }
-                CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
-                _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
-            },
-            CU_GRAPH_NODE_TYPE_WAIT_EVENT => Ok(Operation::Wait(streams::find_event(params.event)?)),
-            CU_GRAPH_NODE_TYPE_EVENT_RECORD => Ok(Operation::Record(streams::find_event(params.event)?)),
-            CU_GRAPH_NODE_TYPE_MEM_FREE => Ok(Operation::Free { address: params.free.0 }),
-            CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
-            | CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT
-            | CU_GRAPH_NODE_TYPE_BATCH_MEM_OP
-            | CU_GRAPH_NODE_TYPE_CONDITIONAL => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
-            // An allocation cannot become another.
-            _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
-        }
-    }
-}
-
-fn without_context(fill: CUDA_MEMSET_NODE_PARAMS_v2) -> CUDA_MEMSET_NODE_PARAMS {
-    CUDA_MEMSET_NODE_PARAMS {
-        dst: fill.dst,
-        pitch: fill.pitch,
-        value: fill.value,
-        elementSize: fill.elementSize,
-        width: fill.width,
-        height: fill.height,
-    }
-}
-
-/// Remembers what only the program's structure tells.
-fn describe(node: &Arc<Node>, described: &CUgraphNodeParams) {
-    let params = &described.params;
-    // SAFETY: each member is read where the type says that it is set.
-    unsafe {
-        match described.r#type {
-            CU_GRAPH_NODE_TYPE_MEMCPY => node.describe_copy(params.memcpy.copyParams),
-            CU_GRAPH_NODE_TYPE_HOST => node.describe_host(params.host),
-            CU_GRAPH_NODE_TYPE_WAIT_EVENT | CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
-                node.describe_event(params.event);
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Adds a node that allocates; its description with the address.

@@ -1,8 +1,8 @@
 //! Graph management: nodes and what they do.
 
 use crate::error::CuResult;
-use crate::graphs::{self, find, find_executable, find_node, node_id};
-use crate::streams;
+use crate::graphs::{self, find_node};
+use crate::node_work::{self, Work};
 use cuda_abi::args::{Array, In, Out};
 use cuda_abi::driver::*;
 use device::graph::Operation;
@@ -15,7 +15,7 @@ fn cuGraphAddEmptyNode(
     dependencies: Array<CUgraphNode>,
     numDependencies: usize,
 ) -> CuResult {
-    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, Operation::Empty)?;
+    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, Operation::Empty.into())?;
     Ok(())
 }
 
@@ -28,8 +28,8 @@ unsafe fn cuGraphAddKernelNode(
     nodeParams: In<CUDA_KERNEL_NODE_PARAMS_v1>,
 ) -> CuResult {
     // SAFETY: the caller's duty.
-    let operation = unsafe { graphs::kernel_operation(&graphs::newer(nodeParams.get()?)) }?;
-    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, operation)?;
+    let work = unsafe { Work::kernel(&node_work::newer(nodeParams.get()?)) }?;
+    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, work)?;
     Ok(())
 }
 
@@ -42,15 +42,15 @@ unsafe fn cuGraphAddKernelNode_v2(
     nodeParams: In<CUDA_KERNEL_NODE_PARAMS>,
 ) -> CuResult {
     // SAFETY: the caller's duty.
-    let operation = unsafe { graphs::kernel_operation(&nodeParams.get()?) }?;
-    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, operation)?;
+    let work = unsafe { Work::kernel(&nodeParams.get()?) }?;
+    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, work)?;
     Ok(())
 }
 
 #[entry_point]
 fn cuGraphKernelNodeGetParams(hNode: CUgraphNode, nodeParams: Out<CUDA_KERNEL_NODE_PARAMS_v1>) -> CuResult {
     let (node, graph) = find_node(hNode)?;
-    nodeParams.check()?.set(graphs::older(node.kernel(&graph.operation(node.id)?)?))?;
+    nodeParams.check()?.set(node_work::older(node.kernel(&graph.operation(node.id)?)?))?;
     Ok(())
 }
 
@@ -67,8 +67,8 @@ unsafe fn cuGraphKernelNodeSetParams(
     nodeParams: In<CUDA_KERNEL_NODE_PARAMS_v1>,
 ) -> CuResult {
     // SAFETY: the caller's duty.
-    let operation = unsafe { graphs::kernel_operation(&graphs::newer(nodeParams.get()?)) }?;
-    set(hNode, operation)
+    let work = unsafe { Work::kernel(&node_work::newer(nodeParams.get()?)) }?;
+    graphs::set(hNode, work)
 }
 
 #[entry_point]
@@ -77,8 +77,8 @@ unsafe fn cuGraphKernelNodeSetParams_v2(
     nodeParams: In<CUDA_KERNEL_NODE_PARAMS>,
 ) -> CuResult {
     // SAFETY: the caller's duty.
-    let operation = unsafe { graphs::kernel_operation(&nodeParams.get()?) }?;
-    set(hNode, operation)
+    let work = unsafe { Work::kernel(&nodeParams.get()?) }?;
+    graphs::set(hNode, work)
 }
 
 #[entry_point]
@@ -88,8 +88,8 @@ unsafe fn cuGraphExecKernelNodeSetParams(
     nodeParams: In<CUDA_KERNEL_NODE_PARAMS_v1>,
 ) -> CuResult {
     // SAFETY: the caller's duty.
-    let operation = unsafe { graphs::kernel_operation(&graphs::newer(nodeParams.get()?)) }?;
-    set_executable(hGraphExec, hNode, operation)
+    let work = unsafe { Work::kernel(&node_work::newer(nodeParams.get()?)) }?;
+    graphs::set_in_executable(hGraphExec, hNode, work)
 }
 
 #[entry_point]
@@ -99,8 +99,8 @@ unsafe fn cuGraphExecKernelNodeSetParams_v2(
     nodeParams: In<CUDA_KERNEL_NODE_PARAMS>,
 ) -> CuResult {
     // SAFETY: the caller's duty.
-    let operation = unsafe { graphs::kernel_operation(&nodeParams.get()?) }?;
-    set_executable(hGraphExec, hNode, operation)
+    let work = unsafe { Work::kernel(&nodeParams.get()?) }?;
+    graphs::set_in_executable(hGraphExec, hNode, work)
 }
 
 #[entry_point]
@@ -112,10 +112,9 @@ unsafe fn cuGraphAddMemcpyNode(
     copyParams: In<CUDA_MEMCPY3D>,
     _ctx: CUcontext,
 ) -> CuResult {
-    let params = copyParams.get()?;
     // SAFETY: the caller's duty.
-    let operation = unsafe { graphs::copy_operation(&params) }?;
-    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, operation)?.describe_copy(params);
+    let work = unsafe { Work::copy(copyParams.get()?) }?;
+    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, work)?;
     Ok(())
 }
 
@@ -128,11 +127,8 @@ fn cuGraphMemcpyNodeGetParams(hNode: CUgraphNode, nodeParams: Out<CUDA_MEMCPY3D>
 
 #[entry_point]
 unsafe fn cuGraphMemcpyNodeSetParams(hNode: CUgraphNode, nodeParams: In<CUDA_MEMCPY3D>) -> CuResult {
-    let params = nodeParams.get()?;
     // SAFETY: the caller's duty.
-    set(hNode, unsafe { graphs::copy_operation(&params) }?)?;
-    find_node(hNode)?.0.describe_copy(params);
-    Ok(())
+    graphs::set(hNode, unsafe { Work::copy(nodeParams.get()?) }?)
 }
 
 #[entry_point]
@@ -143,7 +139,7 @@ unsafe fn cuGraphExecMemcpyNodeSetParams(
     _ctx: CUcontext,
 ) -> CuResult {
     // SAFETY: the caller's duty.
-    set_executable(hGraphExec, hNode, unsafe { graphs::copy_operation(&copyParams.get()?) }?)
+    graphs::set_in_executable(hGraphExec, hNode, unsafe { Work::copy(copyParams.get()?) }?)
 }
 
 #[entry_point]
@@ -155,21 +151,21 @@ fn cuGraphAddMemsetNode(
     memsetParams: In<CUDA_MEMSET_NODE_PARAMS>,
     ctx: CUcontext,
 ) -> CuResult {
-    let operation = graphs::fill_operation(&memsetParams.get()?, Some(ctx))?;
-    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, operation)?;
+    let work = Work::fill(&memsetParams.get()?, Some(ctx))?;
+    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, work)?;
     Ok(())
 }
 
 #[entry_point]
 fn cuGraphMemsetNodeGetParams(hNode: CUgraphNode, nodeParams: Out<CUDA_MEMSET_NODE_PARAMS>) -> CuResult {
     let (node, graph) = find_node(hNode)?;
-    nodeParams.check()?.set(graphs::fill_params(&graph.operation(node.id)?)?)?;
+    nodeParams.check()?.set(node_work::fill_params(&graph.operation(node.id)?)?)?;
     Ok(())
 }
 
 #[entry_point]
 fn cuGraphMemsetNodeSetParams(hNode: CUgraphNode, nodeParams: In<CUDA_MEMSET_NODE_PARAMS>) -> CuResult {
-    set(hNode, graphs::fill_operation(&nodeParams.get()?, None)?)
+    graphs::set(hNode, Work::fill(&nodeParams.get()?, None)?)
 }
 
 #[entry_point]
@@ -179,7 +175,7 @@ fn cuGraphExecMemsetNodeSetParams(
     memsetParams: In<CUDA_MEMSET_NODE_PARAMS>,
     ctx: CUcontext,
 ) -> CuResult {
-    set_executable(hGraphExec, hNode, graphs::fill_operation(&memsetParams.get()?, Some(ctx))?)
+    graphs::set_in_executable(hGraphExec, hNode, Work::fill(&memsetParams.get()?, Some(ctx))?)
 }
 
 #[entry_point]
@@ -190,9 +186,7 @@ fn cuGraphAddHostNode(
     numDependencies: usize,
     nodeParams: In<CUDA_HOST_NODE_PARAMS>,
 ) -> CuResult {
-    let params = nodeParams.get()?;
-    let operation = graphs::host_operation(&params)?;
-    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, operation)?.describe_host(params);
+    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, Work::host(nodeParams.get()?)?)?;
     Ok(())
 }
 
@@ -204,10 +198,7 @@ fn cuGraphHostNodeGetParams(hNode: CUgraphNode, nodeParams: Out<CUDA_HOST_NODE_P
 
 #[entry_point]
 fn cuGraphHostNodeSetParams(hNode: CUgraphNode, nodeParams: In<CUDA_HOST_NODE_PARAMS>) -> CuResult {
-    let params = nodeParams.get()?;
-    set(hNode, graphs::host_operation(&params)?)?;
-    find_node(hNode)?.0.describe_host(params);
-    Ok(())
+    graphs::set(hNode, Work::host(nodeParams.get()?)?)
 }
 
 #[entry_point]
@@ -216,7 +207,7 @@ fn cuGraphExecHostNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: In<CUDA_HOST_NODE_PARAMS>,
 ) -> CuResult {
-    set_executable(hGraphExec, hNode, graphs::host_operation(&nodeParams.get()?)?)
+    graphs::set_in_executable(hGraphExec, hNode, Work::host(nodeParams.get()?)?)
 }
 
 /// The graph is taken as it is now.
@@ -228,8 +219,7 @@ fn cuGraphAddChildGraphNode(
     numDependencies: usize,
     childGraph: CUgraph,
 ) -> CuResult {
-    let child = find(childGraph)?.duplicate();
-    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, Operation::Child(child))?;
+    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, Work::child(childGraph)?)?;
     Ok(())
 }
 
@@ -248,8 +238,7 @@ fn cuGraphAddEventRecordNode(
     numDependencies: usize,
     event: CUevent,
 ) -> CuResult {
-    let operation = Operation::Record(streams::find_event(event)?);
-    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, operation)?.describe_event(event);
+    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, Work::record(event)?)?;
     Ok(())
 }
 
@@ -261,8 +250,7 @@ fn cuGraphAddEventWaitNode(
     numDependencies: usize,
     event: CUevent,
 ) -> CuResult {
-    let operation = Operation::Wait(streams::find_event(event)?);
-    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, operation)?.describe_event(event);
+    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, Work::wait(event)?)?;
     Ok(())
 }
 
@@ -280,16 +268,12 @@ fn cuGraphEventWaitNodeGetEvent(hNode: CUgraphNode, event_out: Out<CUevent>) -> 
 
 #[entry_point]
 fn cuGraphEventRecordNodeSetEvent(hNode: CUgraphNode, event: CUevent) -> CuResult {
-    set(hNode, Operation::Record(streams::find_event(event)?))?;
-    find_node(hNode)?.0.describe_event(event);
-    Ok(())
+    graphs::set(hNode, Work::record(event)?)
 }
 
 #[entry_point]
 fn cuGraphEventWaitNodeSetEvent(hNode: CUgraphNode, event: CUevent) -> CuResult {
-    set(hNode, Operation::Wait(streams::find_event(event)?))?;
-    find_node(hNode)?.0.describe_event(event);
-    Ok(())
+    graphs::set(hNode, Work::wait(event)?)
 }
 
 #[entry_point]
@@ -298,12 +282,12 @@ fn cuGraphExecEventRecordNodeSetEvent(
     hNode: CUgraphNode,
     event: CUevent,
 ) -> CuResult {
-    set_executable(hGraphExec, hNode, Operation::Record(streams::find_event(event)?))
+    graphs::set_in_executable(hGraphExec, hNode, Work::record(event)?)
 }
 
 #[entry_point]
 fn cuGraphExecEventWaitNodeSetEvent(hGraphExec: CUgraphExec, hNode: CUgraphNode, event: CUevent) -> CuResult {
-    set_executable(hGraphExec, hNode, Operation::Wait(streams::find_event(event)?))
+    graphs::set_in_executable(hGraphExec, hNode, Work::wait(event)?)
 }
 
 #[entry_point]
@@ -314,8 +298,7 @@ fn cuGraphAddMemFreeNode(
     numDependencies: usize,
     dptr: CUdeviceptr,
 ) -> CuResult {
-    let operation = Operation::Free { address: dptr.0 };
-    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, operation)?;
+    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, Work::free(dptr))?;
     Ok(())
 }
 
@@ -326,16 +309,5 @@ fn cuGraphMemFreeNodeGetParams(hNode: CUgraphNode, dptr_out: Out<CUdeviceptr>) -
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     };
     dptr_out.check()?.set(CUdeviceptr(address))?;
-    Ok(())
-}
-
-fn set(node: CUgraphNode, operation: Operation) -> CuResult {
-    let (node, graph) = find_node(node)?;
-    graph.set_operation(node.id, operation)?;
-    Ok(())
-}
-
-fn set_executable(executable: CUgraphExec, node: CUgraphNode, operation: Operation) -> CuResult {
-    find_executable(executable)?.set_operation(node_id(node)?, operation)?;
     Ok(())
 }
