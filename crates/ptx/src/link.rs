@@ -55,11 +55,7 @@ pub fn link(inputs: &[Input<'_>], device: Device) -> Result<String, Errors> {
 
 /// The text with the variables of these names that it only declares as definitions, where there are such: whoever
 /// loads it knows where they are. What is found leaves `names`.
-pub fn define<'a>(
-    text: &str,
-    names: &mut HashSet<&'a str>,
-    device: Device,
-) -> Result<Option<String>, Errors> {
+pub fn define(text: &str, names: &mut HashSet<&str>, device: Device) -> Result<Option<String>, Errors> {
     let mut module = read(text, device)?;
     let mut found = false;
     for item in &mut module.items {
