@@ -233,7 +233,7 @@ impl Maker<'_, '_> {
         let launches = function.name.contains("Launch");
         let words = match name {
             "f32" => return Argument::Float(1.5),
-            "CUipcMemHandle" | "cudaIpcMemHandle_t" | "cudaIpcEventHandle_t" => {
+            "CUipcMemHandle" | "CUipcEventHandle" | "cudaIpcMemHandle_t" | "cudaIpcEventHandle_t" => {
                 return Argument::Memory(self.many(8, Self::small));
             }
             "cudaExtent" | "cudaPos" => return Argument::Memory(self.many(3, Self::size)),
@@ -294,6 +294,8 @@ impl Maker<'_, '_> {
                 "MemPoolSetAccess",
                 "MemSetAccess",
                 "ParamSetv",
+                "RangeGetAttribute",
+                "Batch",
             ]
             .iter()
             .any(|part| function.name.contains(part))
@@ -479,7 +481,9 @@ impl Maker<'_, '_> {
 fn is_accessed(function: &str) -> bool {
     let reads_kernel = function.contains("Func") || function.contains("Kernel");
     function != "cudaPointerGetAttributes" && function.contains("Attribute") && !reads_kernel
-        || ["ParamSetv", "Shareable", "FreeNodeGetParams"].iter().any(|part| function.contains(part))
+        || ["ParamSetv", "Shareable", "FreeNodeGetParams", "HandleForAddressRange"]
+            .iter()
+            .any(|part| function.contains(part))
 }
 
 fn takes_image(function: &str) -> bool {

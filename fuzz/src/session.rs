@@ -8,8 +8,20 @@ use cuda_abi::functions::{self, Api};
 use crate::arguments::{Arena, Argument, Bytes, Known, Maker, Signature};
 use crate::{arguments, host, symbols};
 
-/// Functions that wait for what never comes, write files, or change the process for good.
-const LEFT_OUT: &[&str] = &["WaitValue", "BatchMemOp", "DotPrint", "__cuda", "CreateChannelDesc"];
+/// Functions that wait for what never comes, write files, change the process for good, or take a list of structures that lead to
+/// others.
+const LEFT_OUT: &[&str] = &[
+    "WaitValue",
+    "BatchMemOp",
+    "DotPrint",
+    "DumpToFile",
+    "RegisterCallback",
+    "RegisterAsync",
+    "ProfilerInitialize",
+    "MultiDevice",
+    "__cuda",
+    "CreateChannelDesc",
+];
 
 /// One run.
 pub struct Session {
@@ -153,7 +165,9 @@ impl Session {
                 // SAFETY: as above.
                 self.reserved.push((unsafe { *(place[0] as *const usize) }, size[0]));
             }
-            ("cuMemExportToShareableHandle", [Argument::Words(place), ..]) => {
+            (name, [Argument::Words(place), ..])
+                if name.contains("ExportToShareable") || name.contains("HandleForAddressRange") =>
+            {
                 // SAFETY: the driver wrote a descriptor there, which is the program's.
                 unsafe { libc::close(*(place[0] as *const i32)) };
             }
