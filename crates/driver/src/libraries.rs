@@ -4,7 +4,7 @@ use crate::contexts;
 use crate::error::CuResult;
 use crate::functions::Function;
 use crate::handle::{Kind, Table};
-use crate::images::{Texts, code, logged};
+use crate::images::{Texts, code};
 use crate::jit::JitOptions;
 use crate::modules::{self, Module};
 use crate::platform::platform;
@@ -50,12 +50,11 @@ pub fn find_kernel(handle: CUkernel) -> CuResult<Arc<Kernel>> {
     KERNELS.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE.into())
 }
 
-/// Makes a library of an image. Wrong PTX is no failure of loading, except with eager loading; the log tells of it now.
+/// Makes a library of an image. A wrong one is no failure of loading, except with eager loading; the log tells of it now.
 pub fn load(texts: Texts, options: &mut JitOptions) -> CuResult<CUlibrary> {
-    let texts = texts.map_err(|error| logged(error, options))?;
-    let library = code(Ok(texts), options).map(device::module::Library::new);
+    let library = code(texts, options).map(device::module::Library::new);
     if let Err(failure) = library
-        && (platform()?.options().eager || failure.0 == CUDA_ERROR_INVALID_IMAGE)
+        && platform()?.options().eager
     {
         return Err(failure);
     }
