@@ -44,6 +44,7 @@ def install(home):
 
 
 def run(home, library, whole):
+    (home / "pycuda-cache").mkdir(exist_ok=True)
     env = {
         **harness.environment(home, library),
         "PATH": f"{home / 'bin'}:{os.environ['PATH']}",
