@@ -126,6 +126,7 @@ impl CaptureSlot {
     pub(crate) fn end(&self) -> Result<Arc<Graph>> {
         let part = self.part.lock().clone().ok_or(Error::IllegalState)?;
         if !part.is_origin {
+            part.capture.spoil();
             return Err(Error::StreamCaptureUnmatched);
         }
         let capture = &part.capture;

@@ -279,7 +279,7 @@ impl Stream {
     /// Ends the capture that began in this stream; answers its graph.
     ///
     /// # Errors
-    /// [`Error::IllegalState`] without a capture, [`Error::StreamCaptureUnmatched`] if it did not begin here,
+    /// [`Error::IllegalState`] without a capture, [`Error::StreamCaptureUnmatched`] if it did not begin here, which spoils it,
     /// [`Error::StreamCaptureWrongThread`], [`Error::StreamCaptureInvalidated`], [`Error::StreamCaptureUnjoined`]. The last
     /// two end the capture.
     pub fn end_capture(&self) -> Result<Arc<Graph>> {
