@@ -28,6 +28,8 @@ pub struct Session {
     known: Known,
     /// Reserved addresses, to be given back.
     reserved: Vec<(usize, usize)>,
+    /// What the linker was given and writes to later.
+    kept: Vec<Arena>,
 }
 
 /// The functions that a target calls: those of the driver, or also those of the runtime.
@@ -75,7 +77,7 @@ pub fn run(bytes: &[u8], runtime: bool) {
     prepare();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut session = Session { known: Known::default(), reserved: Vec::new() };
+            let mut session = Session { known: Known::default(), reserved: Vec::new(), kept: Vec::new() };
             session.begin();
             let mut bytes = Bytes(bytes);
             while !bytes.0.is_empty() {
@@ -137,6 +139,10 @@ impl Session {
         assert_ne!(code, CUDA_ERROR_UNKNOWN.0, "{} failed inside", function.name);
         if code == 0 {
             self.learn(function, &arguments);
+        }
+        // An invocation of the linker uses its options until it is destroyed.
+        if function.name.contains("LinkCreate") {
+            self.kept.push(arena);
         }
     }
 
