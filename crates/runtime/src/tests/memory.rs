@@ -95,6 +95,13 @@ fn boxes_are_set_slice_by_slice_unless_they_touch() {
     let huge = cudaExtent { width: 1, height: 4, depth: usize::MAX };
     // SAFETY: the mock looks at no pointer.
     assert_eq!(unsafe { cudaMemset3D(whole, 0, huge) }, cudaErrorInvalidValue);
+    // Without a pitch all slices would be one, however many there are.
+    let (flat, deep) =
+        (cudaPitchedPtr { pitch: 0, ..whole }, cudaExtent { width: 1, height: 1, depth: usize::MAX });
+    // SAFETY: as above.
+    assert_eq!(unsafe { cudaMemset3D(flat, 0, deep) }, cudaErrorInvalidValue);
+    // SAFETY: as above.
+    assert_eq!(unsafe { cudaMemset3D(flat, 0, cudaExtent { height: 0, ..deep }) }, cudaSuccess);
 }
 
 #[test]

@@ -124,7 +124,11 @@ fn set_box(when: When, pointer: cudaPitchedPtr, value: i32, extent: cudaExtent) 
         let rows = extent.height.checked_mul(extent.depth).ok_or(cudaErrorInvalidValue)?;
         return set_rows(when, start, pointer.pitch, value, extent.width, rows);
     }
-    if extent.height > pointer.ysize {
+    if extent.width == 0 || extent.height == 0 {
+        return Ok(());
+    }
+    // Rows may not lie in each other: each slice then lies behind the one before, and the memory's end ends them.
+    if extent.height > pointer.ysize || extent.width > pointer.pitch {
         return Err(cudaErrorInvalidValue);
     }
     let slice = pointer.pitch.checked_mul(pointer.ysize).ok_or(cudaErrorInvalidValue)?;
