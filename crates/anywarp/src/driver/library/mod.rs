@@ -79,10 +79,12 @@ fn lacks(name: &str) -> Error {
     Error::new(CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND, format!("the driver has no {name}"))
 }
 
-/// A name for the driver.
+/// A name for the driver. What cannot be one is found nowhere; drivers call an empty name a wrong argument instead.
 fn c_name(name: &str) -> Result<CString> {
-    let missing = || Error::new(CUDA_ERROR_NOT_FOUND, format!("no name has a NUL in it: {name:?}"));
-    CString::new(name).map_err(|_| missing())
+    CString::new(name)
+        .ok()
+        .filter(|name| !name.is_empty())
+        .ok_or_else(|| Error::new(CUDA_ERROR_NOT_FOUND, format!("nothing has the name {name:?}")))
 }
 
 /// A host address as a pointer.
