@@ -23,10 +23,13 @@ pub(super) fn to_f32(ty: Accumulator, bits: u64) -> u64 {
 
 /// Sum of two f32 as the result's type, rounded to nearest even.
 pub(super) fn add_f32(a: u64, b: u64, ty: Accumulator) -> u64 {
-    let sum = scalar(Op::Float(FloatBinary::Add, FloatMode::default()), Type::F32, &[a, b]);
+    from_f32(ty, scalar(Op::Float(FloatBinary::Add, FloatMode::default()), Type::F32, &[a, b]))
+}
+
+fn from_f32(ty: Accumulator, bits: u64) -> u64 {
     match ty {
-        Accumulator::F16 => convert(Type::F32, Type::F16, sum),
-        _ => sum,
+        Accumulator::F16 => convert(Type::F32, Type::F16, bits),
+        _ => bits,
     }
 }
 
@@ -209,8 +212,7 @@ impl FloatSum {
                 return self.step(products, self.d, addend);
             }
             // Of mixed types the sum is one of f32.
-            let sum = self.step(products, Accumulator::F32, to_f32(self.c, addend));
-            return if self.d == Accumulator::F16 { convert(Type::F32, Type::F16, sum) } else { sum };
+            return from_f32(self.d, self.step(products, Accumulator::F32, to_f32(self.c, addend)));
         }
         let part = |second: bool, sum: u64| {
             let taken = (0..self.stored).filter(|at| (at % 4 >= 2) == second);
