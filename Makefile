@@ -2,7 +2,7 @@
 # first, after saying so, and work offline once it is there.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test gpu-test build bench clients fuzz-smoke tsan golden setup clean
+.PHONY: help demo test gpu-test build bench clients fuzz-smoke fuzz-kernels producers tsan golden approximations setup clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -25,11 +25,21 @@ bench: build ## time the benchmark kernels
 fuzz-smoke: setup ## build every fuzz target and run them all for a minute
 	@scripts/fuzz-smoke
 
+fuzz-kernels: setup ## random kernels on every back end against the interpreter (SECONDS=n, SEED=n; findings go to KEEP=folder)
+	@cargo run -q --locked -p anywarp-kernel-tests --bin fuzz-kernels -- --seconds $(or $(SECONDS),600) \
+		--seed $(or $(SEED),1) $(if $(KEEP),--keep $(KEEP))
+
+producers: build ## every program with the code of clang and of each of nvcc's modes
+	@scripts/producers.py --all
+
 tsan: setup ## the tests that use threads under ThreadSanitizer (needs a nightly toolchain with rust-src)
 	@scripts/tsan
 
 golden: setup ## replay what a GPU answered on every back end (CORPUS=folder)
 	@scripts/golden $(CORPUS)
+
+approximations: setup ## the largest errors of the fast approximations, over all operands (minutes)
+	@cargo run -q --release --locked -p anywarp-kernel-tests --bin approximations
 
 clients: build ## install programs that others wrote, and run their tests (CLIENTS=names, ALL=1)
 	@clients/run $(if $(ALL),--all) $(CLIENTS)

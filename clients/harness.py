@@ -190,6 +190,24 @@ def environment(home, library, *more):
     }
 
 
+def output_of(command):
+    """What a command prints."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def printed_checks(log, status):
+    """Tests of a program that prints `ok NAME: ...` or `FAIL NAME: ...` for each; one more where it did not end well."""
+    tests = []
+    for line in log.read_text(errors="replace").splitlines():
+        verdict, _, rest = line.partition(" ")
+        name, _, text = rest.partition(": ")
+        if verdict in ("ok", "FAIL"):
+            tests.append(Test(name, "passed" if verdict == "ok" else "failed", text))
+    if status != 0:
+        tests.append(Test("as a whole", "failed", f"ended with {status}, see {log}"))
+    return tests
+
+
 def pytest(home, folder, env, arguments, seconds, prefix=""):
     """Runs pytest in a client's environment; a run that ends before its time is one more failure."""
     part = re.sub(r"\W+", "-", prefix.strip())

@@ -257,6 +257,57 @@ def graphs():
     same(values, numpy.full(100, 5.0))
 
 
+@check
+def textures_and_surfaces():
+    runtime, texture = cupy.cuda.runtime, cupy.cuda.texture
+    floats = texture.ChannelFormatDescriptor(32, 0, 0, 0, runtime.cudaChannelFormatKindFloat)
+    host = samples(6 * 9).reshape(6, 9)
+    image = texture.CUDAarray(floats, 9, 6, 0, runtime.cudaArraySurfaceLoadStore)
+    image.copy_from(cupy.asarray(host))
+    resource = texture.ResourceDescriptor(runtime.cudaResourceTypeArray, cuArr=image)
+    between = texture.TextureDescriptor(
+        (runtime.cudaAddressModeClamp, runtime.cudaAddressModeClamp),
+        runtime.cudaFilterModeLinear,
+        runtime.cudaReadModeElementType,
+    )
+    code = r"""
+    extern "C" __global__ void read(float *out, cudaTextureObject_t image, cudaSurfaceObject_t target) {
+        int x = threadIdx.x, y = threadIdx.y;
+        float value = tex2D<float>(image, x + 1.0f, y + 0.5f);
+        out[y * 9 + x] = value;
+        surf2Dwrite(-value, target, x * 4, y);
+    }"""
+    target = texture.CUDAarray(floats, 9, 6, 0, runtime.cudaArraySurfaceLoadStore)
+    surface = texture.SurfaceObject(texture.ResourceDescriptor(runtime.cudaResourceTypeArray, cuArr=target))
+    out = cupy.zeros((6, 9), numpy.float32)
+    read = cupy.RawKernel(code, "read")
+    read((1,), (9, 6), (out, texture.TextureObject(resource, between), surface))
+    right = numpy.minimum(numpy.arange(9) + 1, 8)
+    same(out, (host + host[:, right]) / 2, 1e-6)
+    back = numpy.empty((6, 9), numpy.float32)
+    target.copy_to(back)
+    same(back, -cupy.asnumpy(out))
+
+
+@check
+def linear_memory_as_a_texture():
+    runtime, texture = cupy.cuda.runtime, cupy.cuda.texture
+    host = samples(64)
+    floats = texture.ChannelFormatDescriptor(32, 0, 0, 0, runtime.cudaChannelFormatKindFloat)
+    device = cupy.asarray(host)
+    resource = texture.ResourceDescriptor(
+        runtime.cudaResourceTypeLinear, arr=device, chDesc=floats, sizeInBytes=device.nbytes
+    )
+    image = texture.TextureObject(resource, texture.TextureDescriptor())
+    code = r"""
+    extern "C" __global__ void read(float *out, cudaTextureObject_t image) {
+        out[threadIdx.x] = tex1Dfetch<float>(image, 63 - threadIdx.x);
+    }"""
+    out = cupy.zeros(64, numpy.float32)
+    cupy.RawKernel(code, "read")((1,), (64,), (out, image))
+    same(out, host[::-1])
+
+
 def main():
     for function in CHECKS:
         try:

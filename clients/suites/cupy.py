@@ -29,12 +29,4 @@ def checks(home, library, version, toolkit, nvrtc):
     log = home / "run.log"
     command = [library.parent / "bin/anywarp", "run", harness.python(home), program, version]
     status = harness.run(command, home, env, 600, log)
-    tests = []
-    for line in log.read_text(errors="replace").splitlines():
-        verdict, _, rest = line.partition(" ")
-        name, _, text = rest.partition(": ")
-        if verdict in ("ok", "FAIL"):
-            tests.append(harness.Test(name, "passed" if verdict == "ok" else "failed", text))
-    if status != 0:
-        tests.append(harness.Test("as a whole", "failed", f"ended with {status}, see {log}"))
-    return tests
+    return harness.printed_checks(log, status)

@@ -6,12 +6,9 @@ NAME = "numba-cuda"
 VERSION = "0.30.4"
 HOW = "driver through cuda-bindings and cuda-core; PTX through cuLink*"
 GAPS = {
-    r"test_device_arch_specific": "tensor maps that kernels change",
     r"test_declare_device_cabi_(void|pointer)_return": "a declaration with a result that the definition lacks",
-    r"test_set_registers_no_max": "wants to see that a kernel takes many registers; kernels here have no such number",
     r"test_ipc": "asks cuda-bindings for a field that this version of it does not have",
     r"CUDAAndCPUCachingTest": "what the client's cache for CPUs holds, not ours",
-    r"test_external_cooperative_func": "barriers in memory (`mbarrier`)",
 }
 # What works on small inputs and covers the driver; the rest with --all.
 SELECTION = [

@@ -2,6 +2,7 @@
 //
 //     reduction [COUNT]
 
+#include <algorithm>
 #include <vector>
 
 #include "example.h"
@@ -66,7 +67,7 @@ int main(int argc, char **argv) {
     CUDA_CHECK(cudaMalloc(&device_total, sizeof(unsigned)));
     CUDA_CHECK(cudaMemcpy(device_values, values.data(), n * sizeof(unsigned), cudaMemcpyHostToDevice));
 
-    const unsigned blocks = unsigned(min(size_t(max_blocks), (n + threads - 1) / threads));
+    const unsigned blocks = unsigned(std::min(size_t(max_blocks), (n + threads - 1) / threads));
     auto run = [&](const char *name, void (*kernel)(const unsigned *, size_t, unsigned *)) {
         auto once = [&] {
             CUDA_CHECK(cudaMemset(device_total, 0, sizeof(unsigned)));

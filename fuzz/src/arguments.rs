@@ -87,8 +87,10 @@ fn driver_name(name: &str) -> &str {
         "cudaKernel_t" => "CUkernel",
         "cudaLibrary_t" => "CUlibrary",
         "cudaFunction_t" => "CUfunction",
-        "cudaArray_const_t" => "cudaArray_t",
-        "cudaMipmappedArray_const_t" => "cudaMipmappedArray_t",
+        "cudaArray_t" | "cudaArray_const_t" => "CUarray",
+        "cudaMipmappedArray_t" | "cudaMipmappedArray_const_t" => "CUmipmappedArray",
+        "cudaTextureObject_t" => "CUtexObject",
+        "cudaSurfaceObject_t" => "CUsurfObject",
         other => other,
     }
 }

@@ -13,6 +13,9 @@ use crate::{arguments, host, symbols};
 const LEFT_OUT: &[&str] = &[
     "WaitValue",
     "BatchMemOp",
+    "ExternalSemaphores",
+    // No other call comes through then.
+    "CheckpointProcessLock",
     "DotPrint",
     "DumpToFile",
     "RegisterCallback",
@@ -20,6 +23,8 @@ const LEFT_OUT: &[&str] = &[
     "ProfilerInitialize",
     "MultiDevice",
     "__cuda",
+    // A dump ends the process.
+    "CoredumpSet",
     "CreateChannelDesc",
 ];
 
@@ -38,7 +43,7 @@ pub fn signatures(runtime: bool) -> &'static [Signature] {
     ALL[usize::from(runtime)].get_or_init(|| {
         let called = functions::all().into_iter().filter(|function| {
             function.done
-                && (runtime || function.api == Api::Driver)
+                && (function.api == Api::Driver || runtime && function.api == Api::Runtime)
                 && !LEFT_OUT.iter().any(|part| function.name.contains(part))
                 && symbols::address(function.name).is_some()
         });
@@ -104,6 +109,16 @@ impl Session {
         self.make("cuEventCreate", "CUevent", &[0]);
         let graph = self.make("cuGraphCreate", "CUgraph", &[0]);
         self.make("cuGraphAddEmptyNode", "CUgraphNode", &[graph, 0, 0]);
+        // 8 × 4 texels of one float.
+        let (flat, levels) = ([8_usize, 4, 1 << 32 | 32], [8_usize, 4, 0, 1 << 32 | 32, 2]);
+        let array = self.make("cuArrayCreate_v2", "CUarray", &[flat.as_ptr() as usize]);
+        self.make("cuMipmappedArrayCreate", "CUmipmappedArray", &[levels.as_ptr() as usize, 3]);
+        let (mut resource, plain) = ([0_usize; 18], [0_usize; 18]);
+        resource[1] = array;
+        let (resource, plain) = (resource.as_ptr() as usize, plain.as_ptr() as usize);
+        self.make("cuTexObjectCreate", "CUtexObject", &[resource, plain, 0]);
+        self.make("cuSurfObjectCreate", "CUsurfObject", &[resource]);
+        self.make("cuTexRefCreate", "CUtexref", &[]);
         for size in [4096, 100] {
             let address = self.make("cuMemAlloc_v2", "memory", &[size]);
             self.known.addresses.push(address);

@@ -1,4 +1,4 @@
-//! Generates, for each of the two APIs:
+//! Generates, for each of the APIs:
 //!
 //! * `<api>_functions.rs`: a Rust function for every exported function that the tests name, typed as in
 //!   `cuda-abi/functions.in`, which looks its symbol up at the first call;
@@ -28,7 +28,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let calls = source.split('(').map(|before| before.rsplit(|c| !is_word(c)).next().unwrap_or(before));
         words.extend(calls);
     }
-    for (api, library) in [("driver", Library::Driver), ("runtime", Library::Runtime13)] {
+    for (api, library) in
+        [("driver", Library::Driver), ("runtime", Library::Runtime13), ("nvml", Library::Nvml)]
+    {
         let mut text = String::new();
         for (exported, function) in exported_by(library) {
             if words.contains(function.name) {

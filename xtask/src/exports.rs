@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 /// everything is compiled.)
 pub fn check(texts: &[(String, String)]) -> Vec<String> {
     let mut findings = Vec::new();
-    for (api, folder) in [(Api::Driver, "crates/driver/"), (Api::Runtime, "crates/runtime/")] {
+    for (api, folder) in
+        [(Api::Driver, "crates/driver/"), (Api::Runtime, "crates/runtime/"), (Api::Nvml, "crates/nvml/")]
+    {
         let mut bodies: BTreeMap<String, usize> = BTreeMap::new();
         for (_, text) in texts.iter().filter(|(path, _)| path.starts_with(folder) && path.ends_with(".rs")) {
             for name in entry_points(text) {

@@ -3,8 +3,8 @@
 //! ```text
 //! cargo run -p xtask -- tidy              dependency edges, sources, licences, the list of exported names
 //! cargo run -p xtask -- symbols dist/lib  what the built libraries export, against that list
-//! cargo run -p xtask -- support           that list as tables: what is there and what is missing
-//! cargo run -p xtask -- support --check   whether a test names each function that is there
+//! cargo run -p xtask -- support           writes docs/api-support.md: every function, whether it is there, its tests
+//! cargo run -p xtask -- support --check   whether that page is up to date
 //! ```
 
 mod coverage;
@@ -21,11 +21,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
-        ["support"] => {
-            support::print();
-            return ExitCode::SUCCESS;
-        }
-        ["support", "--check"] => coverage::run(),
+        ["support"] => support::write(),
+        ["support", "--check"] => support::check(),
         ["tidy"] => tidy::run(),
         ["symbols", folder] => symbols::run(Path::new(folder)),
         _ => Err("usage: xtask tidy | xtask symbols FOLDER | xtask support [--check]".into()),

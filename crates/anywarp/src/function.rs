@@ -147,7 +147,9 @@ impl<'m> Function<'m> {
         self.raw.set_max_dynamic_shared(bytes)
     }
 
-    /// How many blocks of so many threads run on one multiprocessor together; 0 if none can.
+    /// How many blocks of so many threads run on one multiprocessor together; 0 if the device can run none. Whether the
+    /// kernel itself allows so many threads ([`max_threads_per_block`](FunctionAttributes::max_threads_per_block)) is
+    /// another question.
     pub fn blocks_per_multiprocessor(&self, threads: u32, dynamic_shared: u32) -> Result<u32> {
         if threads == 0 {
             return Err(Error::arguments("a block has at least one thread"));

@@ -52,7 +52,14 @@ fn devices() -> anywarp::Result<()> {
 /// The folder, and any of our libraries that is not there.
 fn libraries(folder: &Path) {
     row("libraries", folder.display());
-    for name in ["libcuda.so.1", "libcudart.so.13", "libanywarp_compiler.so", "libanywarp_redirect.so"] {
+    let names = [
+        "libcuda.so.1",
+        "libcudart.so.13",
+        "libnvidia-ml.so.1",
+        "libanywarp_compiler.so",
+        "libanywarp_redirect.so",
+    ];
+    for name in names {
         if !folder.join(name).is_file() {
             row("", format!("{name} is missing"));
         }

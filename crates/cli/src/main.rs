@@ -3,6 +3,7 @@
 //! ```text
 //! anywarp run PROGRAM [ARGUMENT]...   run a CUDA program on Anywarp's libraries
 //! anywarp info                        devices, limits, where libraries and compiled kernels are
+//! anywarp smi [OPTION]...             devices, memory, and the processes that use them
 //! anywarp version                     this command's version
 //! ```
 
@@ -10,6 +11,7 @@ mod info;
 mod installation;
 mod program;
 mod run;
+mod smi;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -17,6 +19,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: anywarp run PROGRAM [ARGUMENT]...   run a CUDA program on Anywarp's libraries
        anywarp info                        show devices, limits, and where things are
+       anywarp smi [OPTION]...             show devices, memory, and the processes that use them
        anywarp version                     show the version
 ";
 
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
     match (command.to_str(), rest.as_slice()) {
         (Some("run"), [program, arguments @ ..]) => run::run(program, arguments),
         (Some("info"), []) => info::run(),
+        (Some("smi"), arguments) => smi::run(arguments),
         (Some("version" | "--version" | "-V"), []) => {
             println!("anywarp {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS

@@ -132,3 +132,62 @@ fn info_names_the_devices_and_the_places() {
     }
     assert!(text.contains("libcudart.so.13 is missing"), "{text}");
 }
+
+/// `anywarp smi` of a machine with two devices of its own memory, where nobody else uses any.
+fn smi(test: &str, arguments: &[&str]) -> Output {
+    let folder = Folder::installed(test);
+    let mut command = Command::new(folder.0.join("bin/anywarp"));
+    command.arg("smi").args(arguments).env("ANYWARP_DEVICES", "2").env("ANYWARP_MEMORY", "512M");
+    command.env("ANYWARP_RUNTIME_DIR", folder.0.join("run")).output().unwrap()
+}
+
+#[test]
+fn smi_lists_devices() {
+    let text = String::from_utf8(smi("smi_list", &["-L"]).stdout).unwrap();
+    let [first, second] = text.lines().collect::<Vec<_>>()[..] else { panic!("two devices: {text}") };
+    assert!(first.starts_with("GPU 0: Anywarp on "), "{first}");
+    assert!(second.ends_with("(UUID: GPU-416e7977-6172-7020-6465-766963650001)"), "{second}");
+}
+
+#[test]
+fn smi_answers_queries_as_scripts_read_them() {
+    let ask = |fields: &str, format: &str| {
+        let output = smi("smi_query", &[&format!("--query-gpu={fields}"), &format!("--format={format}")]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(ask("index,memory.total", "csv,noheader,nounits"), "0, 512\n1, 512\n");
+    let text = ask("index, memory.used,utilization.gpu", "csv");
+    assert_eq!(text, "index, memory.used [MiB], utilization.gpu [%]\n0, 0 MiB, 0 %\n1, 0 MiB, 0 %\n");
+    assert_eq!(ask("compute_cap,temperature.gpu", "csv,noheader"), "9.0, [N/A]\n9.0, [N/A]\n");
+    let output = smi("smi_one", &["--query-gpu=index", "--format=csv,noheader", "-i", "1"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "1\n");
+    let output = smi("smi_apps", &["--query-compute-apps=pid,used_memory", "--format=csv"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "pid, used_gpu_memory [MiB]\n");
+}
+
+#[test]
+fn smi_shows_a_table_and_all_it_knows() {
+    let text = String::from_utf8(smi("smi_table", &[]).stdout).unwrap();
+    for wanted in ["CUDA Version: 13.0", "0MiB / 512MiB", "00000000:02:00.0", "No running processes found"] {
+        assert!(text.contains(wanted), "no {wanted} in:\n{text}");
+    }
+    let text = String::from_utf8(smi("smi_all", &["-q"]).stdout).unwrap();
+    assert_eq!(text.matches("compute_cap").count(), 2, "{text}");
+    let text = String::from_utf8(smi("smi_fields", &["--help-query-gpu"]).stdout).unwrap();
+    assert!(text.contains("memory.free"), "{text}");
+}
+
+#[test]
+fn smi_refuses_what_it_does_not_know() {
+    for (arguments, reason) in [
+        (&["--query-gpu=index"][..], "--format=csv"),
+        (&["--query-gpu=warp.speed", "--format=csv"], "warp.speed"),
+        (&["-i", "7"], "no device 7"),
+        (&["--reset"], "no such option"),
+    ] {
+        let output = smi("smi_refusals", arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(reason), "{}", stderr(&output));
+    }
+}

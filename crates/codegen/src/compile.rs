@@ -81,7 +81,7 @@ fn emit_unoptimized<'c>(
     machine.prepare(module);
     let builder = Builder::new(module);
     let flushing = flush::in_hardware(&program, machine.cpu());
-    let state_bytes = emit::module(&builder, &program, shape, machine, flushing)?;
+    let emit::Emitted { state_bytes, waits } = emit::module(&builder, &program, shape, machine, flushing)?;
     if flushing {
         module.functions().for_each(|function| machine.set_flushing(function));
     }
@@ -95,6 +95,7 @@ fn emit_unoptimized<'c>(
         state_bytes: state_bytes.unwrap_or(0),
         globals: program.globals.clone(),
         flush_subnormals: flushing,
+        waits,
         entry: if state_bytes.is_some() { EntryKind::Warps } else { EntryKind::Blocks },
     };
     Ok((builder, info))

@@ -54,6 +54,11 @@ fn effect(func: &Function, data: &InstData, cpu: &Cpu) -> Effect {
             Some(Type::F16) => half(cpu),
             _ => Effect::Differs,
         },
+        Op::Mufu(_) => match to {
+            Some(Type::F32 | Type::F64) => Effect::Same,
+            Some(Type::F16) => half(cpu),
+            _ => Effect::Differs,
+        },
         // These are made of integer operations, or flush by themselves.
         Op::FloatUnary(FloatUnary::Neg | FloatUnary::Abs, _) | Op::CanonNan => Effect::Same,
         Op::FloatCmp(cmp) => match from {

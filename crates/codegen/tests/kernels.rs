@@ -197,6 +197,31 @@ fn hashed(body: impl FnOnce(&mut Kernel, Value) -> Value) -> Program {
 const ONE_BLOCK: Launch = Launch { grid: [1, 1, 1], block: [64, 1, 1] };
 
 #[test]
+fn calls_of_the_runtime_pass_every_argument_of_every_lane() {
+    let program = hashed(|k, hash| {
+        // Nothing that is in proportion to the thread's index.
+        let shift = k.i32(15);
+        let high = k.b.inst(Op::Shift(Shift::RightU), &[hash, shift], Type::I32);
+        let hash = k.int(IntBinary::Xor, hash, high);
+        let wide = k.b.inst(Op::Convert(Convert::ZExt), &[hash], Type::I64);
+        let args: Vec<Value> = (0..6)
+            .map(|index| match index {
+                4 => hash,
+                index => {
+                    let factor = k.b.constant(Type::I64, 1 << (7 * index));
+                    k.int(IntBinary::Mul, wide, factor)
+                }
+            })
+            .collect();
+        k.b.inst(Op::Syscall(Syscall::Runtime(RuntimeFunction::LaunchDevice)), &args, Type::I32)
+    });
+    agree(&program, ONE_BLOCK, 64);
+    let program =
+        hashed(|k, _| k.b.inst(Op::Syscall(Syscall::Runtime(RuntimeFunction::GetLastError)), &[], Type::I32));
+    agree(&program, ONE_BLOCK, 64);
+}
+
+#[test]
 fn shuffles_in_every_mode() {
     use ShuffleMode::*;
     for mode in [Idx, Up, Down, Bfly] {

@@ -266,6 +266,26 @@ fn approximations() {
     check(&cases);
 }
 
+fn functions_of_the_hardware() -> Vec<Case> {
+    use simt_ir::Mufu::*;
+    let of_single = [Rcp, Rsqrt, Sqrt, Lg2, Ex2, Sin, Cos, Tanh].map(|func| (func, Type::F32));
+    of_single.into_iter().map(|(func, ty)| case(Op::Mufu(func), &[ty], ty)).collect()
+}
+
+#[test]
+fn the_multifunction_unit() {
+    use simt_ir::Mufu::*;
+    let mut cases = functions_of_the_hardware();
+    for (func, ty) in [(Rcp, Type::F64), (Rsqrt, Type::F64)] {
+        cases.push(case(Op::Mufu(func), &[ty], ty));
+    }
+    for ty in [Type::F16, Type::BF16] {
+        cases.extend([Ex2, Tanh].map(|func| case(Op::Mufu(func), &[ty], ty)));
+    }
+    check(&cases);
+    check_where(&functions_of_the_hardware(), true, |_, _| true);
+}
+
 #[test]
 fn the_processor_flushes_as_the_operations_say() {
     let mut cases = Vec::new();

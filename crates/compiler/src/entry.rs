@@ -1,7 +1,7 @@
 //! The C interface. No panic crosses it.
 
 use kernel_abi::library::{INTERFACE, Input, Outcome, Output};
-use kernel_abi::{CompileError, Shape};
+use kernel_abi::{Approximations, CompileError, Shape};
 use std::any::Any;
 use std::ffi::{CString, c_char};
 use std::panic::catch_unwind;
@@ -59,15 +59,17 @@ pub unsafe extern "C" fn anywarp_compile_free(output: *mut Output) {
 unsafe fn compile(input: Input) -> Result<Vec<u8>, CompileError> {
     let bad = |what: &str| CompileError::new(format!("the compiler was given {what}"));
     // SAFETY: the caller's contract.
-    let (source, entry, cpu) = unsafe {
+    let (source, entry, cpu, approximations) = unsafe {
         (
             input.ptx.text().ok_or_else(|| bad("a text that is not UTF-8"))?,
             input.entry.text().ok_or_else(|| bad("a name that is not UTF-8"))?,
             input.cpu.text().ok_or_else(|| bad("a CPU that is not UTF-8"))?,
+            input.approximations.text().and_then(Approximations::named),
         )
     };
     let shape = Shape::from_code(input.shape).ok_or_else(|| bad("an unknown shape"))?;
-    Ok(crate::compile(source, entry, shape, cpu)?.encode())
+    let approximations = approximations.ok_or_else(|| bad("unknown approximations"))?;
+    Ok(crate::compile(source, entry, shape, cpu, approximations)?.encode())
 }
 
 fn describe(panic: &(dyn Any + Send)) -> String {

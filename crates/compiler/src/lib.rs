@@ -7,19 +7,25 @@ mod entry;
 
 use codegen::target::Cpu;
 use kernel_abi::artifact::Artifact;
-use kernel_abi::{CompileError, Shape};
+use kernel_abi::{Approximations, CompileError, Shape};
 use ptx::{Errors, LoadErrorKind};
 
 pub use entry::{anywarp_compile, anywarp_compile_free, anywarp_compiler_interface};
 
 /// Compiles the kernel `entry` of a linked module for launches of `shape` on the CPU called `cpu` (`native`, `baseline`,
 /// `avx2`, `avx512`).
-pub fn compile(source: &str, entry: &str, shape: Shape, cpu: &str) -> Result<Artifact, CompileError> {
+pub fn compile(
+    source: &str,
+    entry: &str,
+    shape: Shape,
+    cpu: &str,
+    approximations: Approximations,
+) -> Result<Artifact, CompileError> {
     let cpu = Cpu::named(cpu).map_err(|error| CompileError::new(error.to_string()))?;
     // Its device accepted the module when it was loaded; only the kernel's own functions are read again.
     let options = ptx::Options { device: None, bodies: ptx::Bodies::Skipped };
     let module = ptx::parse_with(source, &options).map_err(refused)?;
-    let program = ptx::lower::program(source, &module, entry).map_err(refused)?;
+    let program = ptx::lower::program_with(source, &module, entry, approximations).map_err(refused)?;
     let object = codegen::compile(&program, &shape, &cpu)?;
     Ok(Artifact { info: object.info, object: object.bytes })
 }

@@ -189,6 +189,12 @@ impl From<NullPointer> for crate::driver::CUresult {
     }
 }
 
+impl From<NullPointer> for crate::nvml::nvmlReturn_t {
+    fn from(_: NullPointer) -> Self {
+        crate::nvml::NVML_ERROR_INVALID_ARGUMENT
+    }
+}
+
 impl From<NullPointer> for crate::runtime::cudaError_t {
     fn from(_: NullPointer) -> Self {
         crate::runtime::cudaErrorInvalidValue

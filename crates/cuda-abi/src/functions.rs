@@ -8,29 +8,24 @@ use std::path::Path;
 /// The table's text.
 pub const TEXT: &str = include_str!("../functions.in");
 
-/// One of the two APIs.
+/// One of the APIs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     /// The Driver API, crate `driver`.
     Driver,
     /// The Runtime API, crate `runtime`.
     Runtime,
+    /// The management library, crate `nvml`.
+    Nvml,
 }
 
 impl Api {
-    /// What a function that does not exist yet answers.
-    fn not_supported(self) -> u32 {
-        match self {
-            Api::Driver => crate::driver::CUDA_ERROR_NOT_SUPPORTED.0,
-            Api::Runtime => crate::runtime::cudaErrorNotSupported.0,
-        }
-    }
-
     /// The result type that `functions.in` leaves out.
     fn result(self) -> &'static str {
         match self {
             Api::Driver => "CUresult",
             Api::Runtime => "cudaError_t",
+            Api::Nvml => "nvmlReturn_t",
         }
     }
 }
@@ -44,17 +39,20 @@ pub enum Library {
     Runtime13,
     /// `libcudart.so.12`, the Runtime API for programs that were compiled with CUDA 12.
     Runtime12,
+    /// `libnvidia-ml.so.1`, the management library.
+    Nvml,
 }
 
 impl Library {
     /// Every library.
-    pub const ALL: [Library; 3] = [Library::Driver, Library::Runtime13, Library::Runtime12];
+    pub const ALL: [Library; 4] = [Library::Driver, Library::Runtime13, Library::Runtime12, Library::Nvml];
 
     /// The API that the library offers.
     pub fn api(self) -> Api {
         match self {
             Library::Driver => Api::Driver,
             Library::Runtime13 | Library::Runtime12 => Api::Runtime,
+            Library::Nvml => Api::Nvml,
         }
     }
 
@@ -64,13 +62,14 @@ impl Library {
             Library::Driver => "libcuda.so.1",
             Library::Runtime13 => "libcudart.so.13",
             Library::Runtime12 => "libcudart.so.12",
+            Library::Nvml => "libnvidia-ml.so.1",
         }
     }
 
     /// The version node that the symbols carry, if any.
     pub fn version_node(self) -> Option<&'static str> {
         match self {
-            Library::Driver => None,
+            Library::Driver | Library::Nvml => None,
             Library::Runtime13 | Library::Runtime12 => Some(self.soname()),
         }
     }
@@ -78,7 +77,7 @@ impl Library {
     /// The major version by which `functions.in` names a library of the runtime.
     fn major(self) -> Option<i32> {
         match self {
-            Library::Driver => None,
+            Library::Driver | Library::Nvml => None,
             Library::Runtime13 => Some(13),
             Library::Runtime12 => Some(12),
         }
@@ -132,7 +131,7 @@ pub struct Lookup {
     pub per_thread: bool,
 }
 
-/// Every function of both APIs, in the table's order.
+/// Every function of all APIs, in the table's order.
 pub fn all() -> Vec<Function> {
     let mut functions = Vec::new();
     let (mut api, mut group) = (Api::Driver, "");
@@ -207,7 +206,12 @@ fn collect_words(folder: &Path, words: &mut BTreeSet<String>) -> io::Result<()> 
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let source = std::fs::read_to_string(&path)?;
             let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            words.extend(source.split(|c| !is_word(c)).filter(|w| w.starts_with("cu")).map(str::to_owned));
+            words.extend(
+                source
+                    .split(|c| !is_word(c))
+                    .filter(|w| w.starts_with("cu") || w.starts_with("nvml"))
+                    .map(str::to_owned),
+            );
         }
     }
     Ok(())
@@ -219,14 +223,14 @@ fn collect_words(folder: &Path, words: &mut BTreeSet<String>) -> io::Result<()> 
 /// * `exports.rs` (driver): `EXPORTS`, the table behind `cuGetProcAddress`, sorted by base name and version.
 pub fn generate(api: Api, out: &Path) -> io::Result<()> {
     let functions: Vec<_> = all().into_iter().filter(|function| function.api == api).collect();
-    std::fs::write(out.join("stubs.rs"), stubs(api, &functions))?;
+    std::fs::write(out.join("stubs.rs"), stubs(&functions))?;
     if api == Api::Driver {
         std::fs::write(out.join("exports.rs"), exports(&functions))?;
     }
     Ok(())
 }
 
-fn stubs(api: Api, functions: &[Function]) -> String {
+fn stubs(functions: &[Function]) -> String {
     let mut text = String::new();
     for function in functions.iter().filter(|function| !function.done) {
         let name = function.name;
@@ -234,8 +238,7 @@ fn stubs(api: Api, functions: &[Function]) -> String {
         write!(
             text,
             "/// Not there yet.\n#[unsafe(no_mangle)]\npub extern \"C\" fn {name}() -> u32 {{\n    \
-             crate::shim::missing(\"{name}\");\n    {}\n}}\n\n",
-            api.not_supported()
+             crate::shim::missing(\"{name}\").0\n}}\n\n"
         )
         .expect("a String takes any text");
     }
@@ -348,7 +351,8 @@ mod tests {
     #[test]
     fn one_name_in_two_libraries_is_two_functions() {
         let find = |name: &str| all().into_iter().find(|function| function.name == name).unwrap();
-        let names = |name: &str| Library::ALL.map(|library| find(name).name_in(library));
+        let libraries = [Library::Driver, Library::Runtime13, Library::Runtime12];
+        let names = |name: &str| libraries.map(|library| find(name).name_in(library));
         assert_eq!(names("cuInit"), [Some("cuInit"), None, None]);
         assert_eq!(names("cudaMalloc"), [None, Some("cudaMalloc"), Some("cudaMalloc")]);
         assert_eq!(names("cudaMemAdvise"), [None, Some("cudaMemAdvise"), Some("cudaMemAdvise_v2")]);

@@ -1,6 +1,6 @@
-//! The binary interface of CUDA's Driver and Runtime APIs, as facts: numbers, layouts, names and signatures.
+//! The binary interface of CUDA's Driver and Runtime APIs and of the management library, as facts: numbers, layouts, names and signatures.
 //!
-//! * [`driver`] and [`runtime`]: C types and codes under the manual's own names, so that a search finds them.
+//! * [`driver`], [`runtime`] and [`nvml`]: C types and codes under the manual's own names, so that a search finds them.
 //! * [`args`]: types for parameters that make an entry point's body safe code.
 //! * [`functions`]: `functions.in`, the table of every exported function, and what is generated from it.
 //! * [`shim`]: what the C side of every entry point does besides its work: tracing and catching panics.
@@ -10,7 +10,7 @@
 //!
 //! # How the two shared libraries are made
 //!
-//! `crates/driver` and `crates/runtime` are `staticlib`s. Their build scripts call [`functions::generate`] for stubs and
+//! `crates/driver`, `crates/runtime` and `crates/nvml` are `staticlib`s. Their build scripts call [`functions::generate`] for stubs and
 //! the `cuGetProcAddress` table; `scripts/link-library` links the archive into the `.so` with the version script of
 //! [`functions::version_script`], so that exactly the names of `functions.in` are exported, bound inside the library,
 //! and cudart's carry their version node. `libcudart.so.13` and `libcudart.so.12` are the same archive: where CUDA 12 and
@@ -22,5 +22,6 @@ mod macros;
 pub mod args;
 pub mod driver;
 pub mod functions;
+pub mod nvml;
 pub mod runtime;
 pub mod shim;

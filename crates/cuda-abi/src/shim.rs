@@ -15,6 +15,8 @@ pub struct Entry {
     pub name: &'static str,
     /// Whether the function works before the API is initialised.
     pub before_init: bool,
+    /// Whether the function works while the process is locked (driver only).
+    pub while_locked: bool,
     /// Whether a failure becomes the calling thread's last error (runtime only).
     pub sets_last_error: bool,
 }

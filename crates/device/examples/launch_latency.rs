@@ -40,8 +40,13 @@ fn main() -> device::Result<()> {
     let kernel = module.function("k")?;
     let stream = context.create_stream(StreamKind::Blocking, 0)?;
     let measure = |what: &str, blocks: u32, together: u32| -> device::Result<()> {
-        let launch =
-            Launch { grid: [blocks, 1, 1], block: [256, 1, 1], dynamic_shared: 0, cooperative: false };
+        let launch = Launch {
+            grid: [blocks, 1, 1],
+            block: [256, 1, 1],
+            dynamic_shared: 0,
+            cooperative: false,
+            cluster: None,
+        };
         let mut best = f64::INFINITY;
         for _ in 0..20 {
             const ROUNDS: u32 = 500;

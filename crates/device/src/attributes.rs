@@ -28,7 +28,7 @@ pub struct Attributes {
 
 impl Attributes {
     /// The device number `physical` of this machine.
-    pub(crate) fn of_machine(options: &Options, physical: usize, total_memory: u64) -> Attributes {
+    pub fn of_machine(options: &Options, physical: usize, total_memory: u64) -> Attributes {
         let model = cpu_field("model name").unwrap_or_else(|| "CPU".into());
         let mut uuid = *b"Anywarp device\0\0";
         uuid[15] = physical as u8;

@@ -11,12 +11,12 @@ use crate::fault::{FaultReport, Health};
 use crate::graph::capture;
 use crate::limits::{self, Limit, Limits};
 use crate::lock::{Rank, RankedMutex};
-use crate::memory::{AddressSpace, ContextId, Kind, Pool};
+use crate::memory::{AddressSpace, ArrayLayout, ArrayMemory, ContextId, Kind, Pool};
 use crate::module::Module;
 use crate::registry::Registry;
 use crate::stream::{Completion, Queue, Stream, StreamKind};
 use crate::threads::{self, ThreadNumber};
-use crate::{Error, Event, Result, attributes::Attributes};
+use crate::{Error, Event, Partition, Result, attributes::Attributes, texture};
 
 /// How a waiting thread waits. A hint: threads help, spin briefly and sleep in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,9 +116,10 @@ impl Context {
         let heap =
             DeviceHeap::new(hardware.space.clone(), hardware.ordinal, id, limit(Limit::MallocHeapSize));
         let domain = Arc::new(Domain {
-            health: Health::new(hardware.options.report_faults),
+            health: Health::new(hardware.options.report_faults, id),
             output: Output::new(limit(Limit::PrintfFifoSize)),
             heap,
+            usage: hardware.space.usage(hardware.ordinal),
         });
         let context = Arc::new(Context {
             id,
@@ -135,9 +136,12 @@ impl Context {
             modules: RankedMutex::new(Rank::Context, Vec::new()),
             hardware,
         });
-        let legacy = Stream::new(&context, StreamKind::Legacy, 0);
+        let legacy = Stream::new(&context, StreamKind::Legacy, 0, None);
         assert!(context.legacy.set(legacy).is_ok(), "a new context has no streams");
         context.hardware.registry.add(&context);
+        if !is_primary {
+            context.domain.usage.add_context();
+        }
         context
     }
 
@@ -204,7 +208,13 @@ impl Context {
         capture::check_context(self.id)?;
         capture::check_unsafe_call()?;
         self.wait_for_all();
+        self.release_unused_memory();
         self.domain.health.check()
+    }
+
+    /// What pools do when somebody has waited for the device.
+    pub(crate) fn release_unused_memory(&self) {
+        self.hardware.space.release_unused();
     }
 
     /// Waits for all work, as what changes memory does. Unlike [`synchronize`](Self::synchronize), this does not ask
@@ -291,7 +301,7 @@ impl Context {
         if let Some(stream) = streams.get(&thread) {
             return stream.clone();
         }
-        let stream = Stream::new(self, StreamKind::PerThread, 0);
+        let stream = Stream::new(self, StreamKind::PerThread, 0, None);
         streams.insert(thread, stream.clone());
         drop(streams);
         threads::on_exit(self);
@@ -307,9 +317,19 @@ impl Context {
 
     /// Makes a stream. Priorities out of range are brought into it.
     pub fn create_stream(self: &Arc<Context>, kind: StreamKind, priority: i32) -> Result<Arc<Stream>> {
+        self.create_stream_in(kind, priority, None)
+    }
+
+    /// Makes a stream of a part of the device.
+    pub(crate) fn create_stream_in(
+        self: &Arc<Context>,
+        kind: StreamKind,
+        priority: i32,
+        partition: Option<Arc<Partition>>,
+    ) -> Result<Arc<Stream>> {
         self.check()?;
         let (least, greatest) = limits::PRIORITIES;
-        Ok(Stream::new(self, kind, priority.clamp(greatest, least)))
+        Ok(Stream::new(self, kind, priority.clamp(greatest, least), partition))
     }
 
     /// Allocates device memory.
@@ -324,7 +344,7 @@ impl Context {
     pub fn allocate_low(&self, size: u64, kind: Kind) -> Result<u64> {
         self.check()?;
         capture::check_unsafe_call()?;
-        self.hardware.space.allocate_low(self.hardware.ordinal, self.id, size, kind)
+        self.unless_ended(self.hardware.space.allocate_low(self.hardware.ordinal, self.id, size, kind)?)
     }
 
     /// Allocates rows of `width` bytes so that each is aligned well; answers address and pitch.
@@ -348,6 +368,16 @@ impl Context {
         Ok((pitch.checked_mul(height).ok_or(Error::OutOfMemory)?, pitch))
     }
 
+    /// Allocates an array for textures and surfaces.
+    ///
+    /// # Errors
+    /// As for [`AddressSpace::allocate_array`].
+    pub fn allocate_array(&self, layout: &ArrayLayout) -> Result<ArrayMemory> {
+        self.check()?;
+        capture::check_unsafe_call()?;
+        self.hardware.space.allocate_array(self.hardware.ordinal, self.id, layout)
+    }
+
     /// Allocates managed memory.
     pub fn allocate_managed(&self, size: u64, attach_host: bool) -> Result<u64> {
         self.allocate_as(size, Kind::Managed { attach_host })
@@ -364,7 +394,8 @@ impl Context {
     /// Makes host memory of the program known to the device.
     pub fn register_host(&self, address: u64, size: u64, flags: u32) -> Result<()> {
         self.check()?;
-        self.hardware.space.register(self.hardware.ordinal, self.id, address, size, flags)
+        self.hardware.space.register(self.hardware.ordinal, self.id, address, size, flags)?;
+        self.unless_ended(address).map(drop)
     }
 
     /// Free and total bytes of the device's memory.
@@ -383,13 +414,30 @@ impl Context {
         if kind != Kind::Pooled && kind != Kind::Variable {
             capture::check_unsafe_call()?;
         }
-        self.hardware.space.allocate(self.hardware.ordinal, self.id, size, kind)
+        self.unless_ended(self.hardware.space.allocate(self.hardware.ordinal, self.id, size, kind)?)
+    }
+
+    /// An allocation that was just made. If another thread has ended the context since it was asked for, it goes where all of
+    /// the context's memory went.
+    fn unless_ended(&self, address: u64) -> Result<u64> {
+        if self.is_alive() {
+            return Ok(address);
+        }
+        self.hardware.space.free_if_owned(address, self.id);
+        Err(Error::ContextIsDestroyed)
     }
 
     pub(crate) fn allocate_pooled(&self, pool: &Pool, size: u64) -> Result<u64> {
         self.check()?;
         let (space, ordinal) = (&self.hardware.space, self.hardware.ordinal);
-        space.allocate_in(Some(pool.id()), ordinal, self.id, size, Kind::Pooled)
+        self.unless_ended(space.allocate_in(Some(pool.id()), ordinal, self.id, size, Kind::Pooled)?)
+    }
+
+    /// Memory for a node of a graph.
+    pub(crate) fn allocate_for_graph(&self, size: u64) -> Result<u64> {
+        self.check()?;
+        let (space, ordinal) = (&self.hardware.space, self.hardware.ordinal);
+        self.unless_ended(space.allocate_for_graph(ordinal, self.id, size)?)
     }
 
     pub(crate) fn hardware(&self) -> &Arc<Hardware> {
@@ -427,8 +475,16 @@ impl Context {
             StreamKind::Blocking | StreamKind::PerThread => &mut queues.blocking,
             StreamKind::NonBlocking | StreamKind::Legacy => &mut queues.others,
         };
-        list.retain(|queue| queue.strong_count() > 0);
+        // Looked through when it is full only, so that a stream among many costs no more than one among few.
+        if list.len() == list.capacity() {
+            list.retain(|queue| queue.strong_count() > 0);
+            list.reserve(list.len() + 1);
+        }
         list.push(Arc::downgrade(queue));
+        // The context has ended since it was asked for the stream, and closes no queue any more.
+        if !self.is_alive() && kind != StreamKind::Legacy {
+            queue.close(true);
+        }
         queues.awaited.retain(|awaited| !awaited.is_finished());
         let must_schedule = !queues.awaited.is_empty() && queue.wait_for(queues.awaited.clone());
         drop(queues);
@@ -478,7 +534,9 @@ impl Context {
     /// Makes the primary context usable.
     pub(crate) fn activate(&self) {
         self.legacy_stream().queue().close(false);
-        self.alive.store(true, Ordering::Release);
+        if !self.alive.swap(true, Ordering::AcqRel) {
+            self.domain.usage.add_context();
+        }
     }
 
     /// Ends everything in the context; false if it had ended before. A failure ends with it.
@@ -486,6 +544,7 @@ impl Context {
         if !self.alive.swap(false, Ordering::AcqRel) {
             return false;
         }
+        self.domain.usage.remove_context();
         // A thread that saw the context alive may be about to submit: not after what comes next.
         self.close_queues();
         self.wait_for_all();
@@ -496,6 +555,7 @@ impl Context {
         // Streams end outside the lock: what they hold takes locks of its own.
         let streams = std::mem::take(&mut *self.per_thread.lock());
         drop(streams);
+        texture::destroy_owned(self.id);
         self.hardware.space.free_owned(self.id);
         let limits = Limits::default();
         self.domain.heap.reset(limits.get(Limit::MallocHeapSize).unwrap_or(0));

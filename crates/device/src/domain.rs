@@ -2,6 +2,7 @@
 
 use crate::callbacks::{DeviceHeap, Output};
 use crate::fault::Health;
+use crate::usage::Usage;
 
 /// A context as its commands see it.
 pub(crate) struct Domain {
@@ -11,4 +12,6 @@ pub(crate) struct Domain {
     pub(crate) output: Output,
     /// What kernels allocate from.
     pub(crate) heap: DeviceHeap,
+    /// Where the time that kernels take is counted.
+    pub(crate) usage: Usage,
 }

@@ -68,6 +68,8 @@ pub enum Error {
     HostMemoryNotRegistered,
     /// The blocks of a cooperative launch do not fit on the device together.
     CooperativeLaunchTooLarge,
+    /// No such cluster: more blocks than the device runs together, or others than the kernel asks for.
+    InvalidClusterSize,
     /// Not from within a host function.
     NotPermitted,
     /// A capture in progress forbids it, and is spoiled by it.
@@ -126,6 +128,7 @@ impl fmt::Display for Error {
             Error::HostMemoryAlreadyRegistered => "the host memory is registered already",
             Error::HostMemoryNotRegistered => "the host memory is not registered",
             Error::CooperativeLaunchTooLarge => "the grid does not fit on the device at once",
+            Error::InvalidClusterSize => "the launch cannot be in clusters of this size",
             Error::NotPermitted => "not permitted in a host function",
             Error::StreamCaptureUnsupported => "not permitted while a stream captures",
             Error::StreamCaptureInvalidated => "the capture was invalidated",

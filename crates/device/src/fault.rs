@@ -5,8 +5,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kernel_abi::{Fault, FaultKind};
+use ptx::Origin;
 
 use crate::lock::{Rank, RankedMutex};
+use crate::memory::ContextId;
 use crate::{Error, Result};
 
 /// Why and where a context's work ended.
@@ -16,8 +18,8 @@ pub struct FaultReport {
     pub kernel: String,
     /// Threads of a block in x, y, z.
     pub block_dim: [u32; 3],
-    /// Source file and line of the instruction, where the PTX tells.
-    pub source: Option<(String, u32)>,
+    /// Where the instruction comes from in the program's source, if the PTX tells.
+    pub source: Option<Origin>,
     /// The rest.
     pub fault: Fault,
 }
@@ -49,6 +51,7 @@ impl fmt::Display for FaultReport {
             FaultKind::IllegalAddress => "illegal address",
             FaultKind::Misaligned => "misaligned address",
             FaultKind::Trap => "trap instruction",
+            FaultKind::OutsideCluster => "access to shared memory of a block that the cluster has not",
             FaultKind::Assert => "assertion failed",
             FaultKind::StackOverflow => "stack overflow",
             FaultKind::IllegalInstruction => "illegal instruction",
@@ -72,8 +75,8 @@ impl fmt::Display for FaultReport {
         if let Some(line) = fault.ptx_line {
             write!(f, ", PTX line {line}")?;
         }
-        if let Some((file, line)) = &self.source {
-            write!(f, ", {file}:{line}")?;
+        if let Some(origin) = &self.source {
+            write!(f, ", {origin}")?;
         }
         if !fault.detail.is_empty() {
             write!(f, ": {}", fault.detail)?;
@@ -89,12 +92,14 @@ pub struct Health {
     report: RankedMutex<Option<FaultReport>>,
     /// Describe the first failure on standard error.
     log: bool,
+    /// Whose health.
+    owner: ContextId,
 }
 
 impl Health {
-    /// Good health.
-    pub fn new(log: bool) -> Health {
-        Health { failed: AtomicBool::new(false), report: RankedMutex::new(Rank::Output, None), log }
+    /// Good health of a context.
+    pub fn new(log: bool, owner: ContextId) -> Health {
+        Health { failed: AtomicBool::new(false), report: RankedMutex::new(Rank::Output, None), log, owner }
     }
 
     /// [`Error::Fault`] once a kernel has failed.
@@ -126,7 +131,7 @@ impl Health {
                 eprintln!("anywarp: {report}");
             }
             if let Some(listener) = LISTENER.get() {
-                listener(&report);
+                listener(self.owner, &report);
             }
             *slot = Some(report);
             self.failed.store(true, Ordering::Release);
@@ -141,11 +146,14 @@ impl Health {
     }
 }
 
-static LISTENER: OnceLock<fn(&FaultReport)> = OnceLock::new();
+/// What is told of failures: whose, and which.
+pub type Listener = fn(ContextId, &FaultReport);
+
+static LISTENER: OnceLock<Listener> = OnceLock::new();
 
 /// Has `listener` called with every failure from now on, by the thread that finds it, which may hold locks: it must call
 /// nothing of the device's. Only the first listener counts.
-pub fn tell(listener: fn(&FaultReport)) {
+pub fn tell(listener: Listener) {
     let _ = LISTENER.set(listener);
 }
 
@@ -157,7 +165,7 @@ mod tests {
         FaultReport {
             kernel: "saxpy".into(),
             block_dim: [16, 16, 1],
-            source: Some(("saxpy.cu".into(), 7)),
+            source: Origin::of(".file 1 \"saxpy.cu\" { .loc 1 7 1 trap; }", 28),
             fault: Fault {
                 kind,
                 address: Some(16),
@@ -180,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_first_failure_stays() {
-        let health = Health::new(false);
+        let health = Health::new(false, ContextId(1));
         assert_eq!(health.check(), Ok(()));
         health.fail(report(FaultKind::Trap));
         health.fail(report(FaultKind::Misaligned));

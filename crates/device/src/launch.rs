@@ -8,9 +8,11 @@ use crate::callbacks::Services;
 use crate::executor::{Grid, GridParts};
 use crate::graph::{KernelCall, Operation};
 use crate::limits::{self, Limit};
+use crate::module::Module;
+use crate::nested::Nested;
 use crate::occupancy::{BlockShape, blocks_per_multiprocessor};
 use crate::stream::Work;
-use crate::{Error, Function, Result, Stream};
+use crate::{Context, Error, Function, Result, Stream};
 
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,9 @@ pub struct Launch {
     pub dynamic_shared: u32,
     /// All blocks run at the same time and may wait for each other.
     pub cooperative: bool,
+    /// Blocks of a cluster in x, y, z. A kernel may itself say how large its clusters are; then this is the same or `None`, as all
+    /// zeros are.
+    pub cluster: Option<[u32; 3]>,
 }
 
 impl Function {
@@ -30,8 +35,8 @@ impl Function {
     /// [`Entry`](crate::module::Entry) lays them out; what is missing at the end is zero.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] for a shape that device or kernel do not take, [`Error::LaunchOutOfResources`] for more
-    /// parameters than the kernel has, [`Error::CooperativeLaunchTooLarge`], and what compiling the kernel gives.
+    /// [`Error::InvalidValue`] for a shape that device or kernel do not take, [`Error::InvalidClusterSize`] for such clusters,
+    /// [`Error::LaunchOutOfResources`] for more parameters than the kernel has, [`Error::CooperativeLaunchTooLarge`], and what compiling the kernel gives.
     ///
     /// # Safety
     /// The kernel may do with memory what it does: where it and the host touch the same, the program keeps them in order.
@@ -43,10 +48,20 @@ impl Function {
         params: &[u8],
     ) -> Result<()> {
         if !stream.is_capturing() {
+            if self.kernel().entry().explicit_cluster {
+                self.cluster_of(launch)?;
+            }
             // SAFETY: the caller's contract.
             return unsafe { self.launch_now(stream, launch, params) };
         }
         self.check_launch(launch)?;
+        if let Err(error) = self.cluster_if_any(launch) {
+            // A size that is one only in part is no launch at all; any other ends the capture.
+            if launch.cluster.is_none_or(|cluster| !cluster.contains(&0)) {
+                return Err(stream.refuse_capture(error));
+            }
+            return Err(error);
+        }
         if params.len() > self.kernel().entry().param_bytes as usize {
             return Err(Error::LaunchOutOfResources);
         }
@@ -63,6 +78,38 @@ impl Function {
         check_shape(self, launch)
     }
 
+    /// Blocks of a cluster of such a launch, `None` if its blocks are by themselves.
+    ///
+    /// # Errors
+    /// [`Error::InvalidClusterSize`] if they are not those that the kernel asks for, too many, or do not divide the grid, and if there are
+    /// none though the kernel leaves it to the launch to say how many.
+    pub fn cluster_of(&self, launch: &Launch) -> Result<Option<[u32; 3]>> {
+        let cluster = self.cluster_if_any(launch)?;
+        if cluster.is_none() && self.kernel().entry().explicit_cluster {
+            return Err(Error::InvalidClusterSize);
+        }
+        Ok(cluster)
+    }
+
+    /// The same for a node of a graph, which may leave open what the kernel leaves open.
+    pub(crate) fn cluster_if_any(&self, launch: &Launch) -> Result<Option<[u32; 3]>> {
+        let kernel = self.kernel();
+        let asked = launch.cluster.filter(|cluster| *cluster != [0; 3]);
+        let Some(cluster) = kernel.required_cluster().or(asked) else {
+            return Ok(None);
+        };
+        let size = cluster.iter().try_fold(1_u32, |size, blocks| size.checked_mul(*blocks));
+        let possible = size.is_some_and(|size| (1..=kernel.most_in_cluster()).contains(&size));
+        if !possible || asked.is_some_and(|asked| asked != cluster) {
+            return Err(Error::InvalidClusterSize);
+        }
+        let grid = grid_of(self, launch);
+        if (0..3).any(|axis| !grid[axis].is_multiple_of(cluster[axis])) {
+            return Err(Error::InvalidClusterSize);
+        }
+        Ok(Some(cluster))
+    }
+
     /// Queues the kernel even if the stream captures.
     ///
     /// # Safety
@@ -76,49 +123,12 @@ impl Function {
         if !std::ptr::eq(&*module.context()?, &*context) {
             return Err(Error::InvalidHandle);
         }
-        let kernel = self.kernel();
-        check_shape(self, launch)?;
-        let param_bytes = kernel.entry().param_bytes as usize;
-        if params.len() > param_bytes {
-            return Err(Error::LaunchOutOfResources);
-        }
-        let compiled = kernel.compile(&*context.hardware().backend, Shape::of(launch.grid, launch.block))?;
-        let info = compiled.info();
-        let shared = shared_bytes(self, launch, info.shared_bytes, info.shared_align)?;
+        let (parts, services) = self.prepare(&context, &module, launch, params, 0)?;
         let workers = context.hardware().attributes.multiprocessors;
-        let threads = launch.block.iter().product();
-        let resident = blocks_per_multiprocessor(BlockShape { threads, shared });
-        let blocks: u64 = launch.grid.iter().map(|n| u64::from(*n)).product();
-        if launch.cooperative && blocks > u64::from(resident) * u64::from(workers) {
+        let of_part = stream.queue().threads().unwrap_or(workers);
+        if launch.cooperative && !parts.fits_at_once(of_part) {
             return Err(Error::CooperativeLaunchTooLarge);
         }
-        let globals = info.globals.iter().map(|name| {
-            let missing = || Error::Internal(format!("{} uses the unknown variable {name}", kernel.name()));
-            module.global(name).map(|global| global.address).map_err(|_| missing())
-        });
-        let stack = if info.unbounded_stack { context.limit(Limit::StackSize)? as u32 } else { 0 };
-        let mut full = params.to_vec();
-        full.resize(param_bytes.max(info.param_bytes as usize), 0);
-        let parts = GridParts {
-            name: kernel.name().clone(),
-            locate: Some(kernel.locate()),
-            replay: Some(kernel.replay(&context.hardware().backend)),
-            profile: kernel.profile().clone(),
-            grid: launch.grid,
-            block: launch.block,
-            params: full,
-            globals: globals.collect::<Result<_>>()?,
-            dynamic_shared: launch.dynamic_shared,
-            shared,
-            local: info.local_bytes.saturating_add(stack),
-            resident_blocks: resident,
-            cooperative: launch.cooperative,
-            kernel: compiled.clone(),
-        };
-        if !Grid::needs_of(&parts).are_possible() {
-            return Err(Error::LaunchOutOfResources);
-        }
-        let services = Services { domain: context.domain().clone(), kernel: kernel.name().clone() };
         let make =
             |completion| Work::Grid(Grid::new(parts, workers, stream.queue().clone(), services, completion));
         let completion = stream.submit_with(Vec::new(), make)?;
@@ -129,12 +139,89 @@ impl Function {
         }
         Ok(())
     }
+
+    /// What a launch is made of; `depth` counts the launches that it is within.
+    ///
+    /// # Errors
+    /// As for [`launch`](Self::launch).
+    pub(crate) fn prepare(
+        &self,
+        context: &Arc<Context>,
+        module: &Arc<Module>,
+        launch: &Launch,
+        params: &[u8],
+        depth: u32,
+    ) -> Result<(GridParts, Services)> {
+        let kernel = self.kernel();
+        check_shape(self, launch)?;
+        let cluster = self.cluster_if_any(launch)?;
+        let grid = grid_of(self, launch);
+        let param_bytes = kernel.entry().param_bytes as usize;
+        if params.len() > param_bytes {
+            return Err(Error::LaunchOutOfResources);
+        }
+        let compiled = kernel.compile(&*context.hardware().backend, Shape::of(grid, launch.block))?;
+        let info = compiled.info();
+        let shared = shared_bytes(self, launch, info.shared_bytes, info.shared_align)?;
+        let workers = context.hardware().attributes.multiprocessors;
+        let threads = launch.block.iter().product();
+        let resident = blocks_per_multiprocessor(BlockShape { threads, shared });
+        let mut objects = Vec::new();
+        let globals = info.globals.iter().map(|name| {
+            if let Some(bound) = module.bound(name) {
+                // Nothing has the handle 0: what is not bound is a fault of the kernel that uses it.
+                let handle = bound.as_ref().map_or(0, |bound| bound.handle());
+                objects.extend(bound);
+                return Ok(handle);
+            }
+            let missing = || Error::Internal(format!("{} uses the unknown variable {name}", kernel.name()));
+            module.global(name).map(|global| global.address).map_err(|_| missing())
+        });
+        let globals = globals.collect::<Result<_>>()?;
+        let stack = if info.unbounded_stack { context.limit(Limit::StackSize)? as u32 } else { 0 };
+        let mut full = params.to_vec();
+        full.resize(param_bytes.max(info.param_bytes as usize), 0);
+        let parts = GridParts {
+            name: kernel.name().clone(),
+            locate: Some(kernel.locate()),
+            replay: Some(kernel.replay(&context.hardware().backend)),
+            profile: kernel.profile().clone(),
+            grid,
+            block: launch.block,
+            params: full,
+            globals,
+            dynamic_shared: launch.dynamic_shared,
+            shared,
+            local: info.local_bytes.saturating_add(stack),
+            resident_blocks: resident,
+            cooperative: launch.cooperative,
+            cluster,
+            kernel: compiled.clone(),
+        };
+        if launch.cooperative && !parts.fits_at_once(workers) {
+            return Err(Error::CooperativeLaunchTooLarge);
+        }
+        let together = cluster.map_or(1, |cluster| cluster.iter().product());
+        if !Grid::needs_of(&parts).are_possible(together) {
+            return Err(Error::LaunchOutOfResources);
+        }
+        let services = Services {
+            domain: context.domain().clone(),
+            kernel: kernel.name().clone(),
+            nested: Nested::new(context, module, depth),
+            _objects: objects,
+        };
+        Ok((parts, services))
+    }
 }
 
 fn check_shape(function: &Function, launch: &Launch) -> Result<()> {
     let within =
         |dims: [u32; 3], most: [u32; 3]| dims.iter().zip(most).all(|(dim, most)| (1..=most).contains(dim));
-    if !within(launch.grid, limits::MAX_GRID) || !within(launch.block, limits::MAX_BLOCK) {
+    if !within(launch.grid, limits::MAX_GRID)
+        || !within(grid_of(function, launch), limits::MAX_GRID)
+        || !within(launch.block, limits::MAX_BLOCK)
+    {
         return Err(Error::InvalidValue);
     }
     let threads: u64 = launch.block.iter().map(|n| u64::from(*n)).product();
@@ -145,6 +232,17 @@ fn check_shape(function: &Function, launch: &Launch) -> Result<()> {
         return Err(Error::InvalidValue);
     }
     Ok(())
+}
+
+/// Blocks of the grid: a kernel may have the launch count clusters.
+fn grid_of(function: &Function, launch: &Launch) -> [u32; 3] {
+    let kernel = function.kernel();
+    match kernel.required_cluster() {
+        Some(cluster) if kernel.entry().blocks_are_clusters => {
+            std::array::from_fn(|axis| launch.grid[axis].saturating_mul(cluster[axis]))
+        }
+        _ => launch.grid,
+    }
 }
 
 /// Shared memory of a block: static, dynamic, and the gap between them.

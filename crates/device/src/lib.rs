@@ -6,6 +6,7 @@
 //! * [`memory`]: allocations, copies and fills in one address space with the host;
 //! * [`stream`]: queues of commands, run by the threads of the [`executor`] and by threads that wait;
 //! * [`module`]: PTX, compiled at first use by a [`kernel_abi::KernelBackend`] that is given from outside;
+//! * [`texture`]: texture and surface objects, and the references of modules;
 //! * [`fault`]: a kernel's failure stays in its context.
 //!
 //! **Invariants.** No C types. Unsafe code only in `memory`, the executor and the callbacks. No lock is held while a kernel, a
@@ -13,8 +14,10 @@
 
 pub mod attributes;
 mod callbacks;
+pub mod checkpoint;
 pub mod clock;
 mod context;
+pub mod decompression;
 mod device;
 mod domain;
 mod error;
@@ -27,12 +30,18 @@ pub mod limits;
 mod lock;
 pub mod memory;
 pub mod module;
+mod nested;
 pub mod occupancy;
 mod options;
+mod partition;
 mod platform;
 mod registry;
+mod semaphore;
 pub mod stream;
+pub mod tensor_map;
+pub mod texture;
 mod threads;
+pub mod usage;
 
 pub use context::{CacheConfig, Context, ContextFlags, Scheduling, SharedConfig};
 pub use device::{Device, PrimaryContext};
@@ -43,5 +52,7 @@ pub use launch::Launch;
 pub use limits::Limit;
 pub use module::{Function, Module};
 pub use options::Options;
+pub use partition::Partition;
 pub use platform::Platform;
+pub use semaphore::{ExternalSemaphore, SemaphoreUse};
 pub use stream::{Stream, StreamKind};

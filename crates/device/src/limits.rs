@@ -1,5 +1,7 @@
 //! What the device can do at most, and the limits that a context can set.
 
+pub use kernel_abi::MAX_CLUSTER;
+
 use crate::{Error, Result};
 
 /// Threads of a block.
@@ -8,6 +10,10 @@ pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
 pub const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
 /// Blocks of a grid in x, y, z.
 pub const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65535, 65535];
+/// Blocks of a cluster on every device that has clusters; kernels may ask for [`MAX_CLUSTER`].
+pub const PORTABLE_CLUSTER: u32 = 8;
+/// Blocks of clusters that one processor runs together.
+pub const CLUSTER_BLOCKS_PER_SM: u32 = 8;
 /// Threads that one processor runs together.
 pub const MAX_THREADS_PER_SM: u32 = 2048;
 /// Blocks that one processor runs together.
@@ -19,7 +25,7 @@ pub const SHARED_PER_BLOCK_OPTIN: u32 = 227 << 10;
 /// Bytes of shared memory of a processor.
 pub const SHARED_PER_SM: u32 = 228 << 10;
 /// Bytes of shared memory that each block takes besides its own.
-pub const SHARED_RESERVED: u32 = 1 << 10;
+pub const SHARED_RESERVED: u32 = kernel_abi::RESERVED_SHARED;
 /// Registers of a processor.
 pub const REGISTERS_PER_SM: u32 = 65536;
 /// Bytes of constant memory of a module.
@@ -115,7 +121,7 @@ impl Limits {
             Limit::StackSize => self.stack = at_most(MAX_STACK - 16)?.next_multiple_of(16),
             Limit::PrintfFifoSize => self.printf = at_most(1 << 32)?.max(4096),
             Limit::MallocHeapSize => self.heap = at_most(1 << 40)?,
-            Limit::DevRuntimePendingLaunchCount => self.pending_launches = at_most(1 << 20)?,
+            Limit::DevRuntimePendingLaunchCount => self.pending_launches = at_most(1 << 20)?.max(32),
             Limit::MaxL2FetchGranularity => self.fetch_granularity = at_most(128)?,
             Limit::PersistingL2CacheSize => self.persisting = at_most(1 << 30)?,
             Limit::DevRuntimeSyncDepth

@@ -38,6 +38,8 @@ pub enum Rank {
     Submission,
     /// What an event was recorded for.
     Event,
+    /// What a grid has launched.
+    Nested,
     /// Commands of a stream.
     Stream,
     /// Ready streams and running grids.
@@ -60,6 +62,12 @@ pub enum Rank {
     Heap,
     /// Which contexts exist.
     Registry,
+    /// What a texture reference is bound to.
+    TextureReference,
+    /// Texture and surface objects that are about to go.
+    RetiredTextures,
+    /// Texture and surface objects.
+    Textures,
     /// Output of kernels, and why one failed.
     Output,
 }

@@ -29,8 +29,9 @@ pub fn blocks_per_multiprocessor(block: BlockShape) -> u32 {
     by_threads.min(by_shared).min(limits::MAX_BLOCKS_PER_SM)
 }
 
-/// The block size, a multiple of the warp, that keeps most threads of a processor busy, and the number of blocks that
-/// then fill a device of so many processors. `dynamic_shared` tells the dynamic shared memory of a block of a size.
+/// The block size that keeps most threads of a processor busy, and the number of blocks that then fill a device of so
+/// many processors: `max_threads`, or a multiple of the warp below it. `dynamic_shared` tells the dynamic shared memory of
+/// a block of a size.
 pub fn best_block_size(
     static_shared: u32,
     max_threads: u32,
@@ -38,8 +39,9 @@ pub fn best_block_size(
     dynamic_shared: impl Fn(u32) -> u64,
 ) -> (u32, u32) {
     let (mut best, mut best_threads, mut best_blocks) = (0, 0, 0);
-    let mut threads = max_threads.min(limits::MAX_THREADS_PER_BLOCK) / kernel_abi::WARP * kernel_abi::WARP;
-    while threads > 0 {
+    let most = max_threads.min(limits::MAX_THREADS_PER_BLOCK);
+    for warps in (1..=most.div_ceil(kernel_abi::WARP)).rev() {
+        let threads = most.min(warps * kernel_abi::WARP);
         let shared = dynamic_shared(threads).saturating_add(static_shared.into());
         let shared = u32::try_from(shared).unwrap_or(u32::MAX);
         let blocks = blocks_per_multiprocessor(BlockShape { threads, shared });
@@ -47,20 +49,18 @@ pub fn best_block_size(
         if blocks * threads > best_threads {
             (best, best_threads, best_blocks) = (threads, blocks * threads, blocks);
         }
-        threads -= kernel_abi::WARP;
     }
     (best, best_blocks * multiprocessors)
 }
 
-/// Dynamic shared memory that a block can have so that `blocks` of them still run together.
-pub fn available_dynamic_shared(static_shared: u32, threads: u32, blocks: u32) -> Option<u32> {
-    let possible = blocks_per_multiprocessor(BlockShape { threads, shared: 0 });
-    if blocks == 0 || blocks > possible {
+/// What is left for dynamic shared memory when `blocks` blocks that run together share a processor's memory evenly;
+/// `None` if so many cannot run together. NVIDIA's driver does not take off what it reserves for each block, nor does this.
+pub fn available_dynamic_shared(block: BlockShape, blocks: u32) -> Option<u32> {
+    if blocks == 0 || blocks > blocks_per_multiprocessor(block) {
         return None;
     }
     let each = limits::SHARED_PER_SM / blocks / 128 * 128;
-    let each = each.checked_sub(limits::SHARED_RESERVED)?.min(limits::SHARED_PER_BLOCK_OPTIN);
-    each.checked_sub(static_shared)
+    each.min(limits::SHARED_PER_BLOCK_OPTIN).checked_sub(block.shared)
 }
 
 #[cfg(test)]
@@ -87,13 +87,23 @@ mod tests {
         assert_eq!(best_block_size(32768, 1024, 132, |_| 0), (1024, 264), "seen on an H200");
         let (size, grid) = best_block_size(0, 64, 4, |_| 0);
         assert_eq!((size, grid), (64, 128));
+        // Seen on an H100: the limit itself, though it is no multiple of the warp, where that keeps more threads busy.
+        assert_eq!(best_block_size(32768, 65, 132, |_| 0), (65, 792));
+        assert_eq!(best_block_size(0, 65, 132, |_| 0), (64, 4224));
         assert_eq!(best_block_size(0, 1024, 4, |_| u64::MAX), (0, 0));
     }
 
     #[test]
     fn shared_memory_left() {
-        let left = available_dynamic_shared(1024, 128, 4).unwrap();
-        assert_eq!(blocks(128, left + 1024), 4);
-        assert_eq!(available_dynamic_shared(0, 1024, 3), None);
+        let left = |threads, shared, blocks| available_dynamic_shared(BlockShape { threads, shared }, blocks);
+        // Seen on an H100.
+        assert_eq!(left(64, 0, 1), Some(232448));
+        assert_eq!(left(64, 0, 8), Some(29184));
+        assert_eq!(left(64, 0, 17), Some(13696));
+        assert_eq!(left(64, 1000, 7), Some(32280));
+        assert_eq!(left(64, 32768, 6), Some(6144));
+        assert_eq!(left(64, 32768, 7), None);
+        assert_eq!(left(1024, 0, 3), None);
+        assert_eq!(left(1025, 0, 1), None);
     }
 }

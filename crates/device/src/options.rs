@@ -1,5 +1,9 @@
 //! What a user can set, and where it is read from the environment.
 
+use std::path::PathBuf;
+
+use crate::memory::machine;
+
 /// Settings of a platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -19,6 +23,8 @@ pub struct Options {
     pub blocking_launches: bool,
     /// Describe faults of kernels on standard error (`ANYWARP_QUIET=1` turns it off).
     pub report_faults: bool,
+    /// Where this user's processes tell each other what they use of the devices ([`usage`](crate::usage)); `None`: they do not.
+    pub shared_folder: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -32,18 +38,25 @@ impl Default for Options {
             eager: false,
             blocking_launches: false,
             report_faults: true,
+            shared_folder: None,
         }
     }
 }
 
 /// Most devices, and most threads of one, that a setting can ask for.
-const MAX_DEVICES: usize = 64;
+const MAX_DEVICES: usize = crate::usage::MAX_DEVICES;
 const MAX_THREADS: usize = 1024;
 
 impl Options {
     /// The settings of this process's environment.
     pub fn from_environment() -> Options {
-        Options::from_variables(|name| std::env::var(name).ok())
+        let options = Options::from_variables(|name| std::env::var(name).ok());
+        Options { shared_folder: crate::usage::shared_folder(), ..options }
+    }
+
+    /// Bytes of memory of each device.
+    pub fn memory_of_device(&self) -> u64 {
+        self.memory.unwrap_or_else(|| machine::total() / self.devices.max(1) as u64)
     }
 
     /// The settings that `variable` gives. What cannot be understood counts as not set.

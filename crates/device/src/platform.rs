@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kernel_abi::KernelBackend;
 
 use crate::device::Device;
-use crate::memory::{AddressSpace, Allocation, ContextId, Kind, PhysicalMemory, SharedHandle, machine};
+use crate::memory::{AddressSpace, Allocation, ArrayMemory, ContextId, Kind, PhysicalMemory, SharedHandle};
 use crate::registry::Registry;
+use crate::usage::{self, Usage};
 use crate::{Context, Error, Options, Result};
 
 /// The devices, and what they have in common.
@@ -35,8 +36,10 @@ impl Platform {
         if visible.is_empty() {
             return Err(Error::NoDevice);
         }
-        let each = options.memory.unwrap_or_else(|| machine::total() / options.devices.max(1) as u64);
-        let space = Arc::new(AddressSpace::new(&vec![each; visible.len()])?);
+        let folder = options.shared_folder.as_deref();
+        let usage = visible.iter().map(|&physical| Usage::of_device(folder, physical));
+        let memory = usage.map(|usage| (options.memory_of_device(), usage)).collect();
+        let space = Arc::new(AddressSpace::counted(memory)?);
         let registry = Arc::new(Registry::default());
         let devices = visible.iter().enumerate().map(|(ordinal, &physical)| {
             Arc::new(Device::new(
@@ -89,7 +92,12 @@ impl Platform {
     /// # Errors
     /// [`Error::InvalidValue`] where no allocation of device memory begins; the owner's failure.
     pub fn free(&self, address: u64) -> Result<()> {
-        self.free_if(address, |kind| matches!(kind, Kind::Device | Kind::Pooled | Kind::Managed { .. }))
+        let accept =
+            |kind| matches!(kind, Kind::Device | Kind::Pooled | Kind::Managed { .. } | Kind::External);
+        if self.space.find(address).is_some_and(|found| found.base == address && found.kind == Kind::Graph) {
+            return self.free_of_graph(address);
+        }
+        self.free_if(address, accept)
     }
 
     /// Frees host memory that the device allocated. Null is ignored.
@@ -98,6 +106,17 @@ impl Platform {
     /// [`Error::InvalidValue`] where no such memory begins; the owner's failure.
     pub fn free_host(&self, address: u64) -> Result<()> {
         self.free_if(address, |kind| matches!(kind, Kind::Pinned { .. }))
+    }
+
+    /// Frees an array, once all work of its context is done.
+    ///
+    /// # Errors
+    /// [`Error::InvalidHandle`] if it has been freed; the owner's failure.
+    pub fn free_array(&self, array: &ArrayMemory) -> Result<()> {
+        if let Some(owner) = self.registry.find(array.owner()) {
+            owner.settle()?;
+        }
+        self.space.free_array(array)
     }
 
     /// Takes registered host memory back.
@@ -111,7 +130,8 @@ impl Platform {
         self.space.unregister(address)
     }
 
-    /// Names an allocation so that other processes can open it, once all work of its context is done.
+    /// Names an allocation so that other processes can open it, once all work of its device is done: small ones of several
+    /// contexts lie side by side, and what they lie in moves.
     ///
     /// # Errors
     /// [`Error::InvalidValue`] unless device memory begins there; the owner's failure.
@@ -120,12 +140,26 @@ impl Platform {
         if let Some(owner) = self.owner_of(&found) {
             owner.settle()?;
         }
+        for context in self.registry.of_device(found.device) {
+            // What is wrong with other contexts is not this one's business.
+            let _ = context.settle();
+        }
         self.space.share(address)
     }
 
     /// Makes memory without an address, for this process alone or for sharing.
     pub fn create_memory(&self, device: usize, size: u64, shareable: bool) -> Result<Arc<PhysicalMemory>> {
         PhysicalMemory::create(&self.space, device, size, shareable)
+    }
+
+    /// Frees what a launch of a graph has allocated, once all work of its context is done.
+    fn free_of_graph(&self, address: u64) -> Result<()> {
+        let owner = self.space.find(address).and_then(|found| self.owner_of(&found));
+        owner.map(|owner| owner.settle()).transpose()?;
+        if self.space.free_graph_memory(address)? {
+            self.space.free(address, |allocation| allocation.kind == Kind::Graph)?;
+        }
+        Ok(())
     }
 
     fn free_if(&self, address: u64, accept: impl Fn(Kind) -> bool) -> Result<()> {
@@ -151,9 +185,10 @@ fn watch_forks() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     extern "C" fn in_child() {
         FORKED.store(true, Ordering::Relaxed);
+        usage::forget_in_child();
     }
     ONCE.call_once(|| {
-        // SAFETY: the handler stores to an atomic, which is allowed in a child of a process with threads. If it cannot be
+        // SAFETY: the handler stores to atomics and closes a descriptor, which is allowed in a child of a process with threads. If it cannot be
         // registered, children go unnoticed.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });

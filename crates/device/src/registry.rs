@@ -32,6 +32,12 @@ impl Registry {
         contexts.insert(context.id(), Arc::downgrade(context));
     }
 
+    /// The contexts of a device.
+    pub(crate) fn of_device(&self, device: usize) -> Vec<Arc<Context>> {
+        let contexts = self.contexts.lock();
+        contexts.values().filter_map(Weak::upgrade).filter(|context| context.device() == device).collect()
+    }
+
     pub(crate) fn find(&self, id: ContextId) -> Option<Arc<Context>> {
         self.contexts.lock().get(&id)?.upgrade()
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::*;
 use device::memory::{Extent, Fill, Region, Side, Transfer};
 use device::stream::{Condition, Width};
-use device::{Error, Launch, Limit, Platform, StreamKind};
+use device::{ContextFlags, Error, Launch, Limit, Platform, StreamKind};
 use kernel_abi::{FaultKind, KernelInfo};
 
 fn any<T>(slice: &mut [T]) -> Side {
@@ -65,6 +65,31 @@ fn destroyed_contexts_take_their_memory_along() {
     assert_eq!(setup.platform.free(address), Err(Error::InvalidValue));
     assert_eq!(stream.synchronize(), Err(Error::ContextIsDestroyed));
     assert_eq!(stream.host_function(|| ()), Err(Error::ContextIsDestroyed));
+}
+
+/// Whoever still allocates while another thread ends the context gets an error, or memory that goes with it.
+#[test]
+fn what_is_allocated_while_a_context_ends_goes_with_it() {
+    let setup = Setup::new();
+    let (free, _) = setup.context.memory_info().unwrap();
+    for _ in 0..200 {
+        let context = setup.platform.devices()[0].create_context(ContextFlags::default()).unwrap();
+        let begin = std::sync::Barrier::new(3);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    begin.wait();
+                    while context.allocate(4096).is_ok() {
+                        let _ = context.create_stream(StreamKind::NonBlocking, 0);
+                    }
+                });
+            }
+            begin.wait();
+            context.destroy().unwrap();
+        });
+        assert_eq!(context.allocate(4096), Err(Error::ContextIsDestroyed));
+    }
+    assert_eq!(setup.context.memory_info().unwrap().0, free);
 }
 
 #[test]
@@ -193,20 +218,45 @@ fn stream_ordered_allocations() {
     assert_eq!(setup.platform.memory().info(0).unwrap().1, 256 << 20);
     assert_eq!(stream.free(0x1234), Err(Error::InvalidValue));
     let device = setup.platform.device(0).unwrap();
-    let usage = device.default_pool().usage();
+    let usage = device.default_pool().used();
     assert!(usage.current == 0 && usage.high >= 4 << 20, "{usage:?}");
     let pool = device.create_pool();
     let address = stream.allocate_from(&pool, 5000).unwrap();
-    assert_eq!((pool.usage().current, device.default_pool().usage().current), (5000, 0));
+    assert_eq!((pool.used().current, device.default_pool().used().current), (5000, 0));
     device.set_current_pool(pool.clone()).unwrap();
     let other = stream.allocate(1000).unwrap();
-    assert_eq!(pool.usage().current, 6000);
+    assert_eq!(pool.used().current, 6000);
     setup.platform.free(address).unwrap();
     stream.free(other).unwrap();
     stream.synchronize().unwrap();
-    assert_eq!((pool.usage().current, pool.usage().high), (0, 6000));
-    pool.reset_high();
-    assert_eq!(pool.usage().high, 0);
+    assert_eq!((pool.used().current, pool.used().high), (0, 6000));
+    pool.reset_most_used();
+    assert_eq!(pool.used().high, 0);
+}
+
+#[test]
+fn what_pools_keep_is_there_for_others_in_need() {
+    let setup = Setup::new();
+    let stream = setup.context.create_stream(StreamKind::NonBlocking, 0).unwrap();
+    let device = setup.platform.device(0).unwrap();
+    let pool = device.create_pool();
+    pool.set_threshold(u64::MAX);
+    let address = stream.allocate_from(&pool, 200 << 20).unwrap();
+    assert_eq!(setup.context.allocate(100 << 20), Err(Error::OutOfMemory));
+    stream.free(address).unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!((pool.used().current, pool.reserved().current), (0, 224 << 20));
+    setup.context.allocate(100 << 20).unwrap();
+    assert_eq!(pool.reserved().current, 0);
+    // What is left is less than a pool takes at a time.
+    let other = setup.context.allocate(150 << 20).unwrap();
+    let address = stream.allocate_from(&pool, 5000).unwrap();
+    assert_eq!(pool.reserved().current, 5120);
+    setup.platform.free(other).unwrap();
+    drop(pool);
+    stream.free(address).unwrap();
+    stream.synchronize().unwrap();
+    setup.context.allocate(150 << 20).unwrap();
 }
 
 #[test]
@@ -233,7 +283,13 @@ fn launches_that_are_refused() {
     let kernel =
         setup.kernel_with("k", KernelInfo { shared_bytes: 32 << 10, ..KernelInfo::default() }, |_| Ok(()));
     let stream = setup.context.legacy_stream();
-    let with = |grid, block, dynamic_shared| Launch { grid, block, dynamic_shared, cooperative: false };
+    let with = |grid, block, dynamic_shared| Launch {
+        grid,
+        block,
+        dynamic_shared,
+        cooperative: false,
+        cluster: None,
+    };
     let one = [1; 3];
     for bad in [
         with(one, [1025, 1, 1], 0),
@@ -273,7 +329,13 @@ fn shared_memory_of_a_block() {
         }
         Ok(())
     });
-    let shape = Launch { grid: [5, 1, 1], block: [33, 1, 1], dynamic_shared: 1000, cooperative: false };
+    let shape = Launch {
+        grid: [5, 1, 1],
+        block: [33, 1, 1],
+        dynamic_shared: 1000,
+        cooperative: false,
+        cluster: None,
+    };
     launch(&kernel, setup.context.legacy_stream(), &shape, &[]).unwrap();
     assert_eq!(setup.context.synchronize(), Ok(()));
 }

@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use common::*;
 use device::graph::{
-    CaptureMode, CaptureStatus, ExecutableGraph, Graph, KernelCall, Operation, UpdateFailure,
+    CaptureMode, CaptureStatus, ConditionalKind, ExecutableGraph, Graph, KernelCall, Operation, UpdateFailure,
 };
 use device::memory::{Fill, Side, Transfer};
 use device::{Error, Event, EventFlags, Function, Stream, StreamKind};
+use kernel_abi::FaultKind;
 
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -98,6 +99,110 @@ fn updating_to_a_graph_of_the_same_form() {
     let first = different.add(Operation::Fill(Fill::linear(word, 0, 1, 8)), &[]).unwrap();
     let second = different.add(Operation::Host(Arc::new(|| ())), &[first]).unwrap();
     assert_eq!(executable.update(&different), Err(UpdateFailure::NodeTypeChanged(second)));
+}
+
+/// A kernel that takes one from the word its second parameter points to, and sets the condition to what is left.
+fn counter(setup: &Setup) -> Arc<Function> {
+    setup.kernel("counter", |frame| {
+        let [condition, word] = [params(frame)[0], params(frame)[1]];
+        add(word, u64::MAX);
+        // SAFETY: memory of the test's.
+        unsafe { guard::store(condition, read(word) as u32).unwrap() };
+        Ok(())
+    })
+}
+
+#[test]
+fn a_loop_runs_as_long_as_its_condition_holds() {
+    let _turn = turn();
+    let setup = Setup::new();
+    let (adder, counter) = (adder(&setup), counter(&setup));
+    let words = setup.context.allocate(32).unwrap();
+    let graph = Graph::new();
+    let set = graph.add(Operation::Fill(Fill::linear(words, 0, 1, 32)), &[]).unwrap();
+    let ten = graph.add(Operation::Fill(Fill::linear(words + 24, 10, 1, 1)), &[set]).unwrap();
+    let condition = graph.add_condition(&setup.context, Some(1)).unwrap();
+    assert!(graph.has_unused_conditions());
+    let (node, inner) = graph.add_conditional(ConditionalKind::While, condition, 1, &[ten]).unwrap();
+    assert!(!graph.has_unused_conditions() && graph.has_conditional_nodes());
+    graph.add(call(&adder, [words + 8, 1]), &[node]).unwrap();
+    let body = &inner.bodies()[0];
+    let added = body.add(call(&adder, [words, 1]), &[]).unwrap();
+    let single = |operation| match operation {
+        Operation::Kernel(mut call) => {
+            call.launch = blocks(1);
+            Operation::Kernel(call)
+        }
+        other => other,
+    };
+    let counted = body.add(single(call(&counter, [condition, words + 24])), &[added]).unwrap();
+    // In the body: a choice that is there in each round, by a condition of the body's own.
+    let own = body.add_condition(&setup.context, Some(2)).unwrap();
+    let (_, choice) = body.add_conditional(ConditionalKind::Switch, own, 3, &[counted]).unwrap();
+    choice.bodies()[2].add(call(&adder, [words + 16, 1]), &[]).unwrap();
+    choice.bodies()[1].add(Operation::Host(Arc::new(|| ())), &[]).unwrap();
+    assert!(graph.misplaced_in_bodies().is_some(), "a host function");
+    choice.bodies()[1].remove(choice.bodies()[1].nodes()[0]).unwrap();
+    assert!(graph.misplaced_in_bodies().is_none());
+    let executable = ExecutableGraph::new(&graph);
+    let stream = stream(&setup);
+    for _ in 0..3 {
+        executable.launch(&stream).unwrap();
+        stream.synchronize().unwrap();
+        assert_eq!([0, 8, 16, 24].map(|at| read(words + at)), [30, 3, 30, 0]);
+    }
+    // Nodes of bodies can be changed too.
+    executable.set_operation(added, call(&adder, [words, 2])).unwrap();
+    executable.set_enabled(counted, true).unwrap();
+    executable.launch(&stream).unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(read(words), 60);
+    stream.begin_capture(CaptureMode::Relaxed, Graph::new(), &[]).unwrap();
+    assert_eq!(executable.launch(&stream), Err(Error::StreamCaptureUnsupported));
+    assert_eq!(stream.end_capture().err(), Some(Error::StreamCaptureInvalidated));
+}
+
+#[test]
+fn a_failing_body_ends_its_loop() {
+    let _turn = turn();
+    let setup = Setup::new();
+    let fails = setup.kernel("fails", |frame| Err(fault(frame, FaultKind::Trap)));
+    let graph = Graph::new();
+    let condition = graph.add_condition(&setup.context, Some(1)).unwrap();
+    let (_, node) = graph.add_conditional(ConditionalKind::While, condition, 1, &[]).unwrap();
+    node.bodies()[0].add(call(&fails, [0, 0]), &[]).unwrap();
+    let executable = ExecutableGraph::new(&graph);
+    // The body may fail before the launch has returned, which then is the first to tell.
+    let outcome = executable.launch(setup.context.legacy_stream()).and_then(|()| setup.context.synchronize());
+    assert!(matches!(outcome, Err(Error::Fault(_))));
+}
+
+#[test]
+fn conditions_belong_to_one_node_of_their_graph() {
+    let _turn = turn();
+    let setup = Setup::new();
+    let (graph, other) = (Graph::new(), Graph::new());
+    let condition = graph.add_condition(&setup.context, None).unwrap();
+    let add =
+        |graph: &Arc<Graph>, kind, bodies| graph.add_conditional(kind, condition, bodies, &[]).map(drop);
+    assert_eq!(add(&other, ConditionalKind::If, 1), Err(Error::InvalidValue));
+    assert_eq!(add(&graph, ConditionalKind::While, 2), Err(Error::InvalidValue));
+    let missing = other.add(Operation::Empty, &[]).unwrap();
+    let failed = graph.add_conditional(ConditionalKind::If, condition, 1, &[missing]).map(drop);
+    assert_eq!(failed, Err(Error::InvalidValue));
+    add(&graph, ConditionalKind::If, 2).unwrap();
+    assert_eq!(add(&graph, ConditionalKind::If, 1), Err(Error::InvalidValue), "it has a node");
+    // Another graph of this form may take its place, one that chooses otherwise may not.
+    let executable = ExecutableGraph::new(&graph);
+    let same = |kind, bodies| {
+        let graph = Graph::new();
+        let condition = graph.add_condition(&setup.context, None).unwrap();
+        let (node, _) = graph.add_conditional(kind, condition, bodies, &[]).unwrap();
+        (graph, node)
+    };
+    executable.update(&same(ConditionalKind::If, 2).0).unwrap();
+    let (longer, node) = same(ConditionalKind::Switch, 2);
+    assert_eq!(executable.update(&longer), Err(UpdateFailure::NotSupported(node)));
 }
 
 #[test]

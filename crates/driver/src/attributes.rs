@@ -43,6 +43,15 @@ pub fn attribute(device: &Attributes, attribute: CUdevice_attribute) -> Option<i
         CU_DEVICE_ATTRIBUTE_COMPUTE_MODE => CU_COMPUTEMODE_DEFAULT.0 as i32,
         CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT => limits::SYNC_DOMAINS as i32,
         CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE => limits::ACCESS_WINDOW as i32,
+        CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK => {
+            let all = [
+                CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE,
+                CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY,
+                CU_MEM_DECOMPRESS_ALGORITHM_LZ4,
+            ];
+            all.iter().fold(0, |mask, algorithm| mask | algorithm.0 as i32)
+        }
+        CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH => i32::MAX,
         CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS => 1,
         CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR => 1,
 

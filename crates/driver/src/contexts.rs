@@ -3,14 +3,14 @@
 use crate::error::CuResult;
 use crate::handle::{BadHandle, Kind, Table};
 use crate::platform::{device, platform};
-use crate::{modules, stack, streams};
+use crate::{arrays, coredump, modules, stack, streams, texture_objects, texture_references};
 use cuda_abi::driver::*;
 use device::memory::ContextId;
-use device::{ContextFlags, Scheduling};
+use device::{ContextFlags, Partition, Scheduling};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 static CONTEXTS: Table<Context> = Table::new(Kind::Context);
 
@@ -23,6 +23,8 @@ pub struct Context {
     pub handle: CUcontext,
     /// The device's context.
     pub context: Arc<device::Context>,
+    /// The part of the device that it is limited to, if it is a green context's.
+    partition: Option<Arc<Partition>>,
     /// Uses by `cuCtxCreate` and `cuCtxAttach`.
     uses: AtomicU32,
     /// Contexts to whose memory it has asked for access. All memory is accessible, but programs count on the answers.
@@ -76,7 +78,7 @@ pub fn device_of(handle: CUcontext) -> CuResult<CUdevice> {
 
 /// The handle of the context that owns something; null if it is gone.
 pub fn handle_of(id: ContextId) -> CUcontext {
-    let found = CONTEXTS.find_all(|context| context.id() == id);
+    let found = CONTEXTS.find_all(|context| context.id() == id && context.partition.is_none());
     found.first().map_or(CUcontext::NULL, |(handle, _)| CUcontext(*handle))
 }
 
@@ -84,13 +86,31 @@ pub fn handle_of(id: ContextId) -> CUcontext {
 pub fn create(ordinal: CUdevice, flags: u32) -> CuResult<CUcontext> {
     let device = device(ordinal)?;
     let context = device.create_context(read_flags(flags)?)?;
-    insert(context)
+    insert(context, None)
 }
 
-fn insert(context: Arc<device::Context>) -> CuResult<CUcontext> {
+/// Gives a device's primary context another handle, as which it is limited to a part of the device.
+pub fn insert_green(context: Arc<device::Context>, partition: Arc<Partition>) -> CuResult<CUcontext> {
+    insert(context, Some(partition))
+}
+
+/// Makes the handle of a green context stale.
+pub fn forget_green(handle: CUcontext) {
+    if let Ok(context) = CONTEXTS.remove(handle.0) {
+        remember_destroyed(handle, &context);
+    }
+}
+
+fn remember_destroyed(handle: CUcontext, context: &Context) {
+    let device = context.device() as CUdevice;
+    DESTROYED.lock().unwrap_or_else(PoisonError::into_inner).insert(handle.0, device);
+}
+
+fn insert(context: Arc<device::Context>, partition: Option<Arc<Partition>>) -> CuResult<CUcontext> {
+    coredump::of_context(context.id());
     let make = |handle| {
         let (uses, peers) = (AtomicU32::new(1), Mutex::new(HashSet::new()));
-        Arc::new(Context { handle: CUcontext(handle), context, uses, peers })
+        Arc::new(Context { handle: CUcontext(handle), context, partition, uses, peers })
     };
     CONTEXTS.insert_with(make).map(CUcontext).ok_or(CUDA_ERROR_OUT_OF_MEMORY.into())
 }
@@ -103,9 +123,8 @@ pub fn destroy(handle: CUcontext) -> CuResult {
     // A context destroyed before is no context any more.
     let context = CONTEXTS.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_CONTEXT)?;
     context.destroy()?;
-    forget_objects(context.id());
-    let device = context.device() as CUdevice;
-    DESTROYED.lock().unwrap_or_else(PoisonError::into_inner).insert(handle.0, device);
+    forget_objects(&context);
+    remember_destroyed(handle, &context);
     // Another thread may have been quicker.
     let _ = CONTEXTS.remove(handle.0);
     if stack::top() == Some(handle) {
@@ -114,13 +133,32 @@ pub fn destroy(handle: CUcontext) -> CuResult {
     Ok(())
 }
 
-/// Makes the handles of a context's objects stale.
-fn forget_objects(owner: ContextId) {
+/// Makes the handles of a context's objects stale, and ends all access of peers that it had a part in.
+fn forget_objects(context: &Context) {
+    let owner = context.id();
+    coredump::forget(owner);
     streams::forget(owner);
     modules::forget(owner);
+    arrays::forget(owner);
+    texture_objects::forget(owner);
+    texture_references::forget(owner);
+    context.peers().clear();
+    for (_, other) in CONTEXTS.find_all(|other| other.peers().contains(&context.handle)) {
+        other.peers().remove(&context.handle);
+    }
 }
 
 impl Context {
+    /// The part of the device that it is limited to, if it is a green context's.
+    pub fn partition(&self) -> Option<&Arc<Partition>> {
+        self.partition.as_ref()
+    }
+
+    /// How many multiprocessors it may use.
+    pub fn processors(&self) -> u32 {
+        self.partition.as_ref().map_or(self.attributes().multiprocessors, |partition| partition.processors())
+    }
+
     /// Adds a use.
     pub fn attach(&self) {
         self.uses.fetch_add(1, Ordering::Relaxed);
@@ -138,15 +176,19 @@ impl Context {
         if self.device() == peer.device() {
             return Err(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED.into());
         }
-        let added = self.peers.lock().unwrap_or_else(PoisonError::into_inner).insert(peer.handle);
+        let added = self.peers().insert(peer.handle);
         if added { Ok(()) } else { Err(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED.into()) }
     }
 
     /// Takes the access back.
     pub fn disable_peer(&self, peer: &Context) -> CuResult {
         self.check()?;
-        let removed = self.peers.lock().unwrap_or_else(PoisonError::into_inner).remove(&peer.handle);
+        let removed = self.peers().remove(&peer.handle);
         if removed { Ok(()) } else { Err(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED.into()) }
+    }
+
+    fn peers(&self) -> MutexGuard<'_, HashSet<CUcontext>> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -163,7 +205,7 @@ pub fn primary(ordinal: CUdevice) -> CuResult<&'static Primary> {
     let make = || {
         let devices = platform()?.devices().iter();
         devices
-            .map(|device| Ok(Primary { device, handle: insert(device.primary().context().clone())? }))
+            .map(|device| Ok(Primary { device, handle: insert(device.primary().context().clone(), None)? }))
             .collect()
     };
     match PRIMARIES.get_or_init(make) {
@@ -184,7 +226,7 @@ impl Primary {
         let primary = self.device.primary();
         primary.release()?;
         if !primary.is_active() {
-            forget_objects(primary.context().id());
+            forget_objects(&*find(self.handle)?);
         }
         Ok(())
     }
@@ -192,7 +234,7 @@ impl Primary {
     /// Destroys all it owns.
     pub fn reset(&self) -> CuResult {
         self.device.primary().reset()?;
-        forget_objects(self.device.primary().context().id());
+        forget_objects(&*find(self.handle)?);
         Ok(())
     }
 

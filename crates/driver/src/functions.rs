@@ -78,7 +78,7 @@ impl Function {
 
     /// A number about it.
     pub fn attribute(&self, attribute: CUfunction_attribute) -> CuResult<i32> {
-        let cluster = |axis: usize| self.entry().required_cluster.map_or(0, |cluster| cluster[axis] as i32);
+        let cluster = |axis: usize| self.function.kernel().required_cluster_blocks(axis) as i32;
         let known = match attribute {
             CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => FunctionAttribute::MaxThreadsPerBlock,
             CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => FunctionAttribute::SharedSize,
@@ -98,7 +98,8 @@ impl Function {
             CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH => return Ok(cluster(0)),
             CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT => return Ok(cluster(1)),
             CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => return Ok(cluster(2)),
-            CU_FUNC_ATTRIBUTE_CACHE_MODE_CA | CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET => return Ok(0),
+            CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET => return Ok(self.entry().explicit_cluster.into()),
+            CU_FUNC_ATTRIBUTE_CACHE_MODE_CA => return Ok(0),
             _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
         };
         Ok(self.function.attribute(known)? as i32)
@@ -115,15 +116,15 @@ impl Function {
             CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => {
                 self.set_hint(Hint::SharedCarveout, value)
             }
-            CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED if (0..=1).contains(&value) => {
-                self.set_hint(Hint::NonPortableCluster, value)
+            CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED if value >= 0 => {
+                self.set_hint(Hint::NonPortableCluster, i32::from(value > 0))
             }
             CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE if (0..=2).contains(&value) => {
                 self.set_hint(Hint::ClusterPolicy, value)
             }
-            CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH
-            | CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT
-            | CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+            CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH => self.set_cluster(0, value),
+            CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT => self.set_cluster(1, value),
+            CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => self.set_cluster(2, value),
             _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
         }
     }
@@ -137,11 +138,18 @@ impl Function {
         Ok(())
     }
 
+    fn set_cluster(&self, axis: usize, blocks: i32) -> CuResult {
+        let blocks = u32::try_from(blocks).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+        self.function.kernel().set_required_cluster_blocks(axis, blocks)?;
+        Ok(())
+    }
+
     /// Blocks of so many threads that run on a multiprocessor together; 0 where a launch would be refused.
     pub fn resident_blocks(&self, threads: u32, dynamic_shared: u64) -> CuResult<u32> {
         let fixed = self.function.attribute(FunctionAttribute::SharedSize)?;
         let most = self.function.max_dynamic_shared()?;
-        if threads > self.function.kernel().max_threads() || dynamic_shared > most.into() {
+        // The kernel's own limit of threads does not count here, as on NVIDIA's driver.
+        if dynamic_shared > most.into() {
             return Ok(0);
         }
         let shared = fixed.saturating_add(dynamic_shared as u32);
@@ -203,8 +211,13 @@ pub fn launch_prepared(function: CUfunction, grid: [u32; 3], stream: CUstream) -
     let function = find(function)?;
     let stream = streams::find(stream, DefaultStream::Legacy)?;
     let prepared = function.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-    let launch =
-        Launch { grid, block: prepared.block, dynamic_shared: prepared.dynamic_shared, cooperative: false };
+    let launch = Launch {
+        grid,
+        block: prepared.block,
+        dynamic_shared: prepared.dynamic_shared,
+        cooperative: false,
+        cluster: None,
+    };
     // SAFETY: the program keeps the kernel and the host in order, as with every device.
     unsafe { function.function.launch(&stream, &launch, &prepared.parameters) }?;
     Ok(())
@@ -241,7 +254,7 @@ pub unsafe fn launch_on_devices(launches: &[CUDA_LAUNCH_PARAMS], flags: u32) -> 
     join(flags & CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC == 0)?;
     for launch in launches {
         let (grid, block, dynamic_shared) = shape_of(launch);
-        let shape = Launch { grid, block, dynamic_shared, cooperative: true };
+        let shape = Launch { grid, block, dynamic_shared, cooperative: true, cluster: None };
         let (params, extra) = (launch.kernelParams, std::ptr::null_mut());
         // SAFETY: the caller's duty.
         unsafe {
@@ -259,25 +272,53 @@ fn shape_of(launch: &CUDA_LAUNCH_PARAMS) -> ([u32; 3], [u32; 3], u32) {
     )
 }
 
-/// What a launch's attributes ask for that is more than a hint: whether it is cooperative.
+/// What a launch's attributes ask for that is more than a hint.
+#[derive(Clone, Copy, Default)]
+pub struct Asked {
+    /// All blocks at the same time.
+    pub cooperative: bool,
+    /// Blocks of a cluster.
+    pub cluster: Option<[u32; 3]>,
+    /// Blocks of a cluster where the device can have them: this one never does.
+    preferred_cluster: Option<[u32; 3]>,
+}
+
+impl Asked {
+    /// Whether clusters of the preferred size would be possible: made of whole clusters of the other, and dividing the grid.
+    pub fn check_preference(&self, grid: [u32; 3]) -> CuResult {
+        let Some(preferred) = self.preferred_cluster.filter(|preferred| *preferred != [0; 3]) else {
+            return Ok(());
+        };
+        let divides = |part: u32, whole: u32| part != 0 && whole.is_multiple_of(part);
+        let fits = |cluster: [u32; 3]| {
+            (0..3).all(|axis| divides(cluster[axis], preferred[axis]) && divides(preferred[axis], grid[axis]))
+        };
+        if self.cluster.is_some_and(fits) { Ok(()) } else { Err(CUDA_ERROR_INVALID_CLUSTER_SIZE.into()) }
+    }
+}
+
+/// What a launch's attributes ask for.
 ///
 /// # Safety
 /// `attributes` is null or leads to `count` attributes.
-pub unsafe fn is_cooperative(attributes: *const CUlaunchAttribute, count: u32) -> CuResult<bool> {
+pub unsafe fn asked(attributes: *const CUlaunchAttribute, count: u32) -> CuResult<Asked> {
     if attributes.is_null() && count > 0 {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    let mut cooperative = false;
+    let mut asked = Asked::default();
     for index in 0..count as usize {
         // SAFETY: the caller's duty.
         let attribute = unsafe { attributes.add(index).read_unaligned() };
         let value = attribute.value;
+        let dimensions = || Some([0, 1, 2].map(|axis| value.word(axis)));
         match attribute.id {
-            CU_LAUNCH_ATTRIBUTE_COOPERATIVE => cooperative = value.word(0) != 0,
-            // Clusters of one block are blocks.
-            CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION if (0..3).all(|axis| value.word(axis) <= 1) => {}
-            CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-            | CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
+            CU_LAUNCH_ATTRIBUTE_COOPERATIVE => asked.cooperative = value.word(0) != 0,
+            CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => asked.cluster = dimensions(),
+            CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION => asked.preferred_cluster = dimensions(),
+            CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE if value.word(0) > 2 => {
+                return Err(CUDA_ERROR_INVALID_VALUE.into());
+            }
+            CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
             | CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT
             | CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => {
                 return Err(CUDA_ERROR_NOT_SUPPORTED.into());
@@ -287,5 +328,5 @@ pub unsafe fn is_cooperative(attributes: *const CUlaunchAttribute, count: u32) -
             _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
         }
     }
-    Ok(cooperative)
+    Ok(asked)
 }

@@ -2,21 +2,40 @@
 //!
 //! A node's handle leads to its graph. Nodes that a capture made have no handle until somebody asks for it.
 
-use crate::error::CuResult;
+use crate::error::{CuResult, Failure};
+use crate::external;
 use crate::functions;
 use crate::handle::{Kind, Table};
 use crate::node_work::Work;
 use crate::transfers;
+use crate::words;
 use cuda_abi::args::{Array, Out};
 use cuda_abi::driver::*;
+use device::SemaphoreUse;
 use device::graph::{ExecutableGraph, Graph, NodeId, Operation};
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 static GRAPHS: Table<Owned> = Table::new(Kind::Graph);
 static NODES: Table<Node> = Table::new(Kind::GraphNode);
-static EXECUTABLES: Table<ExecutableGraph> = Table::new(Kind::GraphExec);
+static EXECUTABLES: Table<Executable> = Table::new(Kind::GraphExec);
+
+/// A graph made ready to be launched, as programs know it.
+pub struct Executable {
+    graph: ExecutableGraph,
+    /// What it was made with.
+    pub flags: u64,
+}
+
+impl Deref for Executable {
+    type Target = ExecutableGraph;
+
+    fn deref(&self) -> &Self::Target {
+        &self.graph
+    }
+}
 
 /// A graph of the program's, or the graph of a child node, which goes with its node.
 struct Owned {
@@ -41,10 +60,27 @@ pub enum Description {
     Host(CUDA_HOST_NODE_PARAMS),
     Event(CUevent),
     Child(CUgraph),
+    /// What a conditional node chooses from, by handles that go with it.
+    Bodies(Box<[CUgraph]>),
     /// An allocation; the pointer in it leads to the list beside it.
     Allocation {
         params: CUDA_MEM_ALLOC_NODE_PARAMS,
         _access: Box<[CUmemAccessDesc]>,
+    },
+    /// Operations on words, in a context; the list is what the program was given a pointer to.
+    Words {
+        context: CUcontext,
+        list: Box<[CUstreamBatchMemOpParams]>,
+    },
+    /// Semaphores and how they are signalled: the lists are what the program was given pointers to.
+    Signals {
+        _semaphores: Box<[CUexternalSemaphore]>,
+        _params: Box<[CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS]>,
+    },
+    /// Semaphores and how they are waited for, likewise.
+    Waits {
+        _semaphores: Box<[CUexternalSemaphore]>,
+        _params: Box<[CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS]>,
     },
     /// Parameters of a kernel, and the pointers to them that the program was given.
     Pointers {
@@ -74,6 +110,64 @@ pub fn find(handle: CUgraph) -> CuResult<Arc<Graph>> {
     }
 }
 
+/// A copy of a graph. One with memory nodes is not copied: both would use the same addresses. Nor is one with conditional
+/// nodes: both would have the same conditions.
+pub fn copy_of(handle: CUgraph) -> CuResult<Arc<Graph>> {
+    let graph = find(handle)?;
+    if is_one_of_its_kind(&graph) { Err(CUDA_ERROR_NOT_SUPPORTED.into()) } else { Ok(graph.duplicate()) }
+}
+
+/// Whether nodes of a graph have what there is once: addresses, or conditions. What a conditional node chooses from is its
+/// own.
+fn is_one_of_its_kind(graph: &Graph) -> bool {
+    graph.has_memory_nodes() || graph.has_conditional_nodes() || graph.is_body()
+}
+
+/// Why a graph cannot be made ready.
+pub struct Unready {
+    /// What the call answers.
+    pub code: CUresult,
+    /// What it says beyond that, and of which node.
+    pub reason: CUgraphInstantiateResult,
+    pub node: CUgraphNode,
+}
+
+impl From<CUresult> for Unready {
+    fn from(code: CUresult) -> Self {
+        Unready { code, reason: CUDA_GRAPH_INSTANTIATE_ERROR, node: CUgraphNode::NULL }
+    }
+}
+
+impl From<Failure> for Unready {
+    fn from(Failure(code): Failure) -> Self {
+        code.into()
+    }
+}
+
+impl From<Unready> for Failure {
+    fn from(unready: Unready) -> Self {
+        Failure(unready.code)
+    }
+}
+
+/// Whether a graph can be made ready as it is built.
+fn check_structure(graph: &Arc<Graph>) -> Result<(), Unready> {
+    let code = CUDA_ERROR_INVALID_VALUE;
+    if let Some(node) = graph.circle() {
+        let (reason, node) = (CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE, node_handle(graph, node)?);
+        return Err(Unready { code, reason, node });
+    }
+    if graph.has_unused_conditions() {
+        let reason = CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
+        return Err(Unready { code, reason, node: CUgraphNode::NULL });
+    }
+    if let Some((body, node)) = graph.misplaced_in_bodies() {
+        let reason = CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
+        return Err(Unready { code, reason, node: node_handle(&body, node)? });
+    }
+    Ok(())
+}
+
 /// Gives a graph a handle.
 pub fn insert(graph: Arc<Graph>) -> CuResult<CUgraph> {
     GRAPHS.insert(Arc::new(Owned { graph })).map(CUgraph).ok_or(CUDA_ERROR_OUT_OF_MEMORY.into())
@@ -85,8 +179,15 @@ pub fn handle_of(graph: &Arc<Graph>) -> CuResult<CUgraph> {
     known.first().map_or_else(|| insert(graph.clone()), |(handle, _)| Ok(CUgraph(*handle)))
 }
 
-/// Makes the handles of a graph and its nodes stale.
+/// Makes the handles of a graph and its nodes stale. What a conditional node chooses from goes with the node alone.
 pub fn destroy(handle: CUgraph) -> CuResult {
+    if find(handle)?.is_body() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    forget(handle)
+}
+
+fn forget(handle: CUgraph) -> CuResult {
     let owned = GRAPHS.remove(handle.0).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
     for node in owned.graph.nodes() {
         forget_node(node);
@@ -95,14 +196,35 @@ pub fn destroy(handle: CUgraph) -> CuResult {
 }
 
 /// The executable graph of a handle.
-pub fn find_executable(handle: CUgraphExec) -> CuResult<Arc<ExecutableGraph>> {
+pub fn find_executable(handle: CUgraphExec) -> CuResult<Arc<Executable>> {
     EXECUTABLES.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_VALUE.into())
 }
 
-/// Makes a graph ready to be launched.
-pub fn instantiate(handle: CUgraph) -> CuResult<CUgraphExec> {
-    let executable = Arc::new(ExecutableGraph::new(&*find(handle)?));
-    EXECUTABLES.insert(executable).map(CUgraphExec).ok_or(CUDA_ERROR_OUT_OF_MEMORY.into())
+/// Makes a graph ready to be launched. Of a graph with memory nodes there is one executable at a time: all would use the
+/// same addresses; so it is with conditional nodes and their conditions.
+pub fn instantiate(handle: CUgraph, flags: u64) -> Result<CUgraphExec, Unready> {
+    static ONES_OF_THEIR_KIND: Mutex<Vec<(Weak<Graph>, CUgraphExec)>> = Mutex::new(Vec::new());
+    let graph = find(handle)?;
+    if graph.is_body() {
+        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+    }
+    check_structure(&graph)?;
+    let make = || {
+        let reuses_memory = flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH != 0;
+        let executable = Executable { graph: ExecutableGraph::with_memory(&graph, reuses_memory), flags };
+        EXECUTABLES.insert(Arc::new(executable)).map(CUgraphExec).ok_or(CUDA_ERROR_OUT_OF_MEMORY)
+    };
+    if !is_one_of_its_kind(&graph) {
+        return Ok(make()?);
+    }
+    let mut others = locked(&ONES_OF_THEIR_KIND);
+    others.retain(|(_, executable)| EXECUTABLES.get(executable.0).is_ok());
+    if others.iter().any(|(other, _)| std::ptr::eq(other.as_ptr(), &*graph)) {
+        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+    }
+    let executable = make()?;
+    others.push((Arc::downgrade(&graph), executable));
+    Ok(executable)
 }
 
 /// Makes the handle of an executable graph stale; launches go on.
@@ -138,14 +260,28 @@ pub fn node_handle(graph: &Arc<Graph>, id: NodeId) -> CuResult<CUgraphNode> {
 /// Removes a node from its graph and makes its handle stale.
 pub fn destroy_node(handle: CUgraphNode) -> CuResult {
     let (node, graph) = find_node(handle)?;
+    if graph.has_memory_nodes() {
+        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+    }
     graph.remove(node.id)?;
     forget_node(node.id);
     Ok(())
 }
 
 fn forget_node(id: NodeId) {
-    if let Some(handle) = locked(handles()).remove(&id) {
-        let _ = NODES.remove(handle.0);
+    let handle = locked(handles()).remove(&id);
+    let Some(node) = handle.and_then(|handle| NODES.remove(handle.0).ok()) else { return };
+    let described = locked(&node.described).take();
+    match described {
+        Some(Description::Child(graph)) => {
+            let _ = forget(graph);
+        }
+        Some(Description::Bodies(bodies)) => {
+            for body in bodies {
+                let _ = forget(body);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -190,6 +326,7 @@ pub fn add(
     place.check()?;
     let graph = find(graph)?;
     let dependencies = read_nodes(dependencies, count)?;
+    work.operation.check_clusters()?;
     let id = graph.add(work.operation, &dependencies)?;
     let handle = node_handle(&graph, id)?;
     place.set(handle)?;
@@ -201,7 +338,9 @@ pub fn add(
 /// Sets what a node does.
 pub fn set(handle: CUgraphNode, work: Work) -> CuResult {
     let (node, graph) = find_node(handle)?;
-    graph.set_operation(node.id, work.operation)?;
+    let operation = work.operation.with_attributes_of(&graph.operation(node.id)?);
+    operation.check_clusters()?;
+    graph.set_operation(node.id, operation)?;
     *locked(&node.described) = work.described;
     Ok(())
 }
@@ -211,7 +350,12 @@ pub fn set_in_executable(executable: CUgraphExec, node: CUgraphNode, work: Work)
     let executable = find_executable(executable)?;
     match work.operation {
         Operation::Child(graph) => executable.set_child(node_id(node)?, &graph)?,
-        operation => executable.set_operation(node_id(node)?, operation)?,
+        operation => {
+            let node = node_id(node)?;
+            let operation = operation.with_attributes_of(&executable.operation(node)?);
+            operation.check_clusters()?;
+            executable.set_operation(node, operation)?;
+        }
     }
     Ok(())
 }
@@ -274,6 +418,70 @@ impl Node {
         }
     }
 
+    /// The batch of operations on words, with a list of them that holds until the node changes. That of a capture names no
+    /// context.
+    pub fn words(&self, operation: &Operation) -> CuResult<CUDA_BATCH_MEM_OP_NODE_PARAMS> {
+        let Operation::Words(words) = operation else { return Err(CUDA_ERROR_INVALID_VALUE.into()) };
+        let mut described = locked(&self.described);
+        let context = match &*described {
+            Some(Description::Words { context, .. }) => *context,
+            _ => CUcontext::NULL,
+        };
+        let list = words.iter().map(words::write_one).collect();
+        let described = described.insert(Description::Words { context, list });
+        let Description::Words { list, .. } = described else { unreachable!("just put there") };
+        let (count, array) = (list.len() as u32, list.as_mut_ptr());
+        Ok(CUDA_BATCH_MEM_OP_NODE_PARAMS { ctx: context, count, paramArray: array, flags: 0 })
+    }
+
+    /// The semaphores that the node signals, in lists that hold until it changes.
+    pub fn signals(&self, operation: &Operation) -> CuResult<CUDA_EXT_SEM_SIGNAL_NODE_PARAMS> {
+        let Operation::Signal(semaphores) = operation else { return Err(CUDA_ERROR_INVALID_VALUE.into()) };
+        let mut handles: Box<[_]> = semaphores.iter().map(external::handle_of).collect();
+        let params = |used: &SemaphoreUse| CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS {
+            value: used.value,
+            nvSciSync: 0,
+            key: 0,
+            reserved0: [0; 12],
+            flags: 0,
+            reserved: [0; 16],
+        };
+        let list: Box<[_]> = semaphores.iter().map(params).collect();
+        let given = CUDA_EXT_SEM_SIGNAL_NODE_PARAMS {
+            extSemArray: handles.as_mut_ptr(),
+            paramsArray: list.as_ptr(),
+            numExtSems: handles.len() as u32,
+        };
+        self.describe(Description::Signals { _semaphores: handles, _params: list });
+        Ok(given)
+    }
+
+    /// The semaphores that the node waits for, in lists that hold until it changes.
+    pub fn waits(&self, operation: &Operation) -> CuResult<CUDA_EXT_SEM_WAIT_NODE_PARAMS> {
+        let Operation::AwaitSemaphores(semaphores) = operation else {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        };
+        let mut handles: Box<[_]> = semaphores.iter().map(external::handle_of).collect();
+        let params = |used: &SemaphoreUse| CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS {
+            value: used.value,
+            nvSciSync: 0,
+            key: 0,
+            timeoutMs: 0,
+            pad: 0,
+            reserved0: [0; 10],
+            flags: 0,
+            reserved: [0; 16],
+        };
+        let list: Box<[_]> = semaphores.iter().map(params).collect();
+        let given = CUDA_EXT_SEM_WAIT_NODE_PARAMS {
+            extSemArray: handles.as_mut_ptr(),
+            paramsArray: list.as_ptr(),
+            numExtSems: handles.len() as u32,
+        };
+        self.describe(Description::Waits { _semaphores: handles, _params: list });
+        Ok(given)
+    }
+
     /// The event the program named.
     pub fn event(&self) -> CuResult<CUevent> {
         match &*locked(&self.described) {
@@ -292,6 +500,14 @@ impl Node {
         let handle = handle_of(graph)?;
         *described = Some(Description::Child(handle));
         Ok(handle)
+    }
+
+    /// Gives what a conditional node chooses from handles; their array holds as long as the node.
+    pub fn describe_bodies(&self, bodies: &[Arc<Graph>]) -> CuResult<*mut CUgraph> {
+        let mut handles = bodies.iter().cloned().map(insert).collect::<CuResult<Box<[_]>>>()?;
+        let array = handles.as_mut_ptr();
+        self.describe(Description::Bodies(handles));
+        Ok(array)
     }
 
     /// The launch, with pointers to the parameters that hold until the node changes.
@@ -333,8 +549,11 @@ pub fn node_type(operation: &Operation) -> CUgraphNodeType {
         Operation::Host(_) => CU_GRAPH_NODE_TYPE_HOST,
         Operation::Record(_) => CU_GRAPH_NODE_TYPE_EVENT_RECORD,
         Operation::Wait(_) => CU_GRAPH_NODE_TYPE_WAIT_EVENT,
-        Operation::WaitValue { .. } | Operation::WriteValue { .. } => CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+        Operation::Words(_) => CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+        Operation::Signal(_) => CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL,
+        Operation::AwaitSemaphores(_) => CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
         Operation::Child(_) => CU_GRAPH_NODE_TYPE_GRAPH,
+        Operation::Conditional(_) => CU_GRAPH_NODE_TYPE_CONDITIONAL,
         Operation::Allocate { .. } => CU_GRAPH_NODE_TYPE_MEM_ALLOC,
         Operation::Free { .. } => CU_GRAPH_NODE_TYPE_MEM_FREE,
     }

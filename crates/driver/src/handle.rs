@@ -41,6 +41,22 @@ pub enum Kind {
     Notification,
     /// An object whose lifetime graphs share.
     UserObject,
+    /// An array.
+    Array,
+    /// An array with mipmap levels.
+    MipmappedArray,
+    /// A texture reference.
+    TextureReference,
+    /// A surface reference.
+    SurfaceReference,
+    /// Memory of another API.
+    ExternalMemory,
+    /// A semaphore of another API.
+    ExternalSemaphore,
+    /// A context limited to some multiprocessors.
+    GreenContext,
+    /// A description of multiprocessors.
+    ResourceDescription,
 }
 
 /// Why a handle does not name an object.

@@ -13,15 +13,14 @@ use std::sync::Arc;
 /// The PTX texts of an image: several are to be linked.
 pub type Texts = device::Result<device::module::Texts>;
 
-/// The texts of what stands at a pointer.
+/// The texts of what stands at a pointer that suit a device of compute capability `sm`.
 ///
 /// # Safety
 /// The pointer is null or leads to an image, as `cuModuleLoadData` asks.
-pub unsafe fn at(pointer: *const c_void) -> CuResult<Texts> {
+pub unsafe fn at(pointer: *const c_void, sm: u32) -> CuResult<Texts> {
     if pointer.is_null() {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    let sm = sm()?;
     // SAFETY: the caller's duty; the texts are copied before this returns.
     let image = unsafe { raw::image_at(pointer.cast()) };
     Ok(image
@@ -29,10 +28,9 @@ pub unsafe fn at(pointer: *const c_void) -> CuResult<Texts> {
         .and_then(|image| texts_of(&image, sm)))
 }
 
-/// The texts of an image in memory.
-pub fn of_bytes(bytes: &[u8]) -> CuResult<Texts> {
-    let sm = sm()?;
-    Ok(device::module::from_bytes(bytes).and_then(|image| texts_of(&image, sm)))
+/// The texts of an image in memory that suit a device of compute capability `sm`.
+pub fn of_bytes(bytes: &[u8], sm: u32) -> Texts {
+    device::module::from_bytes(bytes).and_then(|image| texts_of(&image, sm))
 }
 
 /// A file's content.
@@ -55,23 +53,31 @@ pub unsafe fn bytes<'a>(pointer: *const c_void, len: usize) -> CuResult<&'a [u8]
 
 /// Reads and checks texts; what is wrong with them goes to the log.
 pub fn code(texts: Texts, options: &mut JitOptions) -> CuResult<Arc<Code>> {
-    let sm = sm()?;
+    let sm = options.sm()?;
     let code = texts.and_then(|image| {
-        let names: Vec<String> = (1..=image.texts.len()).map(|number| format!("image {number}")).collect();
+        options.check()?;
+        let mut remarks = Vec::new();
+        let texts = image.texts.into_iter().map(|text| options.tuned(text, image.sm, &mut remarks));
+        let texts: Vec<String> = texts.collect::<device::Result<_>>()?;
+        remarks.iter().for_each(|remark| options.inform(remark));
+        let names: Vec<String> = (1..=texts.len()).map(|number| format!("image {number}")).collect();
         let inputs: Vec<Input<'_>> =
-            names.iter().zip(&image.texts).map(|(name, text)| Input { name, text }).collect();
+            names.iter().zip(&texts).map(|(name, text)| Input { name, text }).collect();
         Code::from_inputs_with(&inputs, options.placed(), image.sm)
     });
     let code = code.map_err(|error| logged(error, options))?;
-    if let Some(most) = options.max_registers() {
-        code.limit_registers(most);
-    }
+    code.remarks().iter().for_each(|remark| options.inform(remark));
+    describe_all(&code, sm, options);
+    Ok(code)
+}
+
+/// Tells the log about each kernel, if it is to say so much.
+pub fn describe_all(code: &Code, sm: u32, options: &mut JitOptions) {
     if options.is_verbose() {
         for kernel in code.kernels() {
             options.inform(&describe(kernel, sm));
         }
     }
-    Ok(code)
 }
 
 /// A line about a kernel.
@@ -79,10 +85,10 @@ fn describe(kernel: &Kernel, sm: u32) -> String {
     let (name, entry) = (kernel.name(), kernel.entry());
     match (kernel.registers(), kernel.program()) {
         (Ok(registers), Ok(program)) => format!(
-            "kernel {name} for sm_{sm}: {registers} registers, {} bytes of shared memory, {} of parameters\n",
+            "kernel {name} for sm_{sm}: {registers} registers, {} bytes of shared memory, {} of parameters",
             program.shared_bytes, entry.param_bytes
         ),
-        (Err(error), _) | (_, Err(error)) => format!("kernel {name} for sm_{sm}: {error}\n"),
+        (Err(error), _) | (_, Err(error)) => format!("kernel {name} for sm_{sm}: {error}"),
     }
 }
 

@@ -1,11 +1,41 @@
 //! Options of the just-in-time compiler and linker.
+//!
+//! | option | what it does here |
+//! |---|---|
+//! | logs and their sizes, `LOG_VERBOSE`, `WALL_TIME` | what the manual says |
+//! | `MAX_REGISTERS`, `THREADS_PER_BLOCK`, `MAX_THREADS_PER_BLOCK`, `MIN_CTA_PER_SM`, `OVERRIDE_DIRECTIVE_VALUES` | become directives of each kernel: they bound its blocks, and the registers that its attributes tell |
+//! | `TARGET` | which of a fat binary's texts is taken, and what PTX may use; code for another device than this loads nowhere |
+//! | `GLOBAL_SYMBOL_*` | variables that PTX only declares are at the addresses given |
+//! | `OPTIMIZATION_LEVEL`, `GENERATE_DEBUG_INFO` | checked against each other; the code is the same, and faults name its lines always |
+//! | `TARGET_FROM_CUCONTEXT` | the default |
+//! | `FALLBACK_STRATEGY` | nothing: there is no machine code to prefer |
+//! | `GENERATE_LINE_INFO` | nothing: lines are kept always |
+//! | `CACHE_MODE` | checked: the caches are the processor's |
+//! | `FAST_COMPILE`, `SPLIT_COMPILE`, `POSITION_INDEPENDENT_CODE` | nothing: how code is compiled is no matter of its meaning |
+//! | `LTO`, `FTZ`, `PREC_DIV`, `PREC_SQRT`, `FMA`, `REFERENCED_*`, `OPTIMIZE_UNUSED_DEVICE_VARIABLES` | nothing: they are about input that is refused, of link-time optimisation before CUDA 12 |
+//! | `NEW_SM3X_OPT` | refused, as no assembler knows it any more |
+//!
+//! Of an option that is given twice the last counts; of two limits of registers the smaller.
 
 use crate::error::CuResult;
+use crate::images;
 use cuda_abi::args::{Array, Text};
 use cuda_abi::driver::*;
+use device::module::{Code, Tuning};
+use device::{Error, limits};
 use std::ffi::{c_char, c_void};
-use std::ptr::null_mut;
 use std::time::Instant;
+
+/// What options are given for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// The loading of an image.
+    Load,
+    /// All of a link.
+    Link,
+    /// A piece of a link: only what concerns the compiler.
+    Piece,
+}
 
 /// The options of one load or link: what they ask for, and where their answers go.
 ///
@@ -15,8 +45,15 @@ pub struct JitOptions {
     info_log: Log,
     error_log: Log,
     wall_time: Option<usize>,
-    max_registers: Option<u32>,
-    verbose: bool,
+    tuning: Tuning,
+    target: Option<u32>,
+    optimization: Option<u32>,
+    for_debugging: Option<bool>,
+    verbose: Option<bool>,
+    /// An option that the compiler does not know any more.
+    obsolete: bool,
+    /// Something is asked of the compiler.
+    for_compiler: bool,
     placed: Vec<(String, u64)>,
     started: Instant,
 }
@@ -43,51 +80,161 @@ impl JitOptions {
             info_log: Log::NONE,
             error_log: Log::NONE,
             wall_time: None,
-            max_registers: None,
-            verbose: false,
+            tuning: Tuning::default(),
+            target: None,
+            optimization: None,
+            for_debugging: None,
+            verbose: None,
+            obsolete: false,
+            for_compiler: false,
             placed: Vec::new(),
             started: Instant::now(),
         }
     }
 
     /// Reads `count` options. The arrays hold as many elements.
-    pub fn read(count: u32, names: Array<CUjit_option>, cells: Array<*mut c_void>) -> CuResult<Self> {
+    pub fn read(
+        count: u32,
+        names: Array<CUjit_option>,
+        cells: Array<*mut c_void>,
+        what_for: Use,
+    ) -> CuResult<Self> {
+        const WRONG: CUresult = CUDA_ERROR_INVALID_VALUE;
         let mut options = JitOptions { cells, ..JitOptions::none() };
-        let (mut symbols, mut addresses, mut symbol_count) = (null_mut(), null_mut(), 0);
+        let (mut symbols, mut addresses, mut symbol_count) = (None, None, None);
+        let mut logs = [None; 2];
         for index in 0..count as usize {
             let (name, cell) = (names.get(index)?, cells.get(index)?);
             // Cells hold pointers or small numbers.
             let number = cell as usize as u32;
+            options.for_compiler |= name != CU_JIT_LOG_VERBOSE;
+            let tuning = &mut options.tuning;
             match name {
-                CU_JIT_INFO_LOG_BUFFER => options.info_log.buffer = cell.cast(),
+                CU_JIT_MAX_REGISTERS | CU_JIT_THREADS_PER_BLOCK if number == 0 => return Err(WRONG.into()),
+                CU_JIT_MAX_REGISTERS => {
+                    tuning.registers = Some(tuning.registers.map_or(number, |known| known.min(number)));
+                }
+                CU_JIT_THREADS_PER_BLOCK => {
+                    // What is compiled for is a number of warps, of which a block can consist.
+                    let threads = number.checked_next_multiple_of(32).unwrap_or(u32::MAX);
+                    let threads = threads.min(limits::MAX_THREADS_PER_BLOCK);
+                    cells.set(index, std::ptr::without_provenance_mut(threads as usize))?;
+                    tuning.threads = Some(threads);
+                }
+                // None at all is no limit.
+                CU_JIT_MAX_THREADS_PER_BLOCK if number == 0 => {}
+                CU_JIT_MAX_THREADS_PER_BLOCK => tuning.max_threads = Some(number),
+                CU_JIT_MIN_CTA_PER_SM if number == 0 => {}
+                CU_JIT_MIN_CTA_PER_SM => tuning.min_blocks = Some(number),
+                CU_JIT_OVERRIDE_DIRECTIVE_VALUES => tuning.overrides = number != 0,
+                CU_JIT_OPTIMIZATION_LEVEL => options.optimization = Some(number),
+                CU_JIT_GENERATE_DEBUG_INFO => options.for_debugging = Some(number != 0),
+                CU_JIT_LOG_VERBOSE => options.verbose = Some(number != 0),
+                CU_JIT_CACHE_MODE if CUjit_cacheMode(number).name().is_none() => return Err(WRONG.into()),
+                CU_JIT_NEW_SM3X_OPT => options.obsolete = what_for != Use::Piece,
+                CU_JIT_CACHE_MODE
+                | CU_JIT_GENERATE_LINE_INFO
+                | CU_JIT_FAST_COMPILE
+                | CU_JIT_POSITION_INDEPENDENT_CODE
+                | CU_JIT_SPLIT_COMPILE => {}
+                _ if what_for == Use::Piece => return Err(WRONG.into()),
+                CU_JIT_INFO_LOG_BUFFER => logs[0] = Some(cell),
                 CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES => options.info_log.set_size(index, number),
-                CU_JIT_ERROR_LOG_BUFFER => options.error_log.buffer = cell.cast(),
+                CU_JIT_ERROR_LOG_BUFFER => logs[1] = Some(cell),
                 CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES => options.error_log.set_size(index, number),
                 CU_JIT_WALL_TIME => options.wall_time = Some(index),
-                CU_JIT_MAX_REGISTERS => options.max_registers = Some(number).filter(|number| *number > 0),
-                CU_JIT_LOG_VERBOSE => options.verbose = number != 0,
-                // No image is for such a device.
-                CU_JIT_TARGET if !(30..=121).contains(&number) => {
-                    return Err(CUDA_ERROR_INVALID_IMAGE.into());
+                CU_JIT_TARGET => options.target = Some(target(number)?),
+                CU_JIT_TARGET_FROM_CUCONTEXT => {}
+                // The linker takes exact matches only.
+                CU_JIT_FALLBACK_STRATEGY if what_for == Use::Link => return Err(WRONG.into()),
+                CU_JIT_REFERENCED_KERNEL_NAMES | CU_JIT_REFERENCED_VARIABLE_NAMES if cell.is_null() => {
+                    return Err(WRONG.into());
                 }
-                CU_JIT_GLOBAL_SYMBOL_NAMES => symbols = cell,
-                CU_JIT_GLOBAL_SYMBOL_ADDRESSES => addresses = cell,
-                CU_JIT_GLOBAL_SYMBOL_COUNT => symbol_count = number,
-                // The rest says how to compile or for what; whatever it says, code is compiled for this machine, and its meaning
-                // stays the same.
+                CU_JIT_GLOBAL_SYMBOL_NAMES => symbols = Some(cell),
+                CU_JIT_GLOBAL_SYMBOL_ADDRESSES => addresses = Some(cell),
+                CU_JIT_GLOBAL_SYMBOL_COUNT => symbol_count = Some(number),
+                CU_JIT_NUM_OPTIONS => return Err(WRONG.into()),
                 known if known.name().is_some() => {}
-                _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+                _ => return Err(WRONG.into()),
             }
         }
-        if [&options.info_log, &options.error_log].iter().any(|log| log.size > 0 && log.buffer.is_null()) {
-            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        if options.target.is_some() && options.tuning.threads.is_some() {
+            return Err(WRONG.into());
         }
-        // SAFETY: the caller of the entry point gave the arrays, of which the count tells the length.
-        let (symbols, addresses) = unsafe { (Array::new(symbols.cast()), Array::new(addresses.cast())) };
-        options.placed = (0..symbol_count as usize)
-            .map(|index| placed(symbols, addresses, index))
-            .collect::<CuResult<_>>()?;
+        for (log, buffer) in [&mut options.info_log, &mut options.error_log].into_iter().zip(logs) {
+            log.set_buffer(buffer)?;
+        }
+        options.placed = match (symbols, addresses, symbol_count) {
+            (None, None, None) => Vec::new(),
+            (Some(symbols), Some(addresses), Some(count)) => {
+                // SAFETY: the caller of the entry point gave the arrays, of which the count tells the length.
+                let (symbols, addresses) =
+                    unsafe { (Array::new(symbols.cast()), Array::new(addresses.cast())) };
+                read_placed(symbols, addresses, count as usize)?
+            }
+            _ => return Err(WRONG.into()),
+        };
         Ok(options)
+    }
+
+    /// What cannot be asked of the compiler.
+    ///
+    /// # Errors
+    /// [`Error::InvalidPtx`], as the assembler has it, which hears of these options when it is given PTX.
+    pub fn check(&self) -> device::Result<()> {
+        if self.target.is_some_and(is_forgotten) {
+            return Err(Error::InvalidImage("no image is for such a device".into()));
+        }
+        let numbers = [self.optimization, self.tuning.min_blocks];
+        if let Some(number) = numbers.into_iter().flatten().find(|number| i32::try_from(*number).is_err()) {
+            return Err(Error::InvalidPtx(format!("{number}, of an option, is out of range")));
+        }
+        if self.for_debugging == Some(true) && self.optimization.is_some_and(|level| level > 0) {
+            let text = "code that is to be debugged cannot be optimized";
+            return Err(Error::InvalidPtx(text.into()));
+        }
+        if self.obsolete {
+            return Err(Error::InvalidPtx("the option CU_JIT_NEW_SM3X_OPT is not known any more".into()));
+        }
+        Ok(())
+    }
+
+    /// A text with what is asked of the compiler in it.
+    pub fn tuned(&self, text: String, sm: u32, remarks: &mut Vec<String>) -> device::Result<String> {
+        if !self.tuning.is_any() {
+            return Ok(text);
+        }
+        let (text, new) = Code::tune(&text, self.tuning, sm)?;
+        remarks.extend(new);
+        Ok(text)
+    }
+
+    /// Takes over what the options of a whole link ask of the compiler where these say nothing.
+    pub fn complete_with(&mut self, link: &JitOptions) {
+        self.tuning = self.tuning.or(link.tuning);
+        self.optimization = self.optimization.or(link.optimization);
+        self.for_debugging = self.for_debugging.or(link.for_debugging);
+        self.obsolete |= link.obsolete;
+    }
+
+    /// 10 · major + minor of the compute capability that code is for.
+    pub fn sm(&self) -> CuResult<u32> {
+        self.target.map_or_else(images::sm, Ok)
+    }
+
+    /// Whether the code is for the device that there is.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_SOURCE` if it is not.
+    pub fn check_device(&mut self) -> CuResult {
+        let device = images::sm()?;
+        match self.target {
+            Some(target) if target != device => {
+                self.complain(&format!("the code is for sm_{target}, and the device has sm_{device}"));
+                Err(CUDA_ERROR_INVALID_SOURCE.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Variables that images only declare, and the addresses where they are.
@@ -95,19 +242,20 @@ impl JitOptions {
         &self.placed
     }
 
-    /// Registers of a thread that the compiler may use at most.
-    pub fn max_registers(&self) -> Option<u32> {
-        self.max_registers
+    /// Whether something is asked of the compiler.
+    pub fn are_for_compiler(&self) -> bool {
+        self.for_compiler
     }
 
     /// Whether the log of what is worth knowing is to say more.
     pub fn is_verbose(&self) -> bool {
-        self.verbose
+        self.verbose.unwrap_or(false)
     }
 
-    /// Adds to the log of what is worth knowing.
-    pub fn inform(&mut self, text: &str) {
-        self.info_log.append(text, self.cells);
+    /// Adds a line to the log of what is worth knowing.
+    pub fn inform(&mut self, line: &str) {
+        self.info_log.append(line, self.cells);
+        self.info_log.append("\n", self.cells);
     }
 
     /// Adds to the log of what went wrong.
@@ -127,16 +275,51 @@ impl JitOptions {
     }
 }
 
-/// One of the caller's variables: its name in device code and its address.
-fn placed(
+/// The compute capability that a number of `CUjit_target` names: 10 · major + minor, or that with the base of what only this
+/// architecture (`sm_90a`) or its family (`sm_100f`) has.
+fn target(number: u32) -> CuResult<u32> {
+    const KNOWN: &[u32] = &[
+        30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120,
+        121,
+    ];
+    const ARCHITECTURE: u32 = 0x1_0000;
+    const FAMILY: u32 = 0x2_0000;
+    let sm = number & 0xffff;
+    let is_known = KNOWN.contains(&sm)
+        && match number - sm {
+            0 => true,
+            ARCHITECTURE => sm >= 90,
+            FAMILY => sm >= 100,
+            _ => false,
+        };
+    if is_known || number < 10 { Ok(sm) } else { Err(CUDA_ERROR_INVALID_VALUE.into()) }
+}
+
+/// Whether an architecture is one that compilers have stopped to know.
+fn is_forgotten(sm: u32) -> bool {
+    sm < 50 || matches!(sm, 53 | 62)
+}
+
+/// The caller's variables: their names in device code and their addresses.
+fn read_placed(
     names: Array<*const c_char>,
     addresses: Array<*mut c_void>,
-    index: usize,
-) -> CuResult<(String, u64)> {
-    // SAFETY: a text, as the caller promised of the array.
-    let name = unsafe { Text::new(names.get(index)?) };
-    let name = name.get()?.to_str().map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
-    Ok((name.to_owned(), addresses.get(index)?.expose_provenance() as u64))
+    count: usize,
+) -> CuResult<Vec<(String, u64)>> {
+    let mut all: Vec<(String, u64)> = Vec::new();
+    for index in 0..count {
+        // SAFETY: a text, as the caller promised of the array.
+        let name = unsafe { Text::new(names.get(index)?) };
+        let name = name.get()?.to_str().map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+        let address = addresses.get(index)?.expose_provenance() as u64;
+        // A variable is somewhere, and at one place.
+        let is_elsewhere = all.iter().any(|(known, other)| known == name && *other != address);
+        if address == 0 || is_elsewhere {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
+        all.push((name.to_owned(), address));
+    }
+    Ok(all)
 }
 
 impl Log {
@@ -146,7 +329,18 @@ impl Log {
         (self.size, self.size_cell) = (size as usize, Some(index));
     }
 
-    /// Appends as much as fits before the ending NUL, and says how many bytes are used.
+    /// Sets the buffer: one that is given needs a size, and a size a buffer.
+    fn set_buffer(&mut self, buffer: Option<*mut c_void>) -> CuResult {
+        match (buffer, self.size_cell) {
+            (None, None) => {}
+            (Some(buffer), Some(_)) if !buffer.is_null() => self.buffer = buffer.cast(),
+            _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+        }
+        Ok(())
+    }
+
+    /// Appends as much as fits before the ending NUL, and says how many bytes are used: all of them, with the NUL, where
+    /// something did not fit.
     fn append(&mut self, text: &str, cells: Array<*mut c_void>) {
         if !self.buffer.is_null() && self.size > self.used {
             let room = self.size - self.used - 1;
@@ -157,7 +351,7 @@ impl Log {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), end, bytes.len());
                 end.add(bytes.len()).write(0);
             }
-            self.used += bytes.len();
+            self.used = if text.len() > room { self.size } else { self.used + bytes.len() };
         }
         if let Some(index) = self.size_cell {
             let cell = std::ptr::without_provenance_mut(self.used);
@@ -174,7 +368,7 @@ mod tests {
         // SAFETY: the arrays outlive the options in every test below.
         let (names_array, cells_array) =
             unsafe { (Array::new(names.as_mut_ptr()), Array::new(cells.as_mut_ptr())) };
-        JitOptions::read(names.len() as u32, names_array, cells_array)
+        JitOptions::read(names.len() as u32, names_array, cells_array, Use::Load)
     }
 
     fn number(value: usize) -> *mut c_void {
@@ -198,7 +392,7 @@ mod tests {
         options.finish();
         assert_eq!(&info, b"inf\0\x55\x55\x55\x55");
         assert_eq!(&error[..11], b"two pieces\0");
-        assert_eq!((cells[1] as usize, cells[2] as usize), (3, 10));
+        assert_eq!((cells[1] as usize, cells[2] as usize), (4, 10));
     }
 
     #[test]
@@ -232,7 +426,7 @@ mod tests {
         );
         // SAFETY: null is allowed.
         let (names, cells) = unsafe { (Array::new(std::ptr::null_mut()), Array::new(std::ptr::null_mut())) };
-        assert_eq!(JitOptions::read(1, names, cells).err(), Some(CUDA_ERROR_INVALID_VALUE.into()));
-        assert!(JitOptions::read(0, names, cells).is_ok());
+        assert_eq!(JitOptions::read(1, names, cells, Use::Load).err(), Some(CUDA_ERROR_INVALID_VALUE.into()));
+        assert!(JitOptions::read(0, names, cells, Use::Load).is_ok());
     }
 }

@@ -7,12 +7,18 @@
 //! State lives in statics and is never dropped: programs call the driver from their exit handlers.
 
 pub mod api;
+mod array_shapes;
+mod arrays;
 mod attributes;
 mod contexts;
+mod coredump;
 mod error;
 mod exports;
+mod external;
+mod formats;
 mod functions;
 mod graphs;
+mod green;
 mod handle;
 mod images;
 mod jit;
@@ -28,4 +34,8 @@ mod shim;
 mod stack;
 mod streams;
 mod stubs;
+mod texture_objects;
+mod texture_references;
+mod texture_views;
 mod transfers;
+mod words;

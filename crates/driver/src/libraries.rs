@@ -23,6 +23,8 @@ pub struct Library {
     handle: CUlibrary,
     /// Or what is wrong with the code: whoever asks for something in it hears of that.
     library: CuResult<device::module::Library>,
+    /// Whether the code is for the device, and not for another that the options named.
+    runs_here: CuResult,
     modules: Mutex<HashMap<ContextId, Arc<Module>>>,
     kernels: Mutex<HashMap<String, CUkernel>>,
 }
@@ -58,9 +60,10 @@ pub fn load(texts: Texts, options: &mut JitOptions) -> CuResult<CUlibrary> {
     {
         return Err(failure);
     }
+    let runs_here = options.check_device();
     let handle = LIBRARIES.insert_with(|handle| {
         let (modules, kernels) = (Mutex::new(HashMap::new()), Mutex::new(HashMap::new()));
-        Arc::new(Library { handle: CUlibrary(handle), library, modules, kernels })
+        Arc::new(Library { handle: CUlibrary(handle), library, runs_here, modules, kernels })
     });
     Ok(CUlibrary(handle.ok_or(CUDA_ERROR_OUT_OF_MEMORY)?))
 }
@@ -103,7 +106,9 @@ impl Library {
     /// The module in the current context.
     pub fn module(&self) -> CuResult<Arc<Module>> {
         let context = contexts::usable()?;
-        let module = self.library()?.module(&context)?;
+        let library = self.library()?;
+        self.runs_here?;
+        let module = library.module(&context)?;
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = modules.get(&context.id()).filter(|known| Arc::ptr_eq(&known.module, &module)) {
             return Ok(known.clone());

@@ -1,23 +1,29 @@
 //! Pending invocations of the linker behind handles.
 
-use crate::error::CuResult;
+use crate::error::{CuResult, Failure};
 use crate::handle::{Kind, Table};
-use crate::images::{logged, of_bytes, sm};
+use crate::images::{self, logged, of_bytes};
 use crate::jit::JitOptions;
 use cuda_abi::args::Text;
 use cuda_abi::driver::*;
 use device::Error;
 use device::module::{Code, Input, texts_of_objects};
-use std::ffi::CString;
+use fatbin::writer::{ContainerWriter, EntryWriter};
 use std::sync::{Arc, Mutex, PoisonError};
 
 static LINKS: Table<Mutex<Link>> = Table::new(Kind::Link);
+
+/// What images begin with that a link has made: they are PTX, and taken where machine code is.
+const MARK: &str = "// linked\n";
 
 /// What has been added so far.
 struct Link {
     options: JitOptions,
     pieces: Vec<Piece>,
-    image: Option<CString>,
+    /// A piece that was no code at all: the link cannot be completed.
+    broken: Option<Failure>,
+    /// What has been made; nothing can be added any more.
+    image: Option<Box<[u8]>>,
 }
 
 struct Piece {
@@ -27,59 +33,110 @@ struct Piece {
 
 /// Begins a link.
 pub fn create(options: JitOptions) -> CuResult<CUlinkState> {
-    let link = Mutex::new(Link { options, pieces: Vec::new(), image: None });
+    let link = Mutex::new(Link { options, pieces: Vec::new(), broken: None, image: None });
     Ok(CUlinkState(LINKS.insert(Arc::new(link)).ok_or(CUDA_ERROR_OUT_OF_MEMORY)?))
 }
 
-/// Adds a piece.
-pub fn add(state: CUlinkState, kind: CUjitInputType, bytes: &[u8], name: Text) -> CuResult {
+/// Adds a piece, with options of its own.
+pub fn add(
+    state: CUlinkState,
+    kind: CUjitInputType,
+    bytes: &[u8],
+    name: Text,
+    mut options: JitOptions,
+) -> CuResult {
     let name = name.get().map_or("piece".into(), |name| name.to_string_lossy().into_owned());
     let link = find(state)?;
     let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
-    let sm = sm()?;
-    let texts = match kind {
-        // An image of an earlier link is PTX too.
-        CU_JIT_INPUT_PTX | CU_JIT_INPUT_FATBINARY | CU_JIT_INPUT_CUBIN => {
-            of_bytes(bytes)?.map(|image| image.texts)
-        }
-        CU_JIT_INPUT_OBJECT | CU_JIT_INPUT_LIBRARY => texts_of_objects(bytes, sm),
-        CU_JIT_INPUT_NVVM => {
-            Err(Error::NotSupported(format!("{name}: the compiler's own code cannot be read")))
-        }
-        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
-    };
-    let checked = texts.and_then(|texts| {
-        for text in &texts {
-            Code::check_piece(Input { name: &name, text }, sm)?;
-        }
-        Ok(texts)
+    let is_kind = kind != CU_JIT_NUM_INPUT_TYPES && kind.name().is_some();
+    let is_compiled = kind == CU_JIT_INPUT_CUBIN;
+    if link.image.is_some() || !is_kind || is_compiled && options.are_for_compiler() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let sm = link.options.sm()?;
+    options.complete_with(&link.options);
+    let mut remarks = Vec::new();
+    let checked = texts_of(kind, bytes, sm).and_then(|texts| {
+        options.check()?;
+        let pieces = texts.into_iter().map(|text| {
+            let text = options.tuned(text, sm, &mut remarks)?;
+            Code::check_piece(Input { name: &name, text: &text }, sm)?;
+            Ok(Piece { name: name.clone(), text })
+        });
+        pieces.collect::<device::Result<Vec<_>>>()
     });
+    remarks.iter().for_each(|remark| link.options.inform(remark));
     match checked {
-        Ok(texts) => {
-            link.pieces.extend(texts.into_iter().map(|text| Piece { name: name.clone(), text }));
+        Ok(pieces) => {
+            link.pieces.extend(pieces);
             Ok(())
         }
-        Err(error) => Err(logged(error, &mut link.options)),
+        Err(error) => {
+            let failure = match kind {
+                CU_JIT_INPUT_NVVM => {
+                    link.options
+                        .complain(&format!("{name}: there is no compiler for the compiler's own code"));
+                    CUDA_ERROR_JIT_COMPILER_NOT_FOUND.into()
+                }
+                _ => logged(error, &mut link.options),
+            };
+            if is_compiled || kind == CU_JIT_INPUT_NVVM {
+                link.broken = Some(failure);
+            }
+            Err(failure)
+        }
     }
 }
 
-/// Links the pieces; answers the image, which lives as long as the link, and its size.
+/// The PTX in a piece.
+fn texts_of(kind: CUjitInputType, bytes: &[u8], sm: u32) -> device::Result<Vec<String>> {
+    match kind {
+        CU_JIT_INPUT_CUBIN if !bytes.starts_with(MARK.as_bytes()) && !is_fat_binary(bytes) => {
+            Err(Error::InvalidImage("no machine code that a link here has made".into()))
+        }
+        CU_JIT_INPUT_PTX | CU_JIT_INPUT_FATBINARY | CU_JIT_INPUT_CUBIN => {
+            of_bytes(bytes, sm).map(|image| image.texts)
+        }
+        CU_JIT_INPUT_NVVM => Err(Error::NotSupported("the compiler's own code".into())),
+        _ => texts_of_objects(bytes, sm),
+    }
+}
+
+fn is_fat_binary(bytes: &[u8]) -> bool {
+    bytes.starts_with(&fatbin::CONTAINER_MAGIC.to_le_bytes())
+}
+
+/// Links the pieces; answers the image, which lives as long as the link, and its size. A link is completed once.
 pub fn complete(state: CUlinkState) -> CuResult<(*const u8, usize)> {
     let link = find(state)?;
     let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
-    let sm = sm()?;
-    let Link { options, pieces, image } = &mut *link;
+    if link.image.is_some() {
+        return Err(CUDA_ERROR_INVALID_HANDLE.into());
+    }
+    if let Some(failure) = link.broken {
+        return Err(failure);
+    }
+    let Link { options, pieces, image, .. } = &mut *link;
+    let sm = options.sm()?;
     let inputs: Vec<Input<'_>> =
         pieces.iter().map(|piece| Input { name: &piece.name, text: &piece.text }).collect();
     let linked = match inputs.as_slice() {
         [] => Ok(format!(".version 8.0\n.target sm_{sm}\n.address_size 64\n")),
         inputs => Code::link(inputs, sm),
     };
-    let checked = linked.and_then(|text| Code::from_ptx(&text, sm).map(|_| text));
+    let checked = linked.and_then(|text| Ok((Code::from_ptx(&text, sm)?, text)));
     options.finish();
-    let text = checked.map_err(|error| logged(error, options))?;
-    let text = image.insert(CString::new(text).map_err(|_| CUDA_ERROR_INVALID_IMAGE)?);
-    Ok((text.as_ptr().cast(), text.as_bytes_with_nul().len()))
+    let (code, text) = checked.map_err(|error| logged(error, options))?;
+    images::describe_all(&code, sm, options);
+    let mut made = format!("{MARK}{text}").into_bytes();
+    if sm == images::sm()? {
+        made.push(0);
+    } else {
+        // For another device than this: a fat binary says so to whoever loads it.
+        made = ContainerWriter::new().entry(EntryWriter::ptx(sm, made).arch_specific()).finish();
+    }
+    let image = image.insert(made.into());
+    Ok((image.as_ptr(), image.len()))
 }
 
 /// Ends a link.

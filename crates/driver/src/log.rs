@@ -114,20 +114,18 @@ pub fn ignore(handle: CUlogsCallbackHandle) -> bool {
     log.listeners.len() < before
 }
 
-/// The lines from number `from` on, or all; whether some are lost; and the number of the line to come. `None` for a
-/// number that no line had yet.
-pub fn read(from: Option<u32>) -> Option<(Vec<Arc<CString>>, bool, u32)> {
+/// The lines from number `from` on, or all; whether some are lost; and the number of the line to come. From a number that
+/// no line had yet there are none, and its line is the one to come.
+pub fn read(from: Option<u32>) -> (Vec<Arc<CString>>, bool, u32) {
     let log = lock();
     let kept = log.lines.len() as u32;
     let wanted = match from {
-        Some(from) => log.next.wrapping_sub(from),
-        None => log.total(),
+        Some(from) if from > log.next => return (Vec::new(), false, from),
+        Some(from) => log.next - from,
+        None => log.next,
     };
-    if wanted > log.total() {
-        return None;
-    }
     let skipped = kept.saturating_sub(wanted) as usize;
-    Some((log.lines.iter().skip(skipped).cloned().collect(), wanted > kept, log.next))
+    (log.lines.iter().skip(skipped).cloned().collect(), wanted > kept, log.next)
 }
 
 /// Lines as one text of at most `limit` bytes; the newest, if not all fit. `None` if none fits.
@@ -148,11 +146,6 @@ fn join(head: Option<&str>, lines: &[Arc<CString>]) -> Vec<u8> {
 }
 
 impl Log {
-    /// How many lines there ever were, as far as the number tells.
-    fn total(&self) -> u32 {
-        self.next
-    }
-
     fn push(&mut self, line: CString) {
         self.bytes += line.count_bytes() + 1;
         self.lines.push_back(Arc::new(line));

@@ -6,6 +6,7 @@ use crate::functions::{self, Function};
 use crate::handle::{Kind, Table};
 use crate::images::{Texts, code, logged};
 use crate::jit::JitOptions;
+use crate::texture_references;
 use cuda_abi::driver::*;
 use device::memory::ContextId;
 use std::collections::HashMap;
@@ -25,6 +26,10 @@ pub struct Module {
     is_of_library: bool,
     /// Functions that have been asked for.
     functions: Mutex<HashMap<String, Arc<Function>>>,
+    /// Texture references that have been asked for.
+    textures: Mutex<HashMap<String, CUtexref>>,
+    /// Surface references that have been asked for.
+    surfaces: Mutex<HashMap<String, CUsurfref>>,
 }
 
 /// The module of a handle.
@@ -36,6 +41,7 @@ pub fn find(handle: CUmodule) -> CuResult<Arc<Module>> {
 pub fn load(texts: Texts, options: &mut JitOptions) -> CuResult<CUmodule> {
     let context = contexts::usable()?;
     let code = code(texts, options)?;
+    options.check_device()?;
     let module = device::Module::load(&context, code).map_err(|error| logged(error, options))?;
     Ok(insert(module, context.id(), false)?.handle)
 }
@@ -43,8 +49,9 @@ pub fn load(texts: Texts, options: &mut JitOptions) -> CuResult<CUmodule> {
 /// Gives a module a handle.
 pub fn insert(module: Arc<device::Module>, owner: ContextId, is_of_library: bool) -> CuResult<Arc<Module>> {
     let handle = MODULES.insert_with(|handle| {
-        let functions = Mutex::new(HashMap::new());
-        Arc::new(Module { handle: CUmodule(handle), module, owner, is_of_library, functions })
+        let (functions, textures, surfaces) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let handle = CUmodule(handle);
+        Arc::new(Module { handle, module, owner, is_of_library, functions, textures, surfaces })
     });
     find(CUmodule(handle.ok_or(CUDA_ERROR_OUT_OF_MEMORY)?))
 }
@@ -55,7 +62,7 @@ pub fn unload(handle: CUmodule) -> CuResult {
         return Err(CUDA_ERROR_NOT_PERMITTED.into());
     }
     let module = MODULES.remove(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE)?;
-    functions::forget(handle);
+    forget_parts(handle);
     module.module.unload()?;
     Ok(())
 }
@@ -63,14 +70,20 @@ pub fn unload(handle: CUmodule) -> CuResult {
 /// Makes the handles of a context's modules and functions stale.
 pub fn forget(owner: ContextId) {
     for module in MODULES.remove_all(|module| module.owner == owner) {
-        functions::forget(module.handle);
+        forget_parts(module.handle);
     }
 }
 
 /// Makes the handle of a library's module stale.
 pub fn forget_module(module: &Module) {
     let _ = MODULES.remove(module.handle.0);
-    functions::forget(module.handle);
+    forget_parts(module.handle);
+}
+
+/// Makes the handles of what is in a module stale.
+fn forget_parts(module: CUmodule) {
+    functions::forget(module);
+    texture_references::forget_module(module);
 }
 
 impl Module {
@@ -90,6 +103,32 @@ impl Module {
         Ok(function)
     }
 
+    /// The texture reference of this name.
+    pub fn texture_reference(&self, name: &CStr) -> CuResult<CUtexref> {
+        let name = name.to_str().map_err(|_| CUDA_ERROR_NOT_FOUND)?;
+        let mut textures = self.textures.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = textures.get(name) {
+            return Ok(*known);
+        }
+        let reference = self.module.texture_reference(name)?;
+        let handle = texture_references::insert(self.owner, Some((self.handle, reference)))?;
+        textures.insert(name.to_owned(), handle);
+        Ok(handle)
+    }
+
+    /// The surface reference of this name.
+    pub fn surface_reference(&self, name: &CStr) -> CuResult<CUsurfref> {
+        let name = name.to_str().map_err(|_| CUDA_ERROR_NOT_FOUND)?;
+        let mut surfaces = self.surfaces.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = surfaces.get(name) {
+            return Ok(*known);
+        }
+        let reference = self.module.surface_reference(name)?;
+        let handle = texture_references::insert_surface(self.owner, self.handle, reference)?;
+        surfaces.insert(name.to_owned(), handle);
+        Ok(handle)
+    }
+
     /// All kernels, in the order of the text.
     pub fn kernels(&self) -> impl ExactSizeIterator<Item = &Arc<device::module::Kernel>> {
         self.module.code().kernels().iter()
@@ -98,7 +137,13 @@ impl Module {
     /// Address and size of a variable.
     pub fn global(&self, name: &CStr) -> CuResult<(CUdeviceptr, usize)> {
         let name = name.to_str().map_err(|_| CUDA_ERROR_NOT_FOUND)?;
-        let global = self.module.global(name)?;
+        let global = match self.module.global(name) {
+            // A kernel's name is no missing variable's, but the wrong argument, as on NVIDIA's driver.
+            Err(device::Error::NotFound) if name.is_empty() || self.module.code().kernel(name).is_some() => {
+                return Err(CUDA_ERROR_INVALID_VALUE.into());
+            }
+            found => found?,
+        };
         Ok((CUdeviceptr(global.address), global.size as usize))
     }
 }

@@ -1,16 +1,20 @@
 //! What a node does, as the manual's structures say it.
 
+use crate::api::{read_signals, read_waits};
 use crate::contexts;
 use crate::error::CuResult;
 use crate::functions;
-use crate::graphs::{Description, find};
+use crate::graphs::{Description, copy_of};
 use crate::parameters::{Parameter, pack};
 use crate::streams;
 use crate::transfers;
+use crate::words;
+use cuda_abi::args::Array;
 use cuda_abi::driver::*;
 use device::Launch;
 use device::graph::{KernelCall, Operation};
 use device::memory::Fill;
+use device::stream::WordOperation;
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -52,6 +56,7 @@ impl Work {
             block: [params.blockDimX, params.blockDimY, params.blockDimZ],
             dynamic_shared: params.sharedMemBytes,
             cooperative: false,
+            cluster: None,
         };
         function.function.check_launch(&launch)?;
         let call = KernelCall { function: function.function.clone(), launch, params: packed };
@@ -95,6 +100,48 @@ impl Work {
         Ok(Work::new(Operation::Host(call), Description::Host(params)))
     }
 
+    /// A batch of operations on words of memory. What is at their addresses shows when the graph runs.
+    ///
+    /// # Safety
+    /// The list of operations is as long as its count says.
+    pub unsafe fn words(params: &CUDA_BATCH_MEM_OP_NODE_PARAMS) -> CuResult<Self> {
+        if params.flags != 0 || params.ctx.is_null() {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
+        contexts::find(params.ctx)?.check()?;
+        // SAFETY: the caller's duty.
+        let operations = words::read(params.count, unsafe { Array::new(params.paramArray) }, true)?;
+        operations.iter().try_for_each(WordOperation::check)?;
+        let description = Description::Words { context: params.ctx, list: Box::default() };
+        Ok(Work::new(Operation::Words(operations.into()), description))
+    }
+
+    /// The signalling of semaphores.
+    ///
+    /// # Safety
+    /// The arrays are as long as their count says.
+    pub unsafe fn signal(params: &CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) -> CuResult<Self> {
+        // SAFETY: the caller's duty.
+        let semaphores = unsafe {
+            let (list, each) = (Array::new(params.extSemArray), Array::new(params.paramsArray.cast_mut()));
+            read_signals(list, each, params.numExtSems)
+        }?;
+        Ok(Operation::Signal(semaphores.into()).into())
+    }
+
+    /// The wait for semaphores.
+    ///
+    /// # Safety
+    /// The arrays are as long as their count says.
+    pub unsafe fn await_semaphores(params: &CUDA_EXT_SEM_WAIT_NODE_PARAMS) -> CuResult<Self> {
+        // SAFETY: the caller's duty.
+        let semaphores = unsafe {
+            let (list, each) = (Array::new(params.extSemArray), Array::new(params.paramsArray.cast_mut()));
+            read_waits(list, each, params.numExtSems)
+        }?;
+        Ok(Operation::AwaitSemaphores(semaphores.into()).into())
+    }
+
     /// The recording of an event.
     pub fn record(event: CUevent) -> CuResult<Self> {
         Ok(Work::new(Operation::Record(streams::find_event(event)?), Description::Event(event)))
@@ -107,7 +154,7 @@ impl Work {
 
     /// A graph as it is now.
     pub fn child(graph: CUgraph) -> CuResult<Self> {
-        Ok(Operation::Child(find(graph)?.duplicate()).into())
+        Ok(Operation::Child(copy_of(graph)?).into())
     }
 
     /// The freeing of what a graph allocated.
@@ -118,7 +165,7 @@ impl Work {
     /// Whatever a structure for any kind of node says.
     ///
     /// # Safety
-    /// As for [`Work::kernel`] and [`Work::copy`]; the member that the type names is set.
+    /// As for [`Work::kernel`], [`Work::copy`] and [`Work::words`]; the member that the type names is set.
     pub unsafe fn any(node: &CUgraphNodeParams) -> CuResult<Self> {
         let params = &node.params;
         // SAFETY: each member is read where the type says that it is set. The rest is the caller's duty.
@@ -137,13 +184,13 @@ impl Work {
                     CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
                     _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
                 },
+                CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => Work::words(&params.words),
                 CU_GRAPH_NODE_TYPE_WAIT_EVENT => Work::wait(params.event),
                 CU_GRAPH_NODE_TYPE_EVENT_RECORD => Work::record(params.event),
                 CU_GRAPH_NODE_TYPE_MEM_FREE => Ok(Work::free(params.free)),
-                CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
-                | CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT
-                | CU_GRAPH_NODE_TYPE_BATCH_MEM_OP
-                | CU_GRAPH_NODE_TYPE_CONDITIONAL => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+                CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => Work::signal(&params.signal),
+                CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => Work::await_semaphores(&params.wait),
+                CU_GRAPH_NODE_TYPE_CONDITIONAL => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
                 // An allocation cannot become another.
                 _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
             }

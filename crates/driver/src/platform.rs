@@ -1,8 +1,10 @@
 //! The devices of this process.
 
 use crate::error::CuResult;
+use crate::{coredump, log};
 use cuda_abi::driver::*;
-use device::{Device, Platform};
+use device::memory::ContextId;
+use device::{Device, FaultReport, Platform};
 use platform::WithoutCompiler;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -16,11 +18,17 @@ pub fn initialise() -> CuResult {
     Platform::check_process()?;
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     if PLATFORM.get().is_none() {
-        device::fault::tell(crate::log::kernel_failed);
+        device::fault::tell(kernel_failed);
         let made = platform::from_environment(WithoutCompiler::Refuse)?;
         assert!(PLATFORM.set(made).is_ok(), "made under the lock");
     }
     Ok(())
+}
+
+/// Called where a context fails, by a thread that may hold the device's locks.
+fn kernel_failed(context: ContextId, report: &FaultReport) {
+    log::kernel_failed(report);
+    coredump::kernel_failed(context, report);
 }
 
 /// The devices. [`CUDA_ERROR_NOT_INITIALIZED`] before [`initialise`] and in a process forked after it.

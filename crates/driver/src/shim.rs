@@ -29,12 +29,16 @@ fn check(entry: &Entry) -> CuResult {
     if device::stream::in_host_function() {
         return Err(CUDA_ERROR_NOT_PERMITTED.into());
     }
+    if !entry.while_locked {
+        device::checkpoint::wait_until_unlocked();
+    }
     Ok(())
 }
 
 /// Called by every stub.
-pub fn missing(name: &'static str) {
-    let entry = Entry { name, before_init: true, sets_last_error: false };
+pub fn missing(name: &'static str) -> CUresult {
+    let entry = Entry { name, before_init: true, while_locked: true, sets_last_error: false };
     log::failed(name, CUDA_ERROR_NOT_SUPPORTED);
     trace(&entry, &|f| f.write_str("?"), &CUDA_ERROR_NOT_SUPPORTED);
+    CUDA_ERROR_NOT_SUPPORTED
 }

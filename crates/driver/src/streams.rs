@@ -25,16 +25,21 @@ pub fn find(handle: CUstream, default: DefaultStream) -> CuResult<Arc<Stream>> {
         CUstream::NULL => default_stream(default),
         CU_STREAM_LEGACY => default_stream(DefaultStream::Legacy),
         CU_STREAM_PER_THREAD => default_stream(DefaultStream::PerThread),
-        _ => match STREAMS.get(handle.0) {
-            Ok(found) => Ok(found.object.clone()),
-            Err(_) => Err(CUDA_ERROR_INVALID_HANDLE.into()),
-        },
+        _ => {
+            let stream = STREAMS.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE)?.object.clone();
+            // Streams stay when their green context goes, but are of no more use.
+            stream.partition().map(|partition| partition.context()).transpose()?;
+            Ok(stream)
+        }
     }
 }
 
 /// A default stream of the current context.
 pub fn default_stream(which: DefaultStream) -> CuResult<Arc<Stream>> {
     let context = contexts::usable()?;
+    if let Some(partition) = context.partition() {
+        return Ok(partition.default_stream()?);
+    }
     Ok(match which {
         DefaultStream::Legacy => context.legacy_stream().clone(),
         DefaultStream::PerThread => context.per_thread_stream(),
@@ -48,13 +53,23 @@ pub fn create(flags: u32, priority: i32) -> CuResult<CUstream> {
         CU_STREAM_NON_BLOCKING => StreamKind::NonBlocking,
         _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
     };
-    let context = contexts::current()?;
-    let stream = context.create_stream(kind, priority)?;
-    insert(&STREAMS, &context, stream).map(CUstream)
+    create_in(&*contexts::current()?, kind, priority)
+}
+
+/// Makes a stream in a context.
+pub fn create_in(context: &Context, kind: StreamKind, priority: i32) -> CuResult<CUstream> {
+    let stream = match context.partition() {
+        Some(partition) => partition.create_stream(kind, priority)?,
+        None => context.create_stream(kind, priority)?,
+    };
+    insert(&STREAMS, context, stream).map(CUstream)
 }
 
 /// Destroys a stream, whose work goes on.
 pub fn destroy(handle: CUstream) -> CuResult {
+    let stream = STREAMS.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE)?;
+    // One of a green context that is gone is of no more use, and stays.
+    stream.object.partition().map(|partition| partition.context()).transpose()?;
     STREAMS.remove(handle.0).map(drop).map_err(|_| CUDA_ERROR_INVALID_HANDLE.into())
 }
 

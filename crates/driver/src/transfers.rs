@@ -1,5 +1,6 @@
 //! Two- and three-dimensional copies as the manual's structures describe them.
 
+use crate::arrays;
 use crate::error::CuResult;
 use cuda_abi::driver::*;
 use device::memory::{Extent, Region, Side, Transfer};
@@ -9,12 +10,14 @@ struct End {
     kind: CUmemorytype,
     host: u64,
     device: CUdeviceptr,
+    array: CUarray,
     pitch: usize,
     /// Rows from one slice to the next.
     height: usize,
     x: usize,
     y: usize,
     z: usize,
+    lod: usize,
 }
 
 /// A two-dimensional copy.
@@ -26,21 +29,25 @@ pub unsafe fn from_2d(copy: &CUDA_MEMCPY2D) -> CuResult<Transfer> {
         kind: copy.srcMemoryType,
         host: copy.srcHost as u64,
         device: copy.srcDevice,
+        array: copy.srcArray,
         pitch: copy.srcPitch,
         height: 0,
         x: copy.srcXInBytes,
         y: copy.srcY,
         z: 0,
+        lod: 0,
     };
     let to = End {
         kind: copy.dstMemoryType,
         host: copy.dstHost as u64,
         device: copy.dstDevice,
+        array: copy.dstArray,
         pitch: copy.dstPitch,
         height: 0,
         x: copy.dstXInBytes,
         y: copy.dstY,
         z: 0,
+        lod: 0,
     };
     let extent = Extent { width: copy.WidthInBytes as u64, height: copy.Height as u64, depth: 1 };
     // SAFETY: the caller's duty.
@@ -56,21 +63,25 @@ pub unsafe fn from_3d(copy: &CUDA_MEMCPY3D) -> CuResult<Transfer> {
         kind: copy.srcMemoryType,
         host: copy.srcHost as u64,
         device: copy.srcDevice,
+        array: copy.srcArray,
         pitch: copy.srcPitch,
         height: copy.srcHeight,
         x: copy.srcXInBytes,
         y: copy.srcY,
         z: copy.srcZ,
+        lod: copy.srcLOD,
     };
     let to = End {
         kind: copy.dstMemoryType,
         host: copy.dstHost as u64,
         device: copy.dstDevice,
+        array: copy.dstArray,
         pitch: copy.dstPitch,
         height: copy.dstHeight,
         x: copy.dstXInBytes,
         y: copy.dstY,
         z: copy.dstZ,
+        lod: copy.dstLOD,
     };
     let extent =
         Extent { width: copy.WidthInBytes as u64, height: copy.Height as u64, depth: copy.Depth as u64 };
@@ -81,34 +92,30 @@ pub unsafe fn from_3d(copy: &CUDA_MEMCPY3D) -> CuResult<Transfer> {
 /// The plainest structure that describes a copy.
 pub fn to_3d(transfer: &Transfer) -> CUDA_MEMCPY3D {
     let Transfer { to, from, extent } = transfer;
-    // The height of a slice counts only where there are several.
-    let height = |region: &Region| match region.pitch {
-        0 => extent.height,
-        pitch => (region.slice_pitch / pitch).max(extent.height),
-    };
+    let (from, to) = (End::of_region(from, *extent), End::of_region(to, *extent));
     CUDA_MEMCPY3D {
-        srcXInBytes: 0,
-        srcY: 0,
-        srcZ: 0,
+        srcXInBytes: from.x,
+        srcY: from.y,
+        srcZ: from.z,
         srcLOD: 0,
-        srcMemoryType: CU_MEMORYTYPE_UNIFIED,
+        srcMemoryType: from.kind,
         srcHost: std::ptr::null(),
-        srcDevice: CUdeviceptr(from.start.address()),
-        srcArray: CUarray::NULL,
+        srcDevice: from.device,
+        srcArray: from.array,
         reserved0: std::ptr::null_mut(),
-        srcPitch: from.pitch as usize,
-        srcHeight: height(from) as usize,
-        dstXInBytes: 0,
-        dstY: 0,
-        dstZ: 0,
+        srcPitch: from.pitch,
+        srcHeight: from.height,
+        dstXInBytes: to.x,
+        dstY: to.y,
+        dstZ: to.z,
         dstLOD: 0,
-        dstMemoryType: CU_MEMORYTYPE_UNIFIED,
+        dstMemoryType: to.kind,
         dstHost: std::ptr::null_mut(),
-        dstDevice: CUdeviceptr(to.start.address()),
-        dstArray: CUarray::NULL,
+        dstDevice: to.device,
+        dstArray: to.array,
         reserved1: std::ptr::null_mut(),
-        dstPitch: to.pitch as usize,
-        dstHeight: height(to) as usize,
+        dstPitch: to.pitch,
+        dstHeight: to.height,
         WidthInBytes: extent.width as usize,
         Height: extent.height as usize,
         Depth: extent.depth as usize,
@@ -121,28 +128,65 @@ unsafe fn transfer(to: &End, from: &End, extent: Extent) -> CuResult<Transfer> {
 }
 
 impl End {
+    /// The plainest description of an end. An array that is gone is described as memory that is not there.
+    fn of_region(region: &Region, extent: Extent) -> End {
+        let address = region.start.address();
+        if let Some((handle, array)) = region.start.is_array().then(|| arrays::at(address)).flatten() {
+            let (z, y, x) = array.level.position(address);
+            let (x, y, z) = (x as usize, y as usize, z as usize);
+            let (kind, device) = (CU_MEMORYTYPE_ARRAY, CUdeviceptr(0));
+            return End { kind, host: 0, device, array: handle, pitch: 0, height: 0, x, y, z, lod: 0 };
+        }
+        // The height of a slice counts only where there are several.
+        let height = match region.pitch {
+            0 => extent.height,
+            pitch => (region.slice_pitch / pitch).max(extent.height),
+        };
+        End {
+            kind: CU_MEMORYTYPE_UNIFIED,
+            host: 0,
+            device: CUdeviceptr(address),
+            array: CUarray::NULL,
+            pitch: region.pitch as usize,
+            height: height as usize,
+            x: 0,
+            y: 0,
+            z: 0,
+            lod: 0,
+        }
+    }
+
     unsafe fn region(&self, extent: Extent) -> CuResult<Region> {
         let base = match self.kind {
             CU_MEMORYTYPE_HOST => self.host,
             CU_MEMORYTYPE_DEVICE | CU_MEMORYTYPE_UNIFIED => self.device.0,
-            CU_MEMORYTYPE_ARRAY => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+            CU_MEMORYTYPE_ARRAY => {
+                // A level is an array of its own.
+                if self.lod != 0 {
+                    return Err(CUDA_ERROR_INVALID_VALUE.into());
+                }
+                let level = arrays::level(self.array)?;
+                return Ok(level.region(self.x as u64, self.y as u64, self.z as u64, extent)?);
+            }
             _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
         };
-        let (address, slice_pitch) = self.locate(base, extent).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+        let (address, pitch, slice_pitch) = self.locate(base, extent).ok_or(CUDA_ERROR_INVALID_VALUE)?;
         let start = match self.kind {
             CU_MEMORYTYPE_DEVICE => Side::device(address),
             // SAFETY: the caller's duty.
             _ => unsafe { Side::any(address) },
         };
-        Ok(Region { start, pitch: self.pitch as u64, slice_pitch })
+        Ok(Region { start, pitch, slice_pitch })
     }
 
-    /// The first byte's address and the distance of slices; `None` where rows or slices overlap or numbers overflow.
-    fn locate(&self, base: u64, extent: Extent) -> Option<(u64, u64)> {
-        let (pitch, height) = (self.pitch as u64, self.height as u64);
+    /// The first byte's address and the distances of rows and slices; `None` where rows or slices overlap or numbers overflow.
+    fn locate(&self, base: u64, extent: Extent) -> Option<(u64, u64, u64)> {
         let (x, y, z) = (self.x as u64, self.y as u64, self.z as u64);
         let row_end = x.checked_add(extent.width)?;
         let slice_end = y.checked_add(extent.height)?;
+        // No pitch and no height say that there is nothing between rows and slices.
+        let or = |given: usize, packed: u64| if given == 0 { packed } else { given as u64 };
+        let (pitch, height) = (or(self.pitch, row_end), or(self.height, slice_end));
         let several_slices = z.checked_add(extent.depth)? > 1;
         // A single row needs no pitch, a single slice no height.
         let several_rows = slice_end > 1 || several_slices;
@@ -153,7 +197,7 @@ impl End {
         let slices = slice_pitch.checked_mul(z)?;
         let rows = pitch.checked_mul(y)?;
         let address = base.checked_add(slices)?.checked_add(rows)?.checked_add(x)?;
-        Some((address, slice_pitch))
+        Some((address, pitch, slice_pitch))
     }
 }
 

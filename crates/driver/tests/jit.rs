@@ -55,6 +55,17 @@ fn what_is_no_ptx_is_told_from_wrong_ptx() {
 }
 
 #[test]
+fn an_error_tells_its_line_of_the_program() {
+    let context = new_context();
+    let body = "    .reg .b32 %r<2>;\n    .loc 1 12 5\n    add.u32 %r1, %r1, %nowhere;";
+    let file = ".file 1 \"saxpy.cu\"\n";
+    let (code, log) = try_load(&format!("{HEADER}.entry k()\n{{\n{body}\n    ret;\n}}\n{file}"));
+    assert_eq!(code, CUDA_ERROR_INVALID_PTX);
+    assert!(log.contains("line 8") && log.contains("saxpy.cu:12"), "{log}");
+    cu!(cuCtxDestroy_v2(context));
+}
+
+#[test]
 fn files_and_null_images() {
     let context = new_context();
     let mut module = CUmodule::NULL;

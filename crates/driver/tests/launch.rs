@@ -222,7 +222,7 @@ fn occupancy_follows_threads_and_shared_memory() {
     };
     assert_eq!((blocks(nothing, 1024, 0), blocks(nothing, 1, 0)), (2, 32));
     assert_eq!((blocks(nothing, 32, 48 << 10), blocks(nothing, 32, 49 << 10)), (4, 0));
-    assert_eq!((blocks(nothing, 1025, 0), blocks(function(module, "at_most_64"), 65, 0)), (0, 0));
+    assert_eq!((blocks(nothing, 1025, 0), blocks(function(module, "at_most_64"), 65, 0)), (0, 21));
     let mut count = 0;
     fails!(
         CUDA_ERROR_INVALID_VALUE,
@@ -270,8 +270,11 @@ fn attributes_of_a_launch_are_hints_or_refused() {
     assert_eq!(launch(CU_LAUNCH_ATTRIBUTE_PRIORITY, 1, 0), CUDA_SUCCESS);
     assert_eq!(launch(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 0, 0), CUDA_SUCCESS);
     assert_eq!(launch(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 1, 0), CUDA_SUCCESS);
-    assert_eq!(launch(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 1, 1), CUDA_SUCCESS);
-    assert_eq!(launch(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 2, 1), CUDA_ERROR_NOT_SUPPORTED);
+    assert_eq!(launch(CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 2, 0), CUDA_SUCCESS);
+    assert_eq!(
+        launch(CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 3, 0),
+        CUDA_ERROR_INVALID_VALUE
+    );
     assert_eq!(launch(CUlaunchAttributeID(999), 0, 0), CUDA_ERROR_INVALID_VALUE);
     cu!(cuCtxSynchronize(); cuCtxDestroy_v2(context));
 }

@@ -24,12 +24,13 @@ use syn::{Error, FnArg, Ident, ItemFn, Pat, Result, ReturnType, Token, Type, par
 /// The name's line in `cuda-abi/functions.in` must say `done` and have the same parameter types, where `Out<T>`, `In<T>`,
 /// `Array<T>` and `Text` of `cuda_abi::args` stand for the pointers they are made of. What is exported hands an
 /// `Entry`, a writer of the arguments and the body to `crate::shim::call`, which decides what must hold before the body
-/// runs, keeps panics in, traces, and turns the body's `CuResult` or `CudaResult` into a code. A body may be an
+/// runs, keeps panics in, traces, and turns the body's `CuResult`, `CudaResult` or `NvmlResult` into a code. A body may be an
 /// `unsafe fn`, whose contract is the C caller's. Functions that return something else than a code are called as they
 /// are; a panic in them ends the process.
 ///
 /// Options, separated by commas:
 /// * `before_init`: works before the API is initialised;
+/// * `while_locked`: works while the process is locked by `cuCheckpointProcessLock` (Driver API);
 /// * `keeps_last_error`: a failure does not become the thread's last error (Runtime API);
 /// * `ptds` or `ptsz`: also exports the variant with this suffix. The body's first parameter, which the C function does
 ///   not have, then says which variant was called: a `cuda_abi::shim::DefaultStream`.
@@ -43,6 +44,7 @@ pub fn entry_point(options: TokenStream, item: TokenStream) -> TokenStream {
 #[derive(Default)]
 struct Options {
     before_init: bool,
+    while_locked: bool,
     keeps_last_error: bool,
     variant: Option<Ident>,
 }
@@ -53,6 +55,7 @@ impl Options {
         for word in words {
             match word.to_string().as_str() {
                 "before_init" => options.before_init = true,
+                "while_locked" => options.while_locked = true,
                 "keeps_last_error" => options.keeps_last_error = true,
                 "ptds" | "ptsz" => options.variant = Some(word),
                 _ => return Err(Error::new(word.span(), "unknown option of #[entry_point]")),
@@ -148,7 +151,8 @@ fn export(
     };
     let (docs, call, output) = match result {
         signature::Returned::Code(code) => {
-            let (before_init, sets_last_error) = (options.before_init, !options.keeps_last_error);
+            let Options { before_init, while_locked, .. } = *options;
+            let sets_last_error = !options.keeps_last_error;
             let format =
                 names.iter().map(|name| format!("{}={{:?}}", name.unraw())).collect::<Vec<_>>().join(", ");
             // Not to be confused with a parameter of the same name.
@@ -157,6 +161,7 @@ fn export(
                 const ENTRY: ::cuda_abi::shim::Entry = ::cuda_abi::shim::Entry {
                     name: #text,
                     before_init: #before_init,
+                    while_locked: #while_locked,
                     sets_last_error: #sets_last_error,
                 };
                 crate::shim::call(&ENTRY, &|#formatter| ::core::write!(#formatter, #format, #(#names),*), move || #call)

@@ -38,6 +38,7 @@ pub fn check<'a>(
     match (result.as_str(), function.result) {
         ("CuResult", "CUresult") => Ok(Returned::Code(quote!(::cuda_abi::driver::CUresult))),
         ("CudaResult", "cudaError_t") => Ok(Returned::Code(quote!(::cuda_abi::runtime::cudaError_t))),
+        ("NvmlResult", "nvmlReturn_t") => Ok(Returned::Code(quote!(::cuda_abi::nvml::nvmlReturn_t))),
         (is, expected) if is == expected => Ok(Returned::AsIs),
         (_, expected) => {
             Err(Error::new(name.span(), format!("functions.in says that {name} returns {expected}")))

@@ -217,7 +217,7 @@ impl<'a> Entry<'a> {
         header.text(offset.into(), len.into()).map(Some)
     }
 
-    /// The options that the compiler passed to the assembler, where it recorded them.
+    /// The options that the compiler passed to the assembler, where it recorded them; they may be empty.
     pub fn options(&self) -> Result<Option<&'a str>, FatbinError> {
         let header = Bytes { what: "options", bytes: self.header };
         let record = u64::from(header.u32(20)?);
@@ -225,9 +225,6 @@ impl<'a> Entry<'a> {
             return Ok(None);
         }
         let (offset, len) = (header.u32(record)?, header.u32(record.saturating_add(4))?);
-        if len == 0 {
-            return Ok(None);
-        }
         header.text(offset.into(), len.into()).map(|text| Some(text.trim()))
     }
 

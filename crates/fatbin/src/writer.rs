@@ -48,9 +48,10 @@ pub struct EntryWriter {
 }
 
 impl EntryWriter {
-    /// PTX text for architecture `sm` and later.
+    /// PTX text for architecture `sm` and later. It has options, though none: NVIDIA's driver reads them without asking
+    /// whether there are any.
     pub fn ptx(sm: u32, text: impl Into<Vec<u8>>) -> Self {
-        Self::new(EntryKind::Ptx, Version { major: 9, minor: 0 }, sm, text.into())
+        Self::new(EntryKind::Ptx, Version { major: 9, minor: 0 }, sm, text.into()).options("")
     }
 
     /// A machine-code image for architecture `sm`.
@@ -141,6 +142,7 @@ impl EntryWriter {
                 strings.extend((record + 8).to_le_bytes());
                 strings.extend((options.len() as u32).to_le_bytes());
                 strings.extend(options.as_bytes());
+                strings.push(0);
                 pad_to_8(&mut strings);
                 record
             }

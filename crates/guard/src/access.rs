@@ -84,6 +84,23 @@ pub unsafe fn compare_exchange<T: Word>(address: u64, expected: T, new: T) -> Re
     checked(accessed).map(|_| old)
 }
 
+/// [`load`] of 16 bytes, single-copy atomic. An address that is not a multiple of 16 is a [`FaultKind::General`].
+///
+/// # Safety
+/// As for [`load`].
+pub unsafe fn load_u128(address: u64) -> Result<u128, Fault> {
+    install();
+    if !std::arch::is_x86_feature_detected!("avx") {
+        // Whatever is there stays: what equals zero is replaced by zero.
+        // SAFETY: the caller's contract; nothing changes.
+        return unsafe { compare_exchange_u128(address, 0, 0) };
+    }
+    let mut read = [0_u64; 2];
+    // SAFETY: `read` is ours; the rest is the caller's contract. Processors with AVX have an aligned load of 16 bytes be one.
+    checked(unsafe { x86_64::anywarp_guard_load128(address, &raw mut read) })?;
+    Ok(u128::from(read[1]) << 64 | u128::from(read[0]))
+}
+
 /// [`compare_exchange`] of 16 bytes. An address that is not a multiple of 16 is a [`FaultKind::General`].
 ///
 /// # Safety

@@ -28,7 +28,7 @@ mod x86_64;
 use std::ffi::c_void;
 use std::fmt;
 
-pub use access::{Word, compare_exchange, compare_exchange_u128, copy, fill, load, store};
+pub use access::{Word, compare_exchange, compare_exchange_u128, copy, fill, load, load_u128, store};
 pub use handler::install;
 pub use thread::unguarded;
 pub use x86_64::guarded_exit;

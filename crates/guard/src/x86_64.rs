@@ -77,6 +77,8 @@ unsafe extern "C" {
     pub fn anywarp_guard_cas16(address: u64, expected: u64, new: u64) -> Accessed;
     pub fn anywarp_guard_cas32(address: u64, expected: u64, new: u64) -> Accessed;
     pub fn anywarp_guard_cas64(address: u64, expected: u64, new: u64) -> Accessed;
+    /// `read` receives the value.
+    pub fn anywarp_guard_load128(address: u64, read: *mut [u64; 2]) -> Accessed;
     /// `expected` points to the expected value and receives the previous one.
     pub fn anywarp_guard_cas128(
         address: u64,
@@ -323,6 +325,11 @@ global_asm!(
     "ANYWARP_ACCESS cas64",
     "mov rax, rsi",
     "lock cmpxchg qword ptr [rdi], rdx",
+    "xor edx, edx",
+    "ret",
+    "ANYWARP_ACCESS load128",
+    "movdqa xmm0, [rdi]",
+    "movdqu [rsi], xmm0",
     "xor edx, edx",
     "ret",
     "ANYWARP_ACCESS copy",

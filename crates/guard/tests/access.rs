@@ -1,6 +1,6 @@
 //! The accesses at unchecked addresses: values, faults, and how far a broken copy came.
 
-use guard::{FaultKind, compare_exchange, compare_exchange_u128, copy, fill, load, store};
+use guard::{FaultKind, compare_exchange, compare_exchange_u128, copy, fill, load, load_u128, store};
 use std::ptr;
 
 const PAGE: u64 = 4096;
@@ -54,6 +54,10 @@ fn exchanges_compare_first() {
         assert_eq!(compare_exchange_u128(at + 16, 1, 2), Ok(wide));
         assert_eq!(compare_exchange_u128(at + 16, wide, 2), Ok(wide));
         assert_eq!(compare_exchange_u128(at + 16, 2, 3), Ok(2));
+        store(at + 24, 7_u64).unwrap();
+        assert_eq!(load_u128(at + 16), Ok(7 << 64 | 3));
+        assert_eq!(load_u128(at + 8).unwrap_err().kind, FaultKind::General);
+        assert_eq!(load_u128(at + 2 * PAGE).unwrap_err().address, at + 2 * PAGE);
     }
 }
 

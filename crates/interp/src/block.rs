@@ -1,76 +1,93 @@
-//! Runs the threads of one block, and lets them meet.
+//! The threads of one block: their turns, and where they meet.
 
 use kernel_abi::{BARRIERS, BlockFrame, Fault, FaultKind, WARP};
+use simt_ir::texture::TextureOp;
 use simt_ir::{BarrierKind, Op, Program};
 
+use crate::texture;
 use crate::thread::{Arrival, BlockContext, Event, State, Thread};
 use crate::warp::{self, Member};
 
 /// Instructions a thread executes before another one gets its turn: threads that wait for each other through memory make progress.
 const QUANTUM: u32 = 2000;
 
-/// Runs block `frame.ctaid`, for about `budget` instructions at the most.
-///
-/// # Safety
-/// As for [`kernel_abi::CompiledKernel::run`].
-pub unsafe fn run(program: &Program, frame: &mut BlockFrame, budget: Option<u64>) -> Result<(), Fault> {
-    let ctaid = frame.ctaid;
-    // SAFETY: the launch outlives the run.
-    let launch = unsafe { &*frame.launch };
-    let context = BlockContext { program, launch, frame, ctaid };
-    let threads = (0..launch.threads).map(|linear| Thread::new(&context, linear)).collect();
-    Block { context, threads, arrivals: vec![Vec::new(); BARRIERS], budget }.run()
-}
-
-struct Block<'a> {
-    context: BlockContext<'a>,
-    threads: Vec<Thread<'a>>,
+/// A block being run.
+pub struct Block<'a> {
+    /// What its threads share.
+    pub context: BlockContext<'a>,
+    /// Its threads, by their index.
+    pub threads: Vec<Thread<'a>>,
     /// For each barrier the threads that have announced themselves without waiting.
     arrivals: Vec<Vec<(u32, Arrival)>>,
     /// Instructions left.
     budget: Option<u64>,
 }
 
-impl Block<'_> {
-    fn run(mut self) -> Result<(), Fault> {
-        loop {
-            let mut progress = false;
-            for index in 0..self.threads.len() {
-                if self.threads[index].state == State::Ready {
-                    progress = true;
-                    if let Err(fault) = self.turn(index) {
-                        self.let_warp_assert(&fault, index);
-                        return Err(fault);
-                    }
+impl<'a> Block<'a> {
+    /// Block `frame.ctaid`, which runs for about `budget` instructions at the most.
+    ///
+    /// # Safety
+    /// As for [`kernel_abi::CompiledKernel::run`], as long as the block is used.
+    pub unsafe fn new(program: &'a Program, frame: &'a mut BlockFrame, budget: Option<u64>) -> Block<'a> {
+        let ctaid = frame.ctaid;
+        // SAFETY: the launch outlives the run.
+        let launch = unsafe { &*frame.launch };
+        let context = BlockContext { program, launch, frame, ctaid };
+        let threads = (0..launch.threads).map(|linear| Thread::new(&context, linear)).collect();
+        Block { context, threads, arrivals: vec![Vec::new(); BARRIERS], budget }
+    }
+
+    /// Whether all its threads have ended.
+    pub fn is_done(&self) -> bool {
+        self.threads.iter().all(|thread| thread.state == State::Done)
+    }
+
+    /// Gives each thread a turn and lets those meet that have come together; barriers only if nobody else can go on. Whether anything
+    /// has happened. `phase` is the cluster's barrier's.
+    pub fn round(&mut self, phase: u64) -> Result<bool, Fault> {
+        // Whether anybody went on, and the shortest sleep if all who did fell asleep.
+        let (mut progress, mut awake, mut sleep) = (false, false, u32::MAX);
+        for index in 0..self.threads.len() {
+            if self.threads[index].state == State::Ready {
+                progress = true;
+                if let Err(fault) = self.turn(index, phase) {
+                    self.let_warp_assert(&fault, index, phase);
+                    return Err(fault);
+                }
+                match self.threads[index].sleeps {
+                    Some(time) => sleep = sleep.min(time),
+                    None => awake = true,
                 }
             }
-            for first in (0..self.threads.len()).step_by(WARP as usize) {
-                let last = (first + WARP as usize).min(self.threads.len());
-                progress |= self.meet(first..last, false);
-            }
-            if progress {
-                continue;
-            }
-            if self.threads.iter().all(|thread| thread.state == State::Done) {
-                return Ok(());
-            }
-            // Nobody can go on by itself: barriers, then warp operations that some named lanes will never reach.
-            if self.complete_barrier()? {
-                continue;
-            }
-            let stuck = (0..self.threads.len()).step_by(WARP as usize).any(|first| {
-                let last = (first + WARP as usize).min(self.threads.len());
-                self.meet(first..last, true)
-            });
-            if !stuck {
-                return Err(self.deadlock());
+        }
+        for first in (0..self.threads.len()).step_by(WARP as usize) {
+            let last = (first + WARP as usize).min(self.threads.len());
+            let met = self.meet(first..last, false)?;
+            (progress, awake) = (progress | met, awake | met);
+        }
+        // Somebody may poll memory for what another does after a barrier.
+        let passed = self.complete_barrier(progress)?;
+        if progress && !passed && !awake {
+            // SAFETY: callbacks are the device's and hold while it runs.
+            unsafe { ((*self.context.launch.callbacks).nanosleep)(sleep) };
+        }
+        Ok(progress || passed)
+    }
+
+    /// Executes a warp operation for whoever has come to it. Whether there is one.
+    pub fn go_on_without_absent_lanes(&mut self) -> Result<bool, Fault> {
+        for first in (0..self.threads.len()).step_by(WARP as usize) {
+            let last = (first + WARP as usize).min(self.threads.len());
+            if self.meet(first..last, true)? {
+                return Ok(true);
             }
         }
+        Ok(false)
     }
 
     /// After a failed assertion, has the rest of the warp go as far as it goes in this round: on a device, whose lanes go
     /// together, every lane whose assertion fails says so.
-    fn let_warp_assert(&mut self, fault: &Fault, index: usize) {
+    fn let_warp_assert(&mut self, fault: &Fault, index: usize, phase: u64) {
         if fault.kind != FaultKind::Assert {
             return;
         }
@@ -78,12 +95,12 @@ impl Block<'_> {
         for other in index + 1..end {
             if self.threads[other].state == State::Ready {
                 // The first fault is the block's.
-                let _ = self.turn(other);
+                let _ = self.turn(other, phase);
             }
         }
     }
 
-    fn turn(&mut self, index: usize) -> Result<(), Fault> {
+    fn turn(&mut self, index: usize, phase: u64) -> Result<(), Fault> {
         if let Some(left) = &mut self.budget {
             // A turn that ends early counts whole: nobody relies on the exact number.
             *left = left.saturating_sub(QUANTUM.into());
@@ -96,6 +113,10 @@ impl Block<'_> {
             Err(Event::Arrived(arrival)) => {
                 let slot = self.slot(arrival.barrier, index)?;
                 self.arrivals[slot].push((index as u32, arrival));
+                Ok(())
+            }
+            Err(Event::ArrivedInCluster) => {
+                self.threads[index].cluster_phase = Some(phase);
                 Ok(())
             }
             Err(Event::Fault { kind, address, ptx_line, detail }) => {
@@ -126,7 +147,7 @@ impl Block<'_> {
     }
 
     /// Executes a warp operation for which all lanes have come. When `force` is set, for whoever is there.
-    fn meet(&mut self, warp: std::ops::Range<usize>, force: bool) -> bool {
+    fn meet(&mut self, warp: std::ops::Range<usize>, force: bool) -> Result<bool, Fault> {
         let ready = self.threads[warp.clone()].iter().any(|thread| thread.state == State::Ready);
         let live = self.lanes(&warp, |thread| thread.state != State::Done);
         let mut groups: Vec<(Op, Option<u32>, Vec<usize>)> = Vec::new();
@@ -147,16 +168,43 @@ impl Block<'_> {
             let (depth, func, block, at) = self.threads[members[0]].location();
             (std::cmp::Reverse(depth), func, block, at)
         });
-        let complete = groups.into_iter().find(|(_, mask, members)| {
+        let complete = groups.into_iter().find(|(op, mask, members)| {
             let here = members.iter().fold(0, |set, i| set | 1u32 << self.threads[*i].lane());
             match mask {
                 Some(mask) => mask & live & !here == 0 || force,
-                None => !ready,
+                // Nobody needs to wait for who stores later: that may be a lane that polls for what this one stores.
+                None => !ready || matches!(op, Op::Texture(_)),
             }
         });
-        let Some((op, _, members)) = complete else { return false };
-        self.execute(op, &members);
-        true
+        let Some((op, _, members)) = complete else { return Ok(false) };
+        match op {
+            Op::Texture(op) => self.store(&op, &members)?,
+            op => self.execute(op, &members),
+        }
+        Ok(true)
+    }
+
+    /// A store to a surface by the lanes that have come to it.
+    fn store(&mut self, op: &TextureOp, members: &[usize]) -> Result<(), Fault> {
+        let program = self.context.program;
+        let lanes: Vec<(u32, &[u64])> = members
+            .iter()
+            .map(|index| match &self.threads[*index].state {
+                State::Warp(_, args) => (self.threads[*index].lane(), &args[..]),
+                _ => unreachable!("members wait at the operation"),
+            })
+            .collect();
+        let first = members[0];
+        if let Err(wrong) = texture::serve(&self.context, self.threads[first].linear / WARP, op, &lanes) {
+            let index = members.iter().find(|index| self.threads[**index].lane() == wrong.lane);
+            let line = self.threads[first].warp_operation_line(program);
+            let index = *index.unwrap_or(&first);
+            return Err(self.fault(index, wrong.kind, Some(wrong.address), line, String::new()));
+        }
+        for index in members {
+            self.threads[*index].resume(program, &[]);
+        }
+        Ok(())
     }
 
     fn lanes(&self, warp: &std::ops::Range<usize>, holds: impl Fn(&Thread<'_>) -> bool) -> u32 {
@@ -181,8 +229,8 @@ impl Block<'_> {
         }
     }
 
-    /// Lets one barrier go at which enough threads have arrived.
-    fn complete_barrier(&mut self) -> Result<bool, Fault> {
+    /// Lets one barrier go at which enough threads have arrived; if `whole`, only when nobody else of their warps can come to it.
+    fn complete_barrier(&mut self, whole: bool) -> Result<bool, Fault> {
         for barrier in 0..BARRIERS {
             let waiting: Vec<(usize, Arrival)> = (0..self.threads.len())
                 .filter_map(|index| match self.threads[index].state {
@@ -203,7 +251,7 @@ impl Block<'_> {
                 warps.dedup();
                 warps.len() as u32 * WARP >= first.threads
             };
-            if !enough {
+            if !enough || whole && !self.have_come_whole(barrier) {
                 continue;
             }
             let votes = waiting.iter().filter(|(_, arrival)| arrival.vote).count() as u64;
@@ -229,13 +277,32 @@ impl Block<'_> {
         Ok(false)
     }
 
-    fn deadlock(&self) -> Fault {
+    /// Whether of each warp that is at a barrier all threads are, or have ended.
+    fn have_come_whole(&self, barrier: usize) -> bool {
+        let come = |index: usize| match self.threads[index].state {
+            State::Barrier(arrival) => arrival.barrier as usize == barrier,
+            _ => self.arrivals[barrier].iter().any(|(thread, _)| *thread as usize == index),
+        };
+        let mut warps = (0..self.threads.len()).step_by(WARP as usize).map(|first| {
+            let last = (first + WARP as usize).min(self.threads.len());
+            first..last
+        });
+        warps.all(|mut warp| {
+            !warp.clone().any(come)
+                || warp.all(|index| come(index) || self.threads[index].state == State::Done)
+        })
+    }
+
+    /// That all threads wait, those of the other blocks of its cluster too.
+    pub fn deadlock(&self, in_cluster: bool) -> Fault {
         let index = self.threads.iter().position(|t| t.state != State::Done).unwrap_or(0);
         let at = match &self.threads[index].state {
             State::Barrier(arrival) => format!("at barrier {}", arrival.barrier),
+            State::ClusterBarrier => "at the cluster's barrier".to_string(),
             _ => "at a warp operation".to_string(),
         };
-        let detail = format!("all threads of the block wait, the first of them {at}");
+        let group = if in_cluster { "cluster" } else { "block" };
+        let detail = format!("all threads of the {group} wait, the first of them {at}");
         self.fault(index, FaultKind::Deadlock, None, 0, detail)
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! Every thread of a block is interpreted by itself ([`thread`]), so divergence needs no masks: threads only meet where an
 //! operation says so. [`block`] runs the threads of a block in turn and lets them meet at warp operations ([`warp`])
-//! and barriers. What it computes is what generated code must compute.
+//! and barriers, [`cluster`] the blocks of a cluster. What it computes is what generated code must compute.
 
 mod block;
+mod cluster;
 mod memory;
+mod texture;
 mod thread;
 mod warp;
 
@@ -14,14 +16,16 @@ use std::sync::Arc;
 use kernel_abi::{
     BlockFrame, CompileError, CompileRequest, CompiledKernel, EntryKind, Fault, KernelBackend, KernelInfo,
 };
-use simt_ir::{Op, Program};
+use simt_ir::{Approximations, Op, Program};
 
 /// Runs every kernel by interpretation.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Interpreter {
     /// Instructions a block may execute in all its threads before it is given up as a deadlock; none means no end. For replays of
     /// launches that have failed already, which must not hang.
     pub budget: Option<u64>,
+    /// What `.approx` instructions become.
+    pub approximations: Approximations,
 }
 
 impl KernelBackend for Interpreter {
@@ -30,14 +34,14 @@ impl KernelBackend for Interpreter {
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn CompiledKernel>, CompileError> {
-        let mut kernel = InterpretedKernel::new((request.program)()?);
+        let mut kernel = InterpretedKernel::new((request.program)(self.approximations)?);
         kernel.budget = self.budget;
         Ok(Arc::new(kernel))
     }
 
     fn replayer(&self) -> Option<Arc<dyn KernelBackend>> {
         // A second or two of interpretation.
-        Some(Arc::new(Interpreter { budget: Some(20_000_000) }))
+        Some(Arc::new(Interpreter { budget: Some(20_000_000), ..*self }))
     }
 }
 
@@ -63,12 +67,23 @@ impl CompiledKernel for InterpretedKernel {
 
     unsafe fn run(&self, frame: &mut BlockFrame, first: u64, count: u64) -> Result<(), Fault> {
         // SAFETY: the launch outlives the run, by the contract of `CompiledKernel::run`.
-        let grid = unsafe { (*frame.launch).grid }.map(u64::from);
+        let launch = unsafe { &*frame.launch };
         for index in first..first.saturating_add(count) {
-            frame.ctaid =
-                [index % grid[0], index / grid[0] % grid[1], index / grid[0] / grid[1]].map(|i| i as u32);
+            frame.ctaid = launch.ctaid(index);
             // SAFETY: as promised to us, for a block within the grid.
-            unsafe { block::run(&self.program, frame, self.budget)? };
+            unsafe { cluster::run(&self.program, std::slice::from_mut(frame), self.budget)? };
+        }
+        Ok(())
+    }
+
+    unsafe fn run_clusters(&self, frames: &mut [BlockFrame], first: u64, count: u64) -> Result<(), Fault> {
+        for number in first..first.saturating_add(count) {
+            for (rank, frame) in (0..).zip(frames.iter_mut()) {
+                // SAFETY: as above.
+                frame.ctaid = unsafe { &*frame.launch }.ctaid_of_rank(number, rank);
+            }
+            // SAFETY: as promised to us, for a cluster within the grid.
+            unsafe { cluster::run(&self.program, frames, self.budget)? };
         }
         Ok(())
     }
@@ -86,6 +101,7 @@ fn info(program: &Program) -> KernelInfo {
         state_bytes: 0,
         globals: program.globals.clone(),
         flush_subnormals: false,
+        waits: program.functions.iter().any(|function| function.sees_others()),
         entry: EntryKind::Blocks,
     }
 }
@@ -120,7 +136,7 @@ fn stack_need(program: &Program) -> (u32, bool) {
                 for inst in &func.block(block).insts {
                     match func.inst(*inst).op {
                         Op::Call(callee) => deepest = deepest.max(self.need(callee.index())),
-                        Op::CallIndirect(_) => self.unbounded = true,
+                        Op::CallIndirect(_) | Op::StackRestore => self.unbounded = true,
                         _ => {}
                     }
                 }

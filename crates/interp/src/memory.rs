@@ -1,7 +1,8 @@
 //! What a thread's addresses mean.
 
 use kernel_abi::{BlockFrame, FaultKind, LaunchFrame};
-use simt_ir::{Access, AtomicOp, FloatMode, IntBinary, MinMax, Op, Order, Space, Type, eval};
+use simt_ir::bulk::{self, BulkFault};
+use simt_ir::{Access, AtomicOp, Order, Space, Type, eval};
 
 /// A bad access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +109,43 @@ pub fn store(ty: Type, address: u64, value: u64) -> Result<(), BadAccess> {
     .map_err(bad)
 }
 
+/// Whether an access of two words is atomic as a whole.
+pub fn is_whole(access: &Access, ty: Type) -> bool {
+    access.order != Order::Weak && access.lanes == 2 && ty.bytes() == 8
+}
+
+/// Reads 16 bytes at once.
+pub fn load_pair(address: u64) -> Result<[u64; 2], BadAccess> {
+    // SAFETY: as for `load`.
+    unsafe { guard::load_u128(address) }.map(halves).map_err(bad)
+}
+
+/// Replaces the 16 bytes at once if they equal `expected`; returns what they were.
+pub fn cas_pair(address: u64, expected: [u64; 2], new: [u64; 2]) -> Result<[u64; 2], BadAccess> {
+    // SAFETY: as for `load`.
+    unsafe { guard::compare_exchange_u128(address, whole(expected), whole(new)) }.map(halves).map_err(bad)
+}
+
+/// Replaces the 16 bytes at once; returns what they were.
+pub fn exchange_pair(address: u64, new: [u64; 2]) -> Result<[u64; 2], BadAccess> {
+    let mut expected = load_pair(address)?;
+    loop {
+        let seen = cas_pair(address, expected, new)?;
+        if seen == expected {
+            return Ok(seen);
+        }
+        expected = seen;
+    }
+}
+
+fn whole([low, high]: [u64; 2]) -> u128 {
+    u128::from(high) << 64 | u128::from(low)
+}
+
+fn halves(whole: u128) -> [u64; 2] {
+    [whole as u64, (whole >> 64) as u64]
+}
+
 fn compare_exchange(ty: Type, address: u64, expected: u64, new: u64) -> Result<u64, BadAccess> {
     // SAFETY: as for `load`.
     unsafe {
@@ -128,48 +166,18 @@ pub fn atomic_cas(ty: Type, address: u64, expected: u64, new: u64) -> Result<u64
 
 /// Replaces the value by `op(value, operand)`; returns what it was.
 pub fn atomic(op: AtomicOp, ty: Type, address: u64, operand: u64) -> Result<u64, BadAccess> {
+    update(ty, address, |old| eval::atomic(op, ty, old, operand))
+}
+
+/// Replaces the value by what `new` makes of it; returns what it was.
+pub fn update(ty: Type, address: u64, new: impl Fn(u64) -> u64) -> Result<u64, BadAccess> {
     let mut old = load(ty, address)?;
     loop {
-        let seen = compare_exchange(ty, address, old, updated(op, ty, old, operand))?;
+        let seen = compare_exchange(ty, address, old, new(old))?;
         if seen == old {
             return Ok(old);
         }
         old = seen;
-    }
-}
-
-fn updated(op: AtomicOp, ty: Type, old: u64, operand: u64) -> u64 {
-    let pure = |op| eval::eval(op, &[old, operand], &[ty, ty], ty).expect("pure operations have a value");
-    let min_max = |max| Op::MinMax(MinMax { max, nan: false, ftz: false, xorsign_abs: false });
-    match op {
-        AtomicOp::Add => pure(Op::Int(IntBinary::Add)),
-        AtomicOp::FAdd { ftz } => {
-            pure(Op::Float(simt_ir::FloatBinary::Add, FloatMode { ftz, ..FloatMode::default() }))
-        }
-        AtomicOp::FMin => pure(min_max(false)),
-        AtomicOp::FMax => pure(min_max(true)),
-        AtomicOp::And => pure(Op::Int(IntBinary::And)),
-        AtomicOp::Or => pure(Op::Int(IntBinary::Or)),
-        AtomicOp::Xor => pure(Op::Int(IntBinary::Xor)),
-        AtomicOp::Exch => operand,
-        AtomicOp::MinS => pure(Op::Int(IntBinary::MinS)),
-        AtomicOp::MinU => pure(Op::Int(IntBinary::MinU)),
-        AtomicOp::MaxS => pure(Op::Int(IntBinary::MaxS)),
-        AtomicOp::MaxU => pure(Op::Int(IntBinary::MaxU)),
-        AtomicOp::Inc => {
-            if old >= operand {
-                0
-            } else {
-                old + 1
-            }
-        }
-        AtomicOp::Dec => {
-            if old == 0 || old > operand {
-                operand
-            } else {
-                old - 1
-            }
-        }
     }
 }
 
@@ -180,5 +188,46 @@ pub fn fence_for(order: Order) {
         Order::Acquire | Order::Release | Order::AcqRel | Order::SeqCst => {
             std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
         }
+    }
+}
+
+/// Memory as bulk copies see it.
+pub struct BulkMemory {
+    /// The block's shared window.
+    pub frame: *const BlockFrame,
+}
+
+fn bulk_fault(bad: BadAccess) -> BulkFault {
+    BulkFault::IllegalAddress(bad.address)
+}
+
+impl bulk::Memory for BulkMemory {
+    fn copy(&mut self, to: u64, from: u64, bytes: u64) -> Result<(), BulkFault> {
+        // SAFETY: as for `load`.
+        unsafe { guard::copy(to, from, bytes) }.map_err(|fault| bulk_fault(bad(fault)))
+    }
+
+    fn read(&mut self, from: u64, bytes: &mut [u8]) -> Result<(), BulkFault> {
+        self.copy(bytes.as_mut_ptr() as u64, from, bytes.len() as u64)
+    }
+
+    fn write(&mut self, to: u64, bytes: &[u8]) -> Result<(), BulkFault> {
+        self.copy(to, bytes.as_ptr() as u64, bytes.len() as u64)
+    }
+
+    fn update(&mut self, at: u64, ty: Type, new: &dyn Fn(u64) -> u64) -> Result<(), BulkFault> {
+        update(ty, at, new).map(drop).map_err(bulk_fault)
+    }
+
+    fn in_block(&mut self, address: u64, rank: u32) -> Result<u64, BulkFault> {
+        // SAFETY: the frame is valid while the block runs.
+        unsafe { kernel_abi::bulk::in_block(self.frame, address, rank) }
+            .ok_or(BulkFault::IllegalInstruction(address))
+    }
+
+    fn in_cluster(&mut self, address: u64) -> Result<u64, BulkFault> {
+        // SAFETY: as above.
+        unsafe { kernel_abi::bulk::in_cluster(self.frame, address) }
+            .ok_or(BulkFault::IllegalInstruction(address))
     }
 }

@@ -1,12 +1,16 @@
 //! One thread: its call frames, and what each instruction does to them.
 
-use kernel_abi::{BlockFrame, CALL_BYTES, FaultKind, LaunchFrame, WARP};
+use std::collections::HashMap;
+
+use kernel_abi::{BlockFrame, CALL_BYTES, FaultKind, LaunchFrame, MAX_WARPS, RESERVED_SHARED, WARP};
+use simt_ir::texture::TextureOp;
 use simt_ir::{
-    BarrierKind, Block, Def, FuncRef, Function, Inst, InstData, Op, Program, Signature, SpecialReg, Syscall,
-    Target, Terminator, Type, Value, eval,
+    BarrierKind, Block, Cell, ClusterBarrier, Def, FuncRef, Function, Inst, InstData, Op, Program, Signature,
+    Space, SpecialReg, Syscall, Target, Terminator, Type, Value, eval, mbarrier,
 };
 
 use crate::memory::{self, BadAccess, Windows};
+use crate::texture;
 
 /// Calls may nest this deep whatever the stack limit: frames of the interpreter live on the host's heap.
 const MAX_DEPTH: usize = 100_000;
@@ -29,6 +33,10 @@ pub struct Thread<'a> {
     pub linear: u32,
     /// What it is doing.
     pub state: State,
+    /// The phase of the cluster's barrier that it has arrived in and not yet waited for.
+    pub cluster_phase: Option<u64>,
+    /// Nanoseconds to sleep, if that is what ended its turn.
+    pub sleeps: Option<u32>,
     windows: Windows<'a>,
     frames: Vec<CallFrame>,
 }
@@ -42,6 +50,8 @@ pub enum State {
     Warp(Op, Vec<u64>),
     /// It waits at a barrier.
     Barrier(Arrival),
+    /// It waits at the cluster's barrier.
+    ClusterBarrier,
     /// It has ended.
     Done,
 }
@@ -63,6 +73,8 @@ pub struct Arrival {
 pub enum Event {
     /// The thread arrived at a barrier without waiting.
     Arrived(Arrival),
+    /// The thread arrived at the cluster's barrier.
+    ArrivedInCluster,
     /// A fault.
     Fault {
         /// What.
@@ -84,6 +96,9 @@ struct CallFrame {
     values: Vec<u64>,
     /// Start of this function's frame in the local window.
     local: u64,
+    /// What lies below in the local window is taken.
+    stack: u64,
+    cells: HashMap<Cell, u64>,
 }
 
 impl<'a> Thread<'a> {
@@ -95,6 +110,8 @@ impl<'a> Thread<'a> {
         Thread {
             linear,
             state: State::Ready,
+            cluster_phase: None,
+            sleeps: None,
             windows: Windows::new(context.launch, frame, context.program.param_bytes, linear),
             frames: vec![CallFrame {
                 func: FuncRef(0),
@@ -102,6 +119,8 @@ impl<'a> Thread<'a> {
                 at: 0,
                 values: vec![0; kernel.value_count()],
                 local: 0,
+                stack: kernel.local_bytes.into(),
+                cells: HashMap::new(),
             }],
         }
     }
@@ -120,7 +139,8 @@ impl<'a> Thread<'a> {
     /// Runs until the thread meets others, ends, or has executed `budget` instructions.
     pub fn run(&mut self, context: &BlockContext<'a>, mut budget: u32) -> Result<(), Event> {
         let program = context.program;
-        while self.state == State::Ready && budget > 0 {
+        self.sleeps = None;
+        while self.state == State::Ready && budget > 0 && self.sleeps.is_none() {
             budget -= 1;
             let frame = self.frames.last().expect("a running thread has a frame");
             let func = program.function(frame.func);
@@ -139,6 +159,13 @@ impl<'a> Thread<'a> {
         let func = program.function(frame.func);
         let inst = func.inst(func.block(frame.block).insts[frame.at]);
         inst.args.iter().map(|arg| func.ty(*arg)).collect()
+    }
+
+    /// The line of the warp operation the thread waits at.
+    pub fn warp_operation_line(&self, program: &Program) -> u32 {
+        let frame = self.top();
+        let func = program.function(frame.func);
+        func.inst(func.block(frame.block).insts[frame.at]).loc.ptx_line
     }
 
     /// Gives the operation the thread waits at its results, and lets the thread go on.
@@ -200,6 +227,20 @@ impl<'a> Thread<'a> {
             }
             Op::FuncToken(func) => vec![context.program.function(func).token],
             Op::LocalBase => vec![self.top().local],
+            Op::StackSave => vec![self.top().stack],
+            // The front end makes no cells: they are for compiled code.
+            Op::Keep(cell) => {
+                self.top_mut().cells.insert(cell, args[0]);
+                vec![]
+            }
+            Op::Recall(cell) => vec![self.top().cells.get(&cell).copied().unwrap_or_default()],
+            Op::StackRestore => {
+                if args[0] > self.windows.window(Space::Local).1 {
+                    return Err(stack_overflow(line, "allocating on the stack".into()));
+                }
+                self.top_mut().stack = args[0];
+                Vec::new()
+            }
             Op::ToGeneric(space) => vec![self.windows.window(space).0.wrapping_add(args[0])],
             Op::FromGeneric(space) => vec![args[0].wrapping_sub(self.windows.window(space).0)],
             Op::IsSpace(space) => vec![self.windows.is_in(space, args[0]).into()],
@@ -208,8 +249,11 @@ impl<'a> Thread<'a> {
                 let total = u64::from(ty.bytes()) * u64::from(access.lanes);
                 let at = self.windows.resolve(&access, types[0], args[0], total).map_err(bad)?;
                 let lanes = 0..u64::from(access.lanes);
-                let loaded =
-                    lanes.map(|i| memory::load(ty, at + i * u64::from(ty.bytes()))).collect::<Result<_, _>>();
+                let loaded = if memory::is_whole(&access, ty) {
+                    memory::load_pair(at).map(Vec::from)
+                } else {
+                    lanes.map(|i| memory::load(ty, at + i * u64::from(ty.bytes()))).collect()
+                };
                 memory::fence_for(access.order);
                 loaded.map_err(bad)?
             }
@@ -218,20 +262,48 @@ impl<'a> Thread<'a> {
                 let total = u64::from(ty.bytes()) * u64::from(access.lanes);
                 let at = self.windows.resolve(&access, types[0], args[0], total).map_err(bad)?;
                 memory::fence_for(access.order);
-                for (i, value) in (0..).zip(&args[1..]) {
-                    memory::store(ty, at + i * u64::from(ty.bytes()), *value).map_err(bad)?;
+                if memory::is_whole(&access, ty) {
+                    memory::exchange_pair(at, [args[1], args[2]]).map_err(bad)?;
+                } else {
+                    for (i, value) in (0..).zip(&args[1..]) {
+                        memory::store(ty, at + i * u64::from(ty.bytes()), *value).map_err(bad)?;
+                    }
                 }
                 Vec::new()
             }
             Op::Atomic(op, access) => {
-                let at =
-                    self.windows.resolve(&access, types[0], args[0], types[1].bytes().into()).map_err(bad)?;
-                vec![memory::atomic(op, types[1], at, args[1]).map_err(bad)?]
+                let bytes = u64::from(types[1].bytes()) * u64::from(access.lanes);
+                let at = self.windows.resolve(&access, types[0], args[0], bytes).map_err(bad)?;
+                match args[1..] {
+                    [low, high] => memory::exchange_pair(at, [low, high]).map_err(bad)?.to_vec(),
+                    _ => vec![memory::atomic(op, types[1], at, args[1]).map_err(bad)?],
+                }
             }
             Op::AtomicCas(access) => {
-                let at =
-                    self.windows.resolve(&access, types[0], args[0], types[1].bytes().into()).map_err(bad)?;
-                vec![memory::atomic_cas(types[1], at, args[1], args[2]).map_err(bad)?]
+                let bytes = u64::from(types[1].bytes()) * u64::from(access.lanes);
+                let at = self.windows.resolve(&access, types[0], args[0], bytes).map_err(bad)?;
+                match args[1..] {
+                    [a, b, c, d] => memory::cas_pair(at, [a, b], [c, d]).map_err(bad)?.to_vec(),
+                    _ => vec![memory::atomic_cas(types[1], at, args[1], args[2]).map_err(bad)?],
+                }
+            }
+            Op::MbarrierArrive { drop, access } => {
+                let at = self.windows.resolve(&access, types[0], args[0], 8).map_err(bad)?;
+                let arrived = |old| mbarrier::arrive(old, args[1] as u32, args[2] as u32, drop);
+                vec![memory::update(Type::I64, at, arrived).map_err(bad)?]
+            }
+            Op::Bulk(op) => {
+                let fault = |kind, address| Event::Fault {
+                    kind,
+                    address: Some(address),
+                    ptx_line: line,
+                    detail: String::new(),
+                };
+                op.run(&args, &mut memory::BulkMemory { frame: context.frame }).map_err(|fault_of| {
+                    let (kind, address) = kernel_abi::bulk::fault(fault_of);
+                    fault(kind, address)
+                })?;
+                Vec::new()
             }
             Op::Fence { order, .. } => {
                 memory::fence_for(order);
@@ -264,6 +336,14 @@ impl<'a> Thread<'a> {
                 self.state = State::Barrier(arrival);
                 return Ok(());
             }
+            Op::ClusterBarrier(ClusterBarrier::Arrive) => {
+                self.top_mut().at += 1;
+                return Err(Event::ArrivedInCluster);
+            }
+            Op::ClusterBarrier(ClusterBarrier::Wait) => {
+                self.state = State::ClusterBarrier;
+                return Ok(());
+            }
             Op::Call(callee) => return self.call(context.program, callee, args, line),
             Op::CallIndirect(sig) => {
                 let signature = &context.program.signatures[sig.index()];
@@ -277,12 +357,16 @@ impl<'a> Thread<'a> {
                 return self.call(context.program, callee, args[1..].to_vec(), line);
             }
             Op::Syscall(call) => self.syscall(context, call, &args, line)?,
+            Op::Texture(op) if op.is_store() => {
+                // Which of several stores to one place counts is told by the lanes that store together.
+                self.state = State::Warp(Op::Texture(op), args);
+                return Ok(());
+            }
+            Op::Texture(op) => self.texture(context, &op, &args, line)?,
             Op::Nanosleep => {
-                // SAFETY: callbacks are the device's and hold while it runs.
-                unsafe { ((*context.launch.callbacks).nanosleep)(args[0] as u32) };
+                self.sleeps = Some(args[0] as u32);
                 Vec::new()
             }
-            Op::Breakpoint => Vec::new(),
             _ => unreachable!("pure operations are evaluated above"),
         };
         self.set_results(data, &results);
@@ -349,24 +433,33 @@ impl<'a> Thread<'a> {
     }
 
     fn call(&mut self, program: &Program, callee: FuncRef, args: Vec<u64>, line: u32) -> Result<(), Event> {
-        let caller = self.top();
         let func = program.function(callee);
-        let used = caller.local + u64::from(program.function(caller.func).local_bytes + CALL_BYTES);
-        let local = used.next_multiple_of(func.local_align.max(1).into());
-        let overflow = local + u64::from(func.local_bytes) > self.windows.window(simt_ir::Space::Local).1;
-        if self.frames.len() >= MAX_DEPTH || overflow {
-            return Err(Event::Fault {
-                kind: FaultKind::StackOverflow,
-                address: None,
-                ptx_line: line,
-                detail: format!("calling {} at depth {}", func.name, self.frames.len()),
-            });
+        // A program may have set its stack pointer to anything.
+        let used = self.top().stack.saturating_add(CALL_BYTES.into());
+        let local = used.checked_next_multiple_of(func.local_align.max(1).into());
+        let stack = local.and_then(|local| local.checked_add(func.local_bytes.into()));
+        let fits = |stack: &u64| *stack <= self.windows.window(Space::Local).1;
+        let (Some(local), Some(stack)) = (local, stack.filter(fits)) else {
+            let detail = format!("calling {} at depth {}", func.name, self.frames.len());
+            return Err(stack_overflow(line, detail));
+        };
+        if self.frames.len() >= MAX_DEPTH {
+            return Err(stack_overflow(line, format!("calling {} at depth {MAX_DEPTH}", func.name)));
         }
         let mut values = vec![0; func.value_count()];
         for (param, bits) in func.block(Function::ENTRY).params.iter().zip(args) {
             values[param.index()] = bits;
         }
-        self.frames.push(CallFrame { func: callee, block: Function::ENTRY, at: 0, values, local });
+        let cells = HashMap::new();
+        self.frames.push(CallFrame {
+            func: callee,
+            block: Function::ENTRY,
+            at: 0,
+            values,
+            local,
+            stack,
+            cells,
+        });
         Ok(())
     }
 
@@ -381,11 +474,18 @@ impl<'a> Thread<'a> {
                 axis(tid, a)
             }
             SpecialReg::Ntid(a) => axis(launch.block, a),
-            SpecialReg::CtaId(a) | SpecialReg::ClusterId(a) => axis(context.ctaid, a),
-            SpecialReg::NctaId(a) | SpecialReg::NclusterId(a) => axis(launch.grid, a),
+            SpecialReg::CtaId(a) => axis(context.ctaid, a),
+            SpecialReg::NctaId(a) => axis(launch.grid, a),
+            SpecialReg::ClusterId(a) => axis(context.ctaid, a) / axis(launch.cluster, a),
+            SpecialReg::NclusterId(a) => axis(launch.grid, a) / axis(launch.cluster, a),
+            SpecialReg::ClusterCtaId(a) => axis(context.ctaid, a) % axis(launch.cluster, a),
+            SpecialReg::ClusterNctaId(a) => axis(launch.cluster, a),
+            SpecialReg::ClusterCtaRank => launch.rank_of(context.ctaid),
+            SpecialReg::ClusterNctaRank => launch.cluster_blocks(),
+            SpecialReg::IsExplicitCluster => u32::from(launch.explicit_cluster != 0),
             SpecialReg::LaneId => lane,
             SpecialReg::WarpId => self.linear / WARP,
-            SpecialReg::NwarpId => launch.warps,
+            SpecialReg::NwarpId => MAX_WARPS,
             // SAFETY: the frame is valid while the block runs.
             SpecialReg::SmId => unsafe { (*context.frame).worker },
             SpecialReg::NsmId => launch.sm_count,
@@ -404,20 +504,34 @@ impl<'a> Thread<'a> {
             SpecialReg::Clock => cycles() as u32,
             SpecialReg::ClockHi => (cycles() >> 32) as u32,
             SpecialReg::Clock64 => return cycles(),
-            SpecialReg::TotalSmemSize | SpecialReg::AggrSmemSize => launch.shared_bytes,
+            SpecialReg::TotalSmemSize => launch.total_shared_bytes(),
+            SpecialReg::AggrSmemSize => launch.aggregate_shared_bytes(),
+            SpecialReg::ReservedSmemOffset(2) => RESERVED_SHARED,
             SpecialReg::DynamicSmemSize => launch.dynamic_shared_bytes,
-            SpecialReg::ClusterNctaId(_) | SpecialReg::ClusterNctaRank => 1,
             SpecialReg::EnvReg(1) => (launch.grid_workspace >> 32) as u32,
             SpecialReg::EnvReg(2) => launch.grid_workspace as u32,
-            SpecialReg::ClusterCtaId(_)
-            | SpecialReg::ClusterCtaRank
-            | SpecialReg::ReservedSmemOffset(_)
-            | SpecialReg::IsExplicitCluster
+            SpecialReg::ReservedSmemOffset(_)
             | SpecialReg::EnvReg(_)
             | SpecialReg::Pm(_)
             | SpecialReg::CurrentGraphExec => 0,
         };
         value.into()
+    }
+
+    /// The device carries it out, for this lane alone.
+    fn texture(
+        &self,
+        context: &BlockContext<'_>,
+        op: &TextureOp,
+        args: &[u64],
+        line: u32,
+    ) -> Result<Vec<u64>, Event> {
+        match texture::serve(context, self.linear / WARP, op, &[(self.lane(), args)]) {
+            Ok(mut results) => Ok(results.remove(0)),
+            Err(texture::Wrong { kind, address, .. }) => {
+                Err(Event::Fault { kind, address: Some(address), ptx_line: line, detail: String::new() })
+            }
+        }
     }
 
     fn syscall(
@@ -481,9 +595,26 @@ impl<'a> Thread<'a> {
                     (callbacks.free)(context.frame, mask, addresses.as_ptr());
                     Ok(Vec::new())
                 }
+                Syscall::Runtime(function) => {
+                    let arguments: Vec<[u64; WARP as usize]> = (0..args.len()).map(operand).collect();
+                    let mut results = [0u64; WARP as usize];
+                    (callbacks.runtime)(
+                        context.frame,
+                        mask,
+                        function as u32,
+                        arguments.as_ptr().cast(),
+                        results.as_mut_ptr(),
+                    );
+                    let is_word = function.result() == Type::I32;
+                    Ok(vec![if is_word { u64::from(results[lane] as u32) } else { results[lane] }])
+                }
             }
         }
     }
+}
+
+fn stack_overflow(ptx_line: u32, detail: String) -> Event {
+    Event::Fault { kind: FaultKind::StackOverflow, address: None, ptx_line, detail }
 }
 
 fn find_callee(program: &Program, token: u64, signature: &Signature) -> Option<FuncRef> {

@@ -79,7 +79,7 @@ pub fn execute(op: Op, members: &[Member]) -> Vec<Vec<u64>> {
     }
 }
 
-/// Value and whether the source lane is in range. A source that does not take part leaves the own value.
+/// Value and whether the source lane is in range. A source that does not take part gives zero.
 fn shuffle(mode: ShuffleMode, member: &Member, members: &[Member]) -> Vec<u64> {
     let operand = |i: usize| member.args[i].0 as u32;
     let (lane, delta) = (member.lane, operand(1) & 31);
@@ -93,6 +93,7 @@ fn shuffle(mode: ShuffleMode, member: &Member, members: &[Member]) -> Vec<u64> {
         ShuffleMode::Idx => (first | delta & !segment, first | delta & !segment <= bound),
     };
     let source = if in_range { source } else { lane };
-    let value = members.iter().find(|m| m.lane == source).map_or(member.args[0].0, |m| m.args[0].0);
+    let named = member.args.get(3).is_none_or(|(mask, _)| mask >> source & 1 != 0);
+    let value = members.iter().find(|m| named && m.lane == source).map_or(0, |m| m.args[0].0);
     vec![value, in_range.into()]
 }

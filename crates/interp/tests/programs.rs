@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use interp::Interpreter;
+use kernel_abi::matrix::LaneWords;
 use kernel_abi::{
     BlockFrame, Callbacks, CompileRequest, Fault, FaultKind, FaultRecord, KernelBackend, LaunchFrame, Shape,
     Wait,
@@ -24,7 +25,11 @@ unsafe extern "C" fn no_free(_: *mut BlockFrame, _: u32, _: *const u64) {}
 unsafe extern "C" fn no_timer() -> u64 {
     0
 }
+unsafe extern "C" fn no_textures(_: *mut BlockFrame, _: u32, _: u64, _: *mut LaneWords) -> u32 {
+    0
+}
 unsafe extern "C" fn no_sleep(_: u32) {}
+unsafe extern "C" fn no_runtime(_: *mut BlockFrame, _: u32, _: u32, _: *const u64, _: *mut u64) {}
 
 const CALLBACKS: Callbacks = Callbacks {
     vprintf: no_vprintf,
@@ -32,7 +37,9 @@ const CALLBACKS: Callbacks = Callbacks {
     malloc: no_malloc,
     free: no_free,
     global_timer: no_timer,
+    texture: no_textures,
     nanosleep: no_sleep,
+    runtime: no_runtime,
 };
 
 /// Runs a kernel whose one parameter is the address of `data`.
@@ -65,6 +72,8 @@ fn launch_with(
         sm_count: 1,
         grid_id: 1,
         grid_workspace: 0,
+        cluster: [1; 3],
+        explicit_cluster: 0,
     };
     let mut frame = BlockFrame {
         launch: &launch,
@@ -82,7 +91,7 @@ fn launch_with(
         ptx: "",
         entry: "kernel",
         shape: Shape::of([grid, 1, 1], [block, 1, 1]),
-        program: &|| Ok(Arc::clone(&program)),
+        program: &|_| Ok(Arc::clone(&program)),
     };
     let kernel = backend.compile(&request).expect("interpreting needs no compilation");
     // SAFETY: the frame is as the program needs it.
@@ -220,6 +229,13 @@ fn a_budget_ends_what_does_not_end() {
     k.b.switch_to(forever);
     k.b.terminate(Terminator::Jump(Target::new(forever)));
     let program = Program { functions: vec![k.b.finish()], param_bytes: 8, ..Program::default() };
-    let fault = launch_with(Interpreter { budget: Some(100_000) }, program, 1, 32, &mut [0]).unwrap_err();
+    let fault = launch_with(
+        Interpreter { budget: Some(100_000), ..Interpreter::default() },
+        program,
+        1,
+        32,
+        &mut [0],
+    )
+    .unwrap_err();
     assert_eq!(fault.kind, FaultKind::Deadlock);
 }

@@ -6,7 +6,7 @@ use crate::kernel::{Kernel, PlainCode};
 use crate::object::LoadedObject;
 use crate::{cpu, host_symbol, perf};
 use kernel_abi::artifact::{Artifact, ENTRY_SYMBOL, VERSION};
-use kernel_abi::{CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape};
+use kernel_abi::{Approximations, CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -18,6 +18,7 @@ struct Inner {
     compiler: Box<dyn Compiler>,
     cache: Option<DiskCache>,
     cpu: Result<String, CompileError>,
+    approximations: Approximations,
     fingerprint: String,
     /// Kernels that somebody holds. Each key has its own lock, so that different kernels compile at the same time and one
     /// kernel once.
@@ -27,13 +28,6 @@ struct Inner {
 }
 
 type Slot = Mutex<Weak<Kernel>>;
-
-impl Default for Jit {
-    /// With the compiler library and the cache that the environment names.
-    fn default() -> Self {
-        Self::new(Box::new(CompilerLibrary::default()), DiskCache::from_environment())
-    }
-}
 
 impl KernelBackend for Jit {
     fn name(&self) -> &'static str {
@@ -46,12 +40,27 @@ impl KernelBackend for Jit {
 }
 
 impl Jit {
+    /// With the compiler library and the cache that the environment names.
+    pub fn from_environment(approximations: Approximations) -> Jit {
+        Jit::with(Box::new(CompilerLibrary::default()), DiskCache::from_environment(), approximations)
+    }
+
     /// With this compiler, and this cache if any.
     pub fn new(compiler: Box<dyn Compiler>, cache: Option<DiskCache>) -> Jit {
+        Jit::with(compiler, cache, Approximations::default())
+    }
+
+    /// Likewise, with a choice of what `.approx` instructions become.
+    pub fn with(
+        compiler: Box<dyn Compiler>,
+        cache: Option<DiskCache>,
+        approximations: Approximations,
+    ) -> Jit {
         Jit(Arc::new(Inner {
             compiler,
             cache,
             cpu: cpu::chosen(),
+            approximations,
             fingerprint: cpu::fingerprint(),
             kernels: Mutex::default(),
             texts: Mutex::default(),
@@ -67,6 +76,7 @@ impl Jit {
             entry.as_bytes(),
             &shape.code().to_le_bytes(),
             cpu.as_bytes(),
+            inner.approximations.name().as_bytes(),
             inner.fingerprint.as_bytes(),
             inner.compiler.identity().as_bytes(),
         ]);
@@ -80,7 +90,8 @@ impl Jit {
         let cached = cached.and_then(|bytes| self.load(Artifact::decode(&bytes)?, ptx, entry, shape).ok());
         let found = match cached {
             Some(kernel) => kernel,
-            None => self.compile_new(key, &Source { ptx, entry, shape, cpu })?,
+            None => self
+                .compile_new(key, &Source { ptx, entry, shape, cpu, approximations: inner.approximations })?,
         };
         *kernel = Arc::downgrade(&found);
         Ok(found)

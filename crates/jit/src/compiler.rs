@@ -1,11 +1,11 @@
 //! The compiler, opened when it is first needed.
 
-use kernel_abi::CompileError;
 use kernel_abi::artifact::Artifact;
 use kernel_abi::library::{
     Bytes, COMPILE_SYMBOL, CompileFn, FILE_NAME, FREE_SYMBOL, FreeFn, INTERFACE, INTERFACE_SYMBOL, Input,
     InterfaceFn, Outcome, Output,
 };
+use kernel_abi::{Approximations, CompileError};
 use std::env;
 use std::ffi::{CStr, CString, OsStr, c_char, c_void};
 use std::fmt;
@@ -26,6 +26,8 @@ pub struct Source<'a> {
     pub shape: kernel_abi::Shape,
     /// Name of the CPU: `native` or a level.
     pub cpu: &'a str,
+    /// What `.approx` instructions become.
+    pub approximations: Approximations,
 }
 
 /// What turns PTX into machine code.
@@ -84,6 +86,7 @@ impl Opened {
             ptx: Bytes::of(source.ptx),
             entry: Bytes::of(source.entry),
             cpu: Bytes::of(source.cpu),
+            approximations: Bytes::of(source.approximations.name()),
             shape: source.shape.code(),
         };
         let mut output = Output { outcome: Outcome::Failed as u32, data: std::ptr::null_mut(), length: 0 };

@@ -4,7 +4,7 @@ use crate::object::LoadedObject;
 use crate::scheduler::{Schedule, Stopped, WarpCode};
 use kernel_abi::{
     BlockFrame, BlocksEntry, CompileError, CompiledKernel, EntryKind, Fault, FaultKind, FaultRecord,
-    KernelInfo, Status, WarpEntry,
+    KernelInfo, LaunchFrame, Status, WarpEntry,
 };
 use std::ffi::c_void;
 use std::ptr;
@@ -94,9 +94,7 @@ impl Kernel {
         }
         // The blocks before `ctaid` are done.
         // SAFETY: the launch outlives the run.
-        let grid = unsafe { (*frame.launch).grid };
-        let [x, y, z] = frame.ctaid.map(u64::from);
-        let reached = (z * u64::from(grid[1]) + y) * u64::from(grid[0]) + x;
+        let reached = unsafe { (*frame.launch).number_of(frame.ctaid) };
         let plain = self.plain_code(frame)?;
         let Entry::Blocks(entry) = plain.entry else {
             return Err(fault_of(frame, FaultKind::IllegalInstruction, None, "code of two kinds".into()));
@@ -107,48 +105,58 @@ impl Kernel {
         unsafe { plain.run_blocks(entry, frame, reached, end - reached) }
     }
 
+    /// Runs blocks together, and then the next, as often as `place` gives each frame, by its number, a block.
+    ///
     /// # Safety
-    /// As for [`CompiledKernel::run`].
+    /// As for [`CompiledKernel::run_clusters`], of the blocks that `place` answers.
     unsafe fn run_warps(
         &self,
         entry: WarpEntry,
-        frame: &mut BlockFrame,
-        first: u64,
-        count: u64,
+        frames: &mut [BlockFrame],
+        mut place: impl FnMut(&LaunchFrame, u32) -> Option<[u32; 3]>,
     ) -> Result<(), Fault> {
         unsafe extern "C" fn call(job: *mut c_void, _: u64, _: u64) -> u32 {
             // SAFETY: `job` is the one below, alive for the whole call; the rest is the contract of `run`.
             unsafe {
                 let job = &mut *job.cast::<Job>();
                 set_float_control(job.flush);
-                job.stopped = (*job.schedule).run(job.frame);
+                job.stopped = (*job.schedule).run(job.frames);
             }
             0
         }
         struct Job {
             schedule: *mut Schedule,
-            frame: *mut BlockFrame,
+            frames: *mut BlockFrame,
             flush: bool,
             stopped: Stopped,
         }
+        let [first, ..] = &*frames else { return Ok(()) };
         // SAFETY: the launch outlives the run.
-        let launch = unsafe { &*frame.launch };
-        let own_state = frame.state;
-        let mut schedule = Schedule::new(launch, WarpCode { entry, state: own_state });
+        let launch = unsafe { &*first.launch };
+        let state_of = |kernel: &Kernel| kernel.info.state_bytes as usize * launch.warps as usize;
+        let own_state = first.state;
+        let code = WarpCode { entry, state: own_state, block_bytes: state_of(self) };
+        let mut schedule = Schedule::new(launch, frames.len(), code);
         let mut plain_state = Vec::new();
-        let grid = launch.grid.map(u64::from);
-        for block in first..first + count {
-            frame.ctaid = [block % grid[0], block / grid[0] % grid[1], block / grid[0] / grid[1]]
-                .map(|axis| axis as u32);
-            schedule.start_block();
+        'blocks: loop {
+            for (rank, frame) in (0..).zip(frames.iter_mut()) {
+                let Some(ctaid) = place(launch, rank) else { break 'blocks };
+                frame.ctaid = ctaid;
+            }
+            schedule.start();
             loop {
-                frame.fault = FaultRecord::default();
+                for frame in frames.iter_mut() {
+                    frame.fault = FaultRecord::default();
+                }
                 let flush = self.info.flush_subnormals;
-                let mut job = Job { schedule: &mut schedule, frame, flush, stopped: Stopped::Done };
+                let (blocks, all) = (&mut schedule, frames.as_mut_ptr());
+                let mut job = Job { schedule: blocks, frames: all, flush, stopped: Stopped::Done };
                 // SAFETY: the caller's contract; the scheduler's frames own nothing.
                 let result = unsafe { guard::guarded_call(call, (&raw mut job).cast(), 0, 0) };
                 let stopped = job.stopped;
-                frame.state = own_state;
+                // That of the others follows from it.
+                frames[0].state = own_state;
+                let frame = &frames[schedule.rank()];
                 checked(frame, result)?;
                 if stopped == Stopped::NeedsPlainCode {
                     let plain = self.plain_code(frame)?;
@@ -160,12 +168,14 @@ impl Kernel {
                             "code of two kinds".into(),
                         ));
                     };
-                    let bytes = plain.info.state_bytes as usize * launch.warps as usize;
-                    plain_state.resize(bytes.div_ceil(size_of::<Line>()).max(1), Line([0; 64]));
-                    schedule.resume_with(WarpCode { entry, state: plain_state.as_mut_ptr().cast() });
+                    let block_bytes = state_of(plain);
+                    let lines = (block_bytes * frames.len()).div_ceil(size_of::<Line>()).max(1);
+                    plain_state.resize(lines, Line([0; 64]));
+                    let state = plain_state.as_mut_ptr().cast();
+                    schedule.resume_with(WarpCode { entry, state, block_bytes });
                     continue;
                 }
-                if let Some((kind, detail)) = Schedule::fault_kind(stopped) {
+                if let Some((kind, detail)) = schedule.fault_kind(stopped) {
                     return Err(fault_of(frame, kind, None, detail.into()));
                 }
                 break;
@@ -190,7 +200,38 @@ impl CompiledKernel for Kernel {
         unsafe {
             match self.entry {
                 Entry::Blocks(entry) => self.run_blocks(entry, frame, first, count),
-                Entry::Warps(entry) => self.run_warps(entry, frame, first, count),
+                Entry::Warps(entry) => {
+                    let mut blocks = first..first + count;
+                    let next = |launch: &LaunchFrame, _| blocks.next().map(|block| launch.ctaid(block));
+                    self.run_warps(entry, std::slice::from_mut(frame), next)
+                }
+            }
+        }
+    }
+
+    unsafe fn run_clusters(&self, frames: &mut [BlockFrame], first: u64, count: u64) -> Result<(), Fault> {
+        let mut numbers = first..first + count;
+        match self.entry {
+            Entry::Blocks(entry) => numbers.try_for_each(|number| {
+                (0..).zip(frames.iter_mut()).try_for_each(|(rank, frame)| {
+                    // SAFETY: the same contract, of each block.
+                    unsafe {
+                        let launch = &*frame.launch;
+                        let block = launch.number_of(launch.ctaid_of_rank(number, rank));
+                        self.run_blocks(entry, frame, block, 1)
+                    }
+                })
+            }),
+            Entry::Warps(entry) => {
+                let mut number = None;
+                let next = |launch: &LaunchFrame, rank| {
+                    if rank == 0 {
+                        number = numbers.next();
+                    }
+                    number.map(|number| launch.ctaid_of_rank(number, rank))
+                };
+                // SAFETY: the same contract.
+                unsafe { self.run_warps(entry, frames, next) }
             }
         }
     }

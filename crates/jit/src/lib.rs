@@ -14,6 +14,7 @@
 //! The cache's variables are in [`cache`].
 
 mod backend;
+mod bulk;
 pub mod cache;
 pub mod compiler;
 mod cpu;

@@ -1,17 +1,26 @@
-//! Runs the warps of a block one after another, each up to its next suspension point, and lets them meet at barriers.
+//! Runs the warps of the blocks of a cluster one after another, each up to its next suspension point, and lets them meet at
+//! barriers. A block that is in no cluster is a cluster of one.
 //!
 //! All of this runs inside a guarded call, in which a fault discards frames: nothing here owns anything. The state lives
 //! outside, in [`Schedule`].
 
+use std::time::{Duration, Instant};
+
 use kernel_abi::{BARRIERS, BlockFrame, FaultKind, LaunchFrame, WARP, Wait, WaitKind, WarpEntry};
 
-/// What a warp of the block is doing.
+/// How long a block waits before another thread may have the core, and after how many rounds it looks at the clock.
+const PATIENCE: Duration = Duration::from_micros(50);
+const ROUNDS: u32 = 16;
+
+/// What a warp is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// To be run, from the suspension point `resume` on.
     Ready,
     /// Waits at `wait.barrier`.
     Waiting,
+    /// Waits at the cluster's barrier.
+    WaitingForCluster,
     /// Asked to be run later.
     Yielded,
     /// Has ended.
@@ -23,6 +32,8 @@ struct Warp {
     state: State,
     resume: u32,
     wait: Wait,
+    /// The phase of the cluster's barrier that it has arrived in and not yet waited for.
+    arrived: Option<u32>,
     /// Runs the code that makes no assumption.
     plain: bool,
 }
@@ -31,6 +42,7 @@ const START: Warp = Warp {
     state: State::Ready,
     resume: 0,
     wait: Wait { kind: 0, barrier: 0, threads: 0, lanes: 0, votes: 0, result: 0, arrived: 0 },
+    arrived: None,
     plain: false,
 };
 
@@ -58,27 +70,49 @@ impl Barrier {
     }
 }
 
+/// The barrier of all warps of a cluster. Arriving and waiting are apart, so that a warp may arrive in the next phase while
+/// another has not yet waited for this one.
+#[derive(Clone, Copy, Default)]
+struct ClusterBarrier {
+    /// Counts completions.
+    phase: u32,
+    /// Warps that have arrived in this phase and have not ended.
+    arrived: u32,
+}
+
 /// Code of a kernel with suspension points, and where it keeps the state of its warps.
 #[derive(Clone, Copy)]
 pub struct WarpCode {
     /// The entry.
     pub entry: WarpEntry,
-    /// What [`BlockFrame::state`] is while it runs.
+    /// What [`BlockFrame::state`] is while it runs the first block of a cluster.
     pub state: *mut u8,
+    /// Bytes from the state of one block to that of the next.
+    pub block_bytes: usize,
 }
 
-/// The warps of the block being run. Made once for a range of blocks.
-pub struct Schedule {
+/// The warps of one block.
+struct BlockWarps {
     warps: Vec<Warp>,
     barriers: [Barrier; BARRIERS],
     /// Warps that have not ended.
+    live: u32,
+}
+
+/// The warps of the blocks being run. Made once for a range of blocks.
+pub struct Schedule {
+    blocks: Vec<BlockWarps>,
+    /// The block being run.
+    rank: usize,
+    cluster: ClusterBarrier,
+    /// Warps of all blocks that have not ended.
     live: u32,
     code: WarpCode,
     /// For warps that find an assumption of `code` not to hold.
     plain: Option<WarpCode>,
 }
 
-/// Why a block stopped.
+/// Why the blocks stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
     /// All warps have ended.
@@ -92,10 +126,21 @@ pub enum Stopped {
 }
 
 impl Schedule {
-    /// A schedule for blocks of the launch.
-    pub fn new(launch: &LaunchFrame, code: WarpCode) -> Schedule {
-        let warps = vec![START; launch.warps as usize];
-        Schedule { warps, barriers: [Barrier::default(); BARRIERS], live: launch.warps, code, plain: None }
+    /// A schedule for clusters of so many blocks of the launch.
+    pub fn new(launch: &LaunchFrame, blocks: usize, code: WarpCode) -> Schedule {
+        let block = || BlockWarps {
+            warps: vec![START; launch.warps as usize],
+            barriers: [Barrier::default(); BARRIERS],
+            live: launch.warps,
+        };
+        Schedule {
+            blocks: (0..blocks).map(|_| block()).collect(),
+            rank: 0,
+            cluster: ClusterBarrier::default(),
+            live: launch.warps * blocks as u32,
+            code,
+            plain: None,
+        }
     }
 
     /// Supplies the code that makes no assumption.
@@ -103,56 +148,99 @@ impl Schedule {
         self.plain = Some(plain);
     }
 
-    /// The next block starts.
-    pub fn start_block(&mut self) {
-        self.warps.fill(START);
-        self.barriers = [Barrier::default(); BARRIERS];
-        self.live = self.warps.len() as u32;
+    /// The next blocks start.
+    pub fn start(&mut self) {
+        self.live = 0;
+        for block in &mut self.blocks {
+            block.warps.fill(START);
+            block.barriers = [Barrier::default(); BARRIERS];
+            block.live = block.warps.len() as u32;
+            self.live += block.live;
+        }
+        self.cluster = ClusterBarrier::default();
     }
 
-    /// Runs block `frame.ctaid` until it ends or cannot go on.
+    /// The rank of the block that was run last, or that a deadlock is about.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Runs the blocks whose indices the frames hold until they end or cannot go on.
     ///
     /// # Safety
-    /// `frame` is as `kernel_abi::CompiledKernel::run` says, and the states of the codes are large enough.
-    pub unsafe fn run(&mut self, frame: *mut BlockFrame) -> Stopped {
+    /// `frames` has a frame for each block of the schedule, each as `kernel_abi::CompiledKernel::run` says, and the states of the codes
+    /// are large enough.
+    pub unsafe fn run(&mut self, frames: *mut BlockFrame) -> Stopped {
+        let (mut rounds, mut since) = (0u32, None);
         loop {
-            let (mut ran, mut waited) = (false, false);
-            for index in 0..self.warps.len() {
-                match self.warps[index].state {
-                    State::Ready => ran = true,
-                    State::Yielded => waited = true,
-                    State::Waiting | State::Done => continue,
-                }
+            let (mut ran, mut yielded) = (false, false);
+            for rank in 0..self.blocks.len() {
+                self.rank = rank;
                 // SAFETY: the caller's contract.
-                match unsafe { self.turn(frame, index) } {
-                    None => {}
-                    Some(stopped) => return stopped,
+                match unsafe { self.run_block(frames.add(rank)) } {
+                    Ok(did) => {
+                        ran |= did.ran;
+                        yielded |= did.yielded;
+                    }
+                    Err(stopped) => return stopped,
                 }
-            }
-            if ran {
-                continue;
             }
             if self.live == 0 {
                 return Stopped::Done;
             }
-            if self.complete_any() {
+            if ran {
                 continue;
             }
-            if !waited {
+            if !yielded {
+                self.rank = self.blocks.iter().position(|block| block.live > 0).unwrap_or(0);
                 return Stopped::Deadlock;
             }
-            // What they wait for happens on other threads.
-            std::thread::yield_now();
+            // What they wait for happens in the lanes' next turns, or on other threads, which may need this core.
+            rounds = rounds.wrapping_add(1);
+            if !rounds.is_multiple_of(ROUNDS) {
+                std::hint::spin_loop();
+            } else if since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                std::thread::yield_now();
+                since = None;
+            }
+        }
+    }
+
+    /// Runs the current block until all its warps wait or have ended.
+    ///
+    /// # Safety
+    /// As for [`Schedule::run`], of this block's frame.
+    unsafe fn run_block(&mut self, frame: *mut BlockFrame) -> Result<Did, Stopped> {
+        let mut did = Did { ran: false, yielded: false };
+        loop {
+            let (mut ran, mut yielded) = (false, false);
+            for index in 0..self.blocks[self.rank].warps.len() {
+                match self.blocks[self.rank].warps[index].state {
+                    State::Ready => ran = true,
+                    State::Yielded => yielded = true,
+                    State::Waiting | State::WaitingForCluster | State::Done => continue,
+                }
+                // SAFETY: the caller's contract.
+                if let Some(stopped) = unsafe { self.turn(frame, index) } {
+                    return Err(stopped);
+                }
+            }
+            if ran || self.blocks[self.rank].complete_any() {
+                did.ran = true;
+                continue;
+            }
+            did.yielded = yielded;
+            return Ok(did);
         }
     }
 
     /// Runs one warp up to its next suspension point.
     ///
     /// # Safety
-    /// As for [`Schedule::run`].
+    /// As for [`Schedule::run_block`].
     unsafe fn turn(&mut self, frame: *mut BlockFrame, index: usize) -> Option<Stopped> {
         loop {
-            let warp = self.warps[index];
+            let warp = self.blocks[self.rank].warps[index];
             let code = match (warp.plain, self.plain) {
                 (true, Some(plain)) => plain,
                 (true, None) => return Some(Stopped::NeedsPlainCode),
@@ -161,16 +249,22 @@ impl Schedule {
             // SAFETY: the caller's contract; a warp resumes where its own code suspended it.
             let (resume, wait) = unsafe {
                 (*frame).warp = index as u32;
-                (*frame).state = code.state;
+                (*frame).state = code.state.wrapping_add(self.rank * code.block_bytes);
                 (*frame).wait = warp.wait;
                 let resume = (code.entry)(frame, index as u32, warp.resume);
                 (resume, (*frame).wait)
             };
-            let warp = &mut self.warps[index];
+            let block = &mut self.blocks[self.rank];
+            let warp = &mut block.warps[index];
             match resume {
                 0 => {
                     warp.state = State::Done;
+                    block.live -= 1;
                     self.live -= 1;
+                    if warp.arrived == Some(self.cluster.phase) {
+                        self.cluster.arrived -= 1;
+                    }
+                    self.complete_cluster();
                     return None;
                 }
                 // The assumption is tested before anything is done, so the warp can start again.
@@ -186,14 +280,33 @@ impl Schedule {
                 warp.state = State::Yielded;
                 return None;
             }
-            let Some(barrier) = self.barriers.get_mut(wait.barrier as usize) else {
+            if wait.kind == WaitKind::ClusterArrive as u32 {
+                warp.state = State::Ready;
+                if warp.arrived != Some(self.cluster.phase) {
+                    warp.arrived = Some(self.cluster.phase);
+                    self.cluster.arrived += 1;
+                }
+                self.complete_cluster();
+                continue;
+            }
+            if wait.kind == WaitKind::ClusterWait as u32 {
+                // The phase it arrived in may be over.
+                if warp.arrived.is_some_and(|phase| phase != self.cluster.phase) {
+                    warp.state = State::Ready;
+                    warp.arrived = None;
+                    continue;
+                }
+                warp.state = State::WaitingForCluster;
+                return None;
+            }
+            let Some(barrier) = block.barriers.get_mut(wait.barrier as usize) else {
                 return Some(Stopped::NoSuchBarrier);
             };
             if wait.kind == WaitKind::Arrive as u32 {
                 barrier.announced += 1;
                 warp.state = State::Ready;
                 // An announcement may be what others wait for.
-                self.complete(wait.barrier);
+                block.complete(wait.barrier);
                 continue;
             }
             if barrier.waiting == 0 {
@@ -201,11 +314,48 @@ impl Schedule {
             }
             barrier.waiting += 1;
             warp.state = State::Waiting;
-            self.complete(wait.barrier);
+            block.complete(wait.barrier);
             return None;
         }
     }
 
+    /// Lets the cluster's barrier go if every warp that has not ended has arrived.
+    fn complete_cluster(&mut self) {
+        if self.cluster.arrived == 0 || self.cluster.arrived < self.live {
+            return;
+        }
+        self.cluster.arrived = 0;
+        self.cluster.phase = self.cluster.phase.wrapping_add(1);
+        let warps = self.blocks.iter_mut().flat_map(|block| &mut block.warps);
+        for warp in warps.filter(|warp| warp.state == State::WaitingForCluster) {
+            warp.state = State::Ready;
+            warp.arrived = None;
+        }
+    }
+
+    /// What the blocks' end, if it is not a good one, is called.
+    pub fn fault_kind(&self, stopped: Stopped) -> Option<(FaultKind, &'static str)> {
+        let who = match self.blocks.len() {
+            0 | 1 => "all warps of the block wait for each other",
+            _ => "all warps of the cluster wait for each other",
+        };
+        match stopped {
+            Stopped::Done | Stopped::NeedsPlainCode => None,
+            Stopped::Deadlock => Some((FaultKind::Deadlock, who)),
+            Stopped::NoSuchBarrier => Some((FaultKind::IllegalInstruction, "a barrier number above 15")),
+        }
+    }
+}
+
+/// What the warps of a block have done in their turns.
+struct Did {
+    /// Some have gone on.
+    ran: bool,
+    /// Some have asked to be run later.
+    yielded: bool,
+}
+
+impl BlockWarps {
     /// Lets any barrier go that is complete now that warps have ended.
     fn complete_any(&mut self) -> bool {
         (0..BARRIERS as u32).any(|barrier| self.complete(barrier))
@@ -229,15 +379,6 @@ impl Schedule {
         }
         self.barriers[barrier as usize] = Barrier::default();
         true
-    }
-
-    /// What the block's end, if it is not a good one, is called.
-    pub fn fault_kind(stopped: Stopped) -> Option<(FaultKind, &'static str)> {
-        match stopped {
-            Stopped::Done | Stopped::NeedsPlainCode => None,
-            Stopped::Deadlock => Some((FaultKind::Deadlock, "all warps of the block wait for each other")),
-            Stopped::NoSuchBarrier => Some((FaultKind::IllegalInstruction, "a barrier number above 15")),
-        }
     }
 }
 
@@ -272,32 +413,45 @@ mod tests {
             sm_count: 1,
             grid_id: 1,
             grid_workspace: 0,
+            cluster: [1; 3],
+            explicit_cluster: 0,
         }
     }
 
     fn run(warps: u32, entry: WarpEntry, plain: Option<WarpEntry>) -> (Stopped, Vec<(u32, u32)>) {
+        run_cluster(1, warps, entry, plain)
+    }
+
+    /// Runs blocks together whose x index is their rank.
+    fn run_cluster(
+        blocks: u32,
+        warps: u32,
+        entry: WarpEntry,
+        plain: Option<WarpEntry>,
+    ) -> (Stopped, Vec<(u32, u32)>) {
         let launch = launch(warps);
-        let mut frame = BlockFrame {
+        let frame = |rank| BlockFrame {
             launch: &launch,
             shared: ptr::null_mut(),
             local: ptr::null_mut(),
             state: ptr::null_mut(),
-            ctaid: [0; 3],
+            ctaid: [rank, 0, 0],
             warp: 0,
             worker: 0,
             wait: Wait::default(),
             fault: kernel_abi::FaultRecord::default(),
         };
+        let mut frames: Vec<BlockFrame> = (0..blocks).map(frame).collect();
         TRACE.with_borrow_mut(Vec::clear);
-        let code = |entry| WarpCode { entry, state: ptr::null_mut() };
-        let mut schedule = Schedule::new(&launch, code(entry));
-        schedule.start_block();
-        // SAFETY: the entries of these tests touch nothing but `wait`.
-        let mut stopped = unsafe { schedule.run(&mut frame) };
+        let code = |entry| WarpCode { entry, state: ptr::null_mut(), block_bytes: 64 };
+        let mut schedule = Schedule::new(&launch, blocks as usize, code(entry));
+        schedule.start();
+        // SAFETY: the entries of these tests touch nothing but the frame.
+        let mut stopped = unsafe { schedule.run(frames.as_mut_ptr()) };
         if let (Stopped::NeedsPlainCode, Some(plain)) = (stopped, plain) {
             schedule.resume_with(code(plain));
             // SAFETY: as above.
-            stopped = unsafe { schedule.run(&mut frame) };
+            stopped = unsafe { schedule.run(frames.as_mut_ptr()) };
         }
         (stopped, TRACE.take())
     }
@@ -383,6 +537,82 @@ mod tests {
             1
         }
         assert_eq!(run(1, entry, None).0, Stopped::NoSuchBarrier);
+    }
+
+    #[test]
+    fn the_barrier_of_a_cluster_is_passed_by_all_blocks_or_none() {
+        // Arrives, does something, waits, and that again.
+        unsafe extern "C" fn entry(frame: *mut BlockFrame, warp: u32, resume: u32) -> u32 {
+            // SAFETY: the frame of the test.
+            unsafe {
+                trace((*frame).ctaid[0] * 10 + warp, resume);
+                assert_eq!(
+                    (*frame).state as usize,
+                    (*frame).ctaid[0] as usize * 64,
+                    "each has its own state"
+                );
+                let kind =
+                    if resume.is_multiple_of(2) { WaitKind::ClusterArrive } else { WaitKind::ClusterWait };
+                suspend(frame, warp, kind, 0, 0);
+            }
+            if resume < 4 { resume + 1 } else { 0 }
+        }
+        let (stopped, trace) = run_cluster(3, 2, entry, None);
+        assert_eq!((stopped, trace.len()), (Stopped::Done, 6 * 5));
+        let at =
+            |step| trace.iter().enumerate().filter(move |(_, (_, known))| *known == step).map(|(at, _)| at);
+        // What follows a wait comes after all that precedes the arrival; what is between the two may be early.
+        assert!(at(0).max() < at(2).min() && at(2).max() < at(4).min(), "{trace:?}");
+    }
+
+    #[test]
+    fn warps_that_ended_do_not_hold_the_barrier_of_a_cluster() {
+        // Those of block 1 end, one of them after its arrival.
+        unsafe extern "C" fn entry(frame: *mut BlockFrame, warp: u32, resume: u32) -> u32 {
+            // SAFETY: the frame of the test.
+            let rank = unsafe { (*frame).ctaid[0] };
+            let kind = if resume == 0 { WaitKind::ClusterArrive } else { WaitKind::ClusterWait };
+            // SAFETY: the frame of the test.
+            unsafe { suspend(frame, warp, kind, 0, 0) };
+            match (rank, warp, resume) {
+                (1, 0, _) | (1, 1, 1) | (_, _, 2) => 0,
+                _ => resume + 1,
+            }
+        }
+        assert_eq!(run_cluster(2, 2, entry, None).0, Stopped::Done);
+    }
+
+    #[test]
+    fn who_waits_for_the_cluster_without_having_arrived_waits_for_ever() {
+        unsafe extern "C" fn entry(frame: *mut BlockFrame, warp: u32, resume: u32) -> u32 {
+            // SAFETY: the frame of the test.
+            let rank = unsafe { (*frame).ctaid[0] };
+            let arrives = rank == 0 && resume == 0;
+            let kind = if arrives { WaitKind::ClusterArrive } else { WaitKind::ClusterWait };
+            // SAFETY: the frame of the test.
+            unsafe { suspend(frame, warp, kind, 0, 0) };
+            if resume == 2 { 0 } else { resume + 1 }
+        }
+        assert_eq!(run_cluster(2, 1, entry, None).0, Stopped::Deadlock);
+    }
+
+    #[test]
+    fn a_block_that_polls_lets_the_others_of_its_cluster_go_on() {
+        // Block 0 asks again and again until block 1 has taken its third step.
+        unsafe extern "C" fn entry(frame: *mut BlockFrame, warp: u32, resume: u32) -> u32 {
+            // SAFETY: the frame of the test.
+            let rank = unsafe { (*frame).ctaid[0] };
+            trace(rank, resume);
+            // SAFETY: the frame of the test.
+            unsafe { suspend(frame, warp, WaitKind::Yield, 0, 0) };
+            match rank {
+                0 if TRACE.with_borrow(|trace| trace.contains(&(1, 3))) => 0,
+                0 => 1,
+                _ if resume == 3 => 0,
+                _ => resume + 1,
+            }
+        }
+        assert_eq!(run_cluster(2, 1, entry, None).0, Stopped::Done);
     }
 
     #[test]

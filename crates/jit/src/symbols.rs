@@ -2,6 +2,8 @@
 
 use std::ffi::{c_int, c_void};
 
+use crate::bulk::bulk;
+
 unsafe extern "C" {
     fn memcpy(to: *mut c_void, from: *const c_void, length: usize) -> *mut c_void;
     fn memmove(to: *mut c_void, from: *const c_void, length: usize) -> *mut c_void;
@@ -22,9 +24,9 @@ unsafe extern "C" fn soft(code: u32, lanes: u32, values: *mut u64) {
 ///
 /// # Safety
 /// As for [`kernel_abi::matrix::anywarp_matrix`].
-unsafe extern "C" fn matrix(code: u64, registers: *mut kernel_abi::matrix::LaneWords) {
+unsafe extern "C" fn matrix(code: u64, memory: *mut u8) {
     // SAFETY: the caller's contract.
-    guard::unguarded(|| unsafe { kernel_abi::matrix::anywarp_matrix(code, registers) });
+    guard::unguarded(|| unsafe { kernel_abi::matrix::anywarp_matrix(code, memory) });
 }
 
 /// The address of a host function by the name generated code uses. These are all: an object that needs another one does not
@@ -33,6 +35,7 @@ pub fn host_symbol(name: &str) -> Option<u64> {
     let address = match name {
         kernel_abi::soft::SOFT_SYMBOL => soft as *const (),
         kernel_abi::matrix::MATRIX_SYMBOL => matrix as *const (),
+        kernel_abi::bulk::BULK_SYMBOL => bulk as *const (),
         "anywarp_guarded_exit" => guard::guarded_exit as *const (),
         // LLVM calls these for what instructions cannot do well.
         "memcpy" => memcpy as *const (),

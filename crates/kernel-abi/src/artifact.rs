@@ -5,7 +5,7 @@
 use crate::{EntryKind, KernelInfo, Shape, XLayout};
 
 /// Version of the format, of the frames and of the entries: code of another version is compiled anew.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Name of a kernel's entry in its object.
 pub const ENTRY_SYMBOL: &str = "anywarp_kernel";
@@ -37,6 +37,7 @@ impl Artifact {
             info.unbounded_stack.into(),
             info.state_bytes,
             info.flush_subnormals.into(),
+            info.waits.into(),
             entry,
             info.globals.len() as u32,
         ] {
@@ -65,6 +66,7 @@ impl Artifact {
             unbounded_stack: number()? != 0,
             state_bytes: number()?,
             flush_subnormals: number()? != 0,
+            waits: number()? != 0,
             entry: match number()? {
                 0 => EntryKind::Blocks,
                 1 => EntryKind::Warps,
@@ -136,6 +138,7 @@ mod tests {
             unbounded_stack: true,
             state_bytes: 192,
             flush_subnormals: true,
+            waits: true,
             globals: vec!["table".into(), "größe".into()],
             entry: EntryKind::Warps,
         };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use simt_ir::Program;
+use simt_ir::{Approximations, Program};
 
 use crate::{BlockFrame, Shape};
 
@@ -15,8 +15,8 @@ pub struct CompileRequest<'a> {
     pub entry: &'a str,
     /// Launch shape to specialise for.
     pub shape: Shape,
-    /// The kernel in IR, lowered on demand and shared between back ends.
-    pub program: &'a dyn Fn() -> Result<Arc<Program>, CompileError>,
+    /// The kernel in IR, with approximations of the back end's choice; lowered on demand.
+    pub program: &'a dyn Fn(Approximations) -> Result<Arc<Program>, CompileError>,
 }
 
 /// A way to run kernels.
@@ -46,6 +46,25 @@ pub trait CompiledKernel: Send + Sync {
     /// `param_bytes`, `globals` one address for each name, the windows and `state` are large enough for the block.
     /// The blocks are within the grid.
     unsafe fn run(&self, frame: &mut BlockFrame, first: u64, count: u64) -> Result<(), Fault>;
+
+    /// Runs clusters `first .. first + count` of the launch that the frames name, x fastest, one after another, the blocks of each
+    /// together. There is a frame for each block, in order of rank. Blocks that never wait for each other may run one after another.
+    ///
+    /// # Safety
+    /// Each frame is as [`run`](Self::run) says, their windows and states lie as those of a cluster do, and the clusters are within
+    /// the grid.
+    unsafe fn run_clusters(&self, frames: &mut [BlockFrame], first: u64, count: u64) -> Result<(), Fault> {
+        for number in first..first + count {
+            for (rank, frame) in (0..).zip(frames.iter_mut()) {
+                // SAFETY: the launch outlives the run; the blocks of a cluster within the grid are within the grid.
+                unsafe {
+                    let launch = &*frame.launch;
+                    self.run(frame, launch.number_of(launch.ctaid_of_rank(number, rank)), 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What a compiled kernel needs and is.
@@ -67,6 +86,8 @@ pub struct KernelInfo {
     pub globals: Vec<String>,
     /// The entry runs with the processor set to flush f32 subnormals, as operands and as results.
     pub flush_subnormals: bool,
+    /// Its blocks may wait for each other: none may keep another from starting.
+    pub waits: bool,
     /// Kind of the entry.
     pub entry: EntryKind,
 }
@@ -113,11 +134,13 @@ pub enum FaultKind {
     InvalidAddressSpace = 8,
     /// All warps of a block wait for each other.
     Deadlock = 9,
+    /// An access to the shared memory of a block that the cluster has not (719).
+    OutsideCluster = 10,
 }
 
 impl FaultKind {
     /// Every kind.
-    pub const ALL: [FaultKind; 9] = [
+    pub const ALL: [FaultKind; 10] = [
         FaultKind::IllegalAddress,
         FaultKind::Misaligned,
         FaultKind::Trap,
@@ -127,6 +150,7 @@ impl FaultKind {
         FaultKind::InvalidPc,
         FaultKind::InvalidAddressSpace,
         FaultKind::Deadlock,
+        FaultKind::OutsideCluster,
     ];
 
     /// The kind with this number.

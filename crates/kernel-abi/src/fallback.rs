@@ -66,7 +66,7 @@ mod tests {
                 ptx: "",
                 entry: "k",
                 shape: Shape::ANY,
-                program: &|| Err(CompileError::new("no program")),
+                program: &|_| Err(CompileError::new("no program")),
             };
             let both = WithFallback::new(Arc::new(Refusing(first)), Arc::clone(&second) as _);
             both.compile(&request).err().map(|error| error.message)

@@ -5,8 +5,18 @@
 
 use std::ffi::c_void;
 
+pub use simt_ir::{CLUSTER_STRIDE, MAX_CLUSTER};
+
+/// Shared memory is allocated in pieces of so many bytes.
+pub const SHARED_UNIT: u32 = 128;
+/// Bytes of each block's shared memory that are the system's; a program's begin behind them on the hardware.
+pub const RESERVED_SHARED: u32 = 1024;
+
 /// Threads of a warp.
 pub const WARP: u32 = 32;
+
+/// Warps that a processor can hold, what `%nwarpid` says.
+pub const MAX_WARPS: u32 = 64;
 
 /// Bytes of local memory that a call takes besides the callee's frame, so that endless recursion meets its limit.
 pub const CALL_BYTES: u32 = 16;
@@ -47,6 +57,70 @@ pub struct LaunchFrame {
     /// Address of the memory by which the blocks of a cooperative grid meet: 64 bytes, zero when it starts, the second word a
     /// counter. `%envreg1` is the upper half of the address and `%envreg2` the lower. 0 in other grids.
     pub grid_workspace: u64,
+    /// Blocks of a cluster in x, y, z; they divide those of the grid. All 1 where blocks are by themselves.
+    pub cluster: [u32; 3],
+    /// The launch or the kernel asks for clusters: `%is_explicit_cluster`.
+    pub explicit_cluster: u32,
+}
+
+impl LaunchFrame {
+    /// Blocks of a cluster.
+    pub fn cluster_blocks(&self) -> u32 {
+        self.cluster.iter().product()
+    }
+
+    /// Index of block `number`, x fastest.
+    pub fn ctaid(&self, number: u64) -> [u32; 3] {
+        unfold(number, self.grid)
+    }
+
+    /// Number of a block.
+    pub fn number_of(&self, ctaid: [u32; 3]) -> u64 {
+        fold(ctaid, self.grid)
+    }
+
+    /// Index of the block of this rank of cluster `number`; both are counted x fastest.
+    pub fn ctaid_of_rank(&self, number: u64, rank: u32) -> [u32; 3] {
+        let clusters = self.clusters();
+        let (first, inside) = (unfold(number, clusters), unfold(rank.into(), self.cluster));
+        std::array::from_fn(|axis| first[axis] * self.cluster[axis] + inside[axis])
+    }
+
+    /// Number of the cluster that a block is in.
+    pub fn cluster_of(&self, ctaid: [u32; 3]) -> u64 {
+        fold(std::array::from_fn(|axis| ctaid[axis] / self.cluster[axis]), self.clusters())
+    }
+
+    /// `%total_smem_size`: a block's shared memory in whole units, as the hardware allocates it.
+    pub fn total_shared_bytes(&self) -> u32 {
+        self.shared_bytes.next_multiple_of(SHARED_UNIT)
+    }
+
+    /// `%aggr_smem_size`: to the byte, with what the system reserves.
+    pub fn aggregate_shared_bytes(&self) -> u32 {
+        let fixed = self.shared_bytes - self.dynamic_shared_bytes;
+        RESERVED_SHARED + fixed.next_multiple_of(16) + self.dynamic_shared_bytes
+    }
+
+    /// Rank of a block in its cluster.
+    pub fn rank_of(&self, ctaid: [u32; 3]) -> u32 {
+        fold(std::array::from_fn(|axis| ctaid[axis] % self.cluster[axis]), self.cluster) as u32
+    }
+
+    /// Clusters of the grid in x, y, z.
+    fn clusters(&self) -> [u32; 3] {
+        std::array::from_fn(|axis| self.grid[axis] / self.cluster[axis])
+    }
+}
+
+fn fold(index: [u32; 3], dims: [u32; 3]) -> u64 {
+    let ([x, y, z], [width, height, _]) = (index.map(u64::from), dims.map(u64::from));
+    (z * height + y) * width + x
+}
+
+fn unfold(number: u64, dims: [u32; 3]) -> [u32; 3] {
+    let [x, y, _] = dims.map(u64::from);
+    [number % x, number / x % y, number / x / y].map(|index| index as u32)
 }
 
 // SAFETY: a launch frame is read only while shared; what it points to outlives the launch (the device's duty).
@@ -60,12 +134,13 @@ unsafe impl Sync for LaunchFrame {}
 pub struct BlockFrame {
     /// The launch.
     pub launch: *const LaunchFrame,
-    /// The block's shared window, 1024-byte aligned, followed by unmapped memory.
+    /// The block's shared window, 1024-byte aligned, followed by unmapped memory. Those of a cluster's blocks lie
+    /// [`CLUSTER_STRIDE`] apart, in order of rank.
     pub shared: *mut u8,
     /// Local windows of the block's threads, one after another by linear thread index, 64-byte aligned.
     pub local: *mut u8,
     /// Memory for values that live across suspension points: [`KernelInfo::state_bytes`](crate::KernelInfo) for each warp,
-    /// 64-byte aligned.
+    /// 64-byte aligned. Those of a cluster's blocks follow each other, in order of rank.
     pub state: *mut u8,
     /// The block being run; generated code (or the scheduler) stores it when it starts a block.
     pub ctaid: [u32; 3],
@@ -109,6 +184,10 @@ pub enum WaitKind {
     Arrive = 1,
     /// For something another block or the host does (a polling loop, `nanosleep`): resume later.
     Yield = 2,
+    /// At the cluster's barrier, without waiting (`barrier.cluster.arrive`).
+    ClusterArrive = 3,
+    /// At the cluster's barrier, until all threads of the cluster have arrived.
+    ClusterWait = 4,
 }
 
 /// Written by generated code before it leaves through the fault exit.
@@ -153,8 +232,25 @@ pub struct Callbacks {
     pub free: unsafe extern "C" fn(frame: *mut BlockFrame, mask: u32, addresses: *const u64),
     /// Nanoseconds of a clock that all blocks share (`%globaltimer`).
     pub global_timer: unsafe extern "C" fn() -> u64,
+    /// Carries out an instruction about textures or surfaces ([`crate::texture`]): its code; its operands, 32 words each, one a lane,
+    /// which the results replace, at least one of them. Answers 0, or a [`Failure`](crate::texture::Failure) as number.
+    pub texture: unsafe extern "C" fn(
+        frame: *mut BlockFrame,
+        mask: u32,
+        code: u64,
+        registers: *mut crate::matrix::LaneWords,
+    ) -> u32,
     /// Sleeps about so many nanoseconds, a millisecond at most.
     pub nanosleep: unsafe extern "C" fn(nanoseconds: u32),
+    /// The runtime for kernels: the [`RuntimeFunction`](simt_ir::RuntimeFunction) of this number. Each of its parameters is 32 numbers, one a
+    /// lane, one parameter after another; all are widened to 64 bits.
+    pub runtime: unsafe extern "C" fn(
+        frame: *mut BlockFrame,
+        mask: u32,
+        function: u32,
+        arguments: *const u64,
+        results: *mut u64,
+    ),
 }
 
 /// Entry of a kernel without suspension points: runs blocks `first .. first + count`, numbered x fastest. Answers a [`Status`](crate::Status) as number;
@@ -165,3 +261,44 @@ pub type BlocksEntry = unsafe extern "C" fn(frame: *mut BlockFrame, first: u64, 
 /// where it suspended. Answers 0 when the warp has ended, else the `resume` to go on with, `frame.wait` saying why;
 /// `u32::MAX` is [`Status::Deopt`](crate::Status::Deopt), only for `resume` 0, and then nothing was done.
 pub type WarpEntry = unsafe extern "C" fn(frame: *mut BlockFrame, warp: u32, resume: u32) -> u32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_a_cluster_lie_together() {
+        let launch = LaunchFrame {
+            grid: [4, 6, 2],
+            block: [1; 3],
+            params: std::ptr::null(),
+            globals: std::ptr::null(),
+            callbacks: std::ptr::null(),
+            context: std::ptr::null(),
+            dynamic_shared_bytes: 0,
+            shared_bytes: 0,
+            local_bytes: 0,
+            warps: 1,
+            threads: 1,
+            sm_count: 1,
+            grid_id: 1,
+            grid_workspace: 0,
+            cluster: [2, 3, 1],
+            explicit_cluster: 1,
+        };
+        assert_eq!(launch.cluster_blocks(), 6);
+        assert_eq!(launch.ctaid_of_rank(0, 5), [1, 2, 0]);
+        assert_eq!(launch.ctaid_of_rank(3, 0), [2, 3, 0]);
+        assert_eq!(launch.ctaid_of_rank(7, 3), [3, 4, 1]);
+        let mut seen = std::collections::HashSet::new();
+        for cluster in 0..8 {
+            for rank in 0..6 {
+                let ctaid = launch.ctaid_of_rank(cluster, rank);
+                assert_eq!((launch.cluster_of(ctaid), launch.rank_of(ctaid)), (cluster, rank));
+                seen.insert(ctaid);
+            }
+        }
+        assert_eq!(seen.len(), 48, "each block is in one cluster");
+        assert_eq!((launch.ctaid(47), launch.number_of([3, 5, 1])), ([3, 5, 1], 47));
+    }
+}

@@ -5,6 +5,7 @@
 //! * [`artifact`]: a compiled kernel as bytes;
 //! * [`library`]: the C interface of the compiler library;
 //! * [`soft`], [`matrix`]: arithmetic that generated code leaves to the host;
+//! * [`texture`]: instructions about textures and surfaces, which the device carries out;
 //! * [`backend`]: the interface through which the device compiles and runs kernels.
 //!
 //! A compiled kernel has one entry, of one of two kinds ([`EntryKind`]). Kernels without barriers get a function
@@ -13,14 +14,18 @@
 
 pub mod artifact;
 pub mod backend;
+pub mod bulk;
 pub mod fallback;
+mod fields;
 pub mod frame;
 pub mod library;
 pub mod matrix;
 pub mod shape;
 pub mod soft;
+pub mod texture;
 
 pub use backend::*;
 pub use fallback::WithFallback;
 pub use frame::*;
 pub use shape::{Shape, XLayout};
+pub use simt_ir::Approximations;

@@ -9,7 +9,7 @@ use std::ffi::c_char;
 pub const FILE_NAME: &str = "libanywarp_compiler.so";
 
 /// What [`InterfaceFn`] must answer for the two sides to fit: the version of the project and of what they exchange.
-pub const INTERFACE: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
+pub const INTERFACE: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
 
 /// Symbol of [`InterfaceFn`].
 pub const INTERFACE_SYMBOL: &std::ffi::CStr = c"anywarp_compiler_interface";
@@ -57,6 +57,8 @@ pub struct Input {
     pub entry: Bytes,
     /// Name of the CPU: `native` or a level.
     pub cpu: Bytes,
+    /// Name of the [`Approximations`](simt_ir::Approximations).
+    pub approximations: Bytes,
     /// [`Shape::code`](crate::Shape::code).
     pub shape: u32,
 }

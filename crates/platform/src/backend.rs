@@ -4,7 +4,7 @@ use device::{Error, Result};
 use interp::Interpreter;
 use jit::Jit;
 use jit::compiler::CompilerLibrary;
-use kernel_abi::{KernelBackend, WithFallback};
+use kernel_abi::{Approximations, KernelBackend, WithFallback};
 use std::sync::Arc;
 
 /// What happens where the compiler library is not installed and the environment does not name a back end.
@@ -17,21 +17,33 @@ pub enum WithoutCompiler {
 }
 
 /// What runs kernels: compiled code, and the interpreter for what the compiler does not support; or only the one that
-/// `ANYWARP_BACKEND` names, `jit` or `interp`.
+/// `ANYWARP_BACKEND` names, `jit` or `interp`. `ANYWARP_APPROX` names what `.approx` instructions become, `fast` or `hardware`.
 ///
 /// # Errors
-/// [`Error::InvalidValue`] for another name, which is told on standard error.
+/// [`Error::InvalidValue`] for other names, which are told on standard error.
 pub fn backend(without: WithoutCompiler) -> Result<Arc<dyn KernelBackend>> {
     let name = std::env::var("ANYWARP_BACKEND").unwrap_or_default();
+    let approximations = approximations(&std::env::var("ANYWARP_APPROX").unwrap_or_default())?;
     if name.is_empty() && without == WithoutCompiler::Interpret && !CompilerLibrary::is_installed() {
         eprintln!("anywarp: no compiler library (ANYWARP_COMPILER_LIB): kernels are interpreted");
-        return named("interp");
+        return named("interp", approximations);
     }
-    named(&name)
+    named(&name, approximations)
 }
 
-fn named(name: &str) -> Result<Arc<dyn KernelBackend>> {
-    let (jit, interpreter) = (|| Arc::new(Jit::default()), || Arc::new(Interpreter::default()));
+fn approximations(name: &str) -> Result<Approximations> {
+    if name.is_empty() {
+        return Ok(Approximations::default());
+    }
+    Approximations::named(name).ok_or_else(|| {
+        eprintln!("anywarp: ANYWARP_APPROX={name} is no kind of approximation: there are fast and hardware");
+        Error::InvalidValue
+    })
+}
+
+fn named(name: &str, approximations: Approximations) -> Result<Arc<dyn KernelBackend>> {
+    let jit = || Arc::new(Jit::from_environment(approximations));
+    let interpreter = || Arc::new(Interpreter { approximations, ..Interpreter::default() });
     match name {
         "" => Ok(Arc::new(WithFallback::new(jit(), interpreter()))),
         "jit" => Ok(jit()),
@@ -49,8 +61,12 @@ mod tests {
 
     #[test]
     fn by_name() {
+        let named = |name| named(name, Approximations::default());
         assert_eq!(named("interp").unwrap().name(), "interp");
         assert_eq!(named("jit").unwrap().name(), named("").unwrap().name(), "the compiler comes first");
         assert_eq!(named("gpu").err(), Some(Error::InvalidValue));
+        assert_eq!(approximations(""), Ok(Approximations::Fast));
+        assert_eq!(approximations("hardware"), Ok(Approximations::Hardware));
+        assert_eq!(approximations("exact"), Err(Error::InvalidValue));
     }
 }

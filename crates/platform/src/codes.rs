@@ -36,6 +36,7 @@ pub fn code(error: &Error) -> CUresult {
         Error::HostMemoryAlreadyRegistered => CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
         Error::HostMemoryNotRegistered => CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,
         Error::CooperativeLaunchTooLarge => CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+        Error::InvalidClusterSize => CUDA_ERROR_INVALID_CLUSTER_SIZE,
         Error::NotPermitted => CUDA_ERROR_NOT_PERMITTED,
         Error::StreamCaptureUnsupported => CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
         Error::StreamCaptureInvalidated => CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
@@ -55,7 +56,7 @@ fn fault_code(kind: FaultKind) -> CUresult {
     match kind {
         FaultKind::IllegalAddress | FaultKind::StackOverflow => CUDA_ERROR_ILLEGAL_ADDRESS,
         FaultKind::Misaligned => CUDA_ERROR_MISALIGNED_ADDRESS,
-        FaultKind::Trap => CUDA_ERROR_LAUNCH_FAILED,
+        FaultKind::Trap | FaultKind::OutsideCluster => CUDA_ERROR_LAUNCH_FAILED,
         FaultKind::Assert => CUDA_ERROR_ASSERT,
         FaultKind::IllegalInstruction => CUDA_ERROR_ILLEGAL_INSTRUCTION,
         FaultKind::InvalidPc => CUDA_ERROR_INVALID_PC,

@@ -275,8 +275,6 @@ pub struct Directives<'a> {
     pub reqntid: Option<[u32; 3]>,
     /// `.minnctapersm`
     pub minnctapersm: Option<u32>,
-    /// `.maxnctapersm`
-    pub maxnctapersm: Option<u32>,
     /// `.maxnreg`
     pub maxnreg: Option<u32>,
     /// `.noreturn`

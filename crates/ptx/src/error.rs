@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::origin::Origin;
 use crate::span::{Span, position};
 
 /// The class of an error, which decides the code a loader answers with.
@@ -46,6 +47,8 @@ pub struct LoadError {
     pub text: String,
     /// What is wrong, for people.
     pub message: String,
+    /// Where the program's source has the place, if the text tells.
+    pub origin: Option<Origin>,
 }
 
 impl LoadError {
@@ -56,8 +59,14 @@ impl LoadError {
         if let Some((end, _)) = text.char_indices().nth(MAX_QUOTED) {
             text = &text[..end];
         }
-        let (line, column) = (place.line, place.column);
-        LoadError { kind, line, column, text: text.to_owned(), message: message.into() }
+        LoadError {
+            kind,
+            line: place.line,
+            column: place.column,
+            text: text.to_owned(),
+            message: message.into(),
+            origin: Origin::of(source, span.start as usize),
+        }
     }
 
     /// An error about a whole module or symbol, with no place in a text.
@@ -66,7 +75,7 @@ impl LoadError {
         text: impl Into<String>,
         message: impl Into<String>,
     ) -> LoadError {
-        LoadError { kind, line: 0, column: 0, text: text.into(), message: message.into() }
+        LoadError { kind, line: 0, column: 0, text: text.into(), message: message.into(), origin: None }
     }
 }
 
@@ -77,7 +86,13 @@ impl fmt::Display for LoadError {
         }
         f.write_str(&self.message)?;
         let quoted = format!("'{}'", self.text);
-        if self.text.is_empty() || self.message.contains(&quoted) { Ok(()) } else { write!(f, " ({quoted})") }
+        if !self.text.is_empty() && !self.message.contains(&quoted) {
+            write!(f, " ({quoted})")?;
+        }
+        match &self.origin {
+            Some(origin) => write!(f, ", from {origin}"),
+            None => Ok(()),
+        }
     }
 }
 

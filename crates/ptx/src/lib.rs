@@ -10,12 +10,14 @@
 //! The tree borrows its names from the source text.
 
 pub mod ast;
+pub mod directives;
 mod error;
 mod image;
 pub mod isa;
 pub mod lexer;
 pub mod link;
 pub mod lower;
+mod origin;
 mod parser;
 mod print;
 pub mod provided;
@@ -24,11 +26,13 @@ pub mod resolve;
 mod span;
 pub mod special;
 pub mod target;
+pub mod tune;
 pub mod visit;
 
 pub use ast::Module;
 pub use error::{Errors, LoadError, LoadErrorKind};
 pub use image::text_of_image;
+pub use origin::{Origin, Place};
 pub use parser::{Bodies, Options, parse, parse_with};
 pub use reach::read_reachable;
 pub use span::{LineIndex, Position, Span, position};

@@ -54,19 +54,55 @@ pub fn link(inputs: &[Input<'_>], device: Device) -> Result<String, Errors> {
 }
 
 /// The text with the variables of these names that it only declares as definitions, where there are such: whoever
-/// loads it knows where they are. What is found leaves `names`.
+/// loads it knows where they are. What is found leaves `names`. Only their declarations change, each within the lines it has, so that
+/// errors and faults name the lines of the program's own text.
 pub fn define(text: &str, names: &mut HashSet<&str>, device: Device) -> Result<Option<String>, Errors> {
-    let mut module = read(text, device)?;
-    let mut found = false;
-    for item in &mut module.items {
-        if let Item::Variable(variable) = item
-            && needs_definition(variable)
-            && names.remove(variable.name.text)
-        {
-            (variable.linkage, found) = (Linkage::Visible, true);
+    let module = read(text, device)?;
+    let variables: Vec<Variable<'_>> = module
+        .items
+        .into_iter()
+        .filter_map(|item| match item {
+            Item::Variable(variable) => Some(variable),
+            _ => None,
+        })
+        .collect();
+    let (mut defined, mut done) = (String::with_capacity(text.len()), 0);
+    // One declaration may have several names.
+    for declaration in variables.chunk_by(|a, b| a.span.start == b.span.start) {
+        let mut found = false;
+        let each: Vec<String> = declaration
+            .iter()
+            .map(|variable| {
+                let mut variable = variable.clone();
+                if needs_definition(&variable) && names.remove(variable.name.text) {
+                    (variable.linkage, found) = (Linkage::Visible, true);
+                }
+                variable.to_string()
+            })
+            .collect();
+        let (Some(first), Some(last), true) = (declaration.first(), declaration.last(), found) else {
+            continue;
+        };
+        let (start, end) = (first.span.start as usize, last.span.end as usize);
+        defined += &text[done..start];
+        defined += &each.join("; ");
+        defined.extend(std::iter::repeat_n('\n', text[start..end].matches('\n').count()));
+        done = end;
+    }
+    Ok((done > 0).then(|| defined + &text[done..]))
+}
+
+/// The variables of known size that `module` uses, and neither it nor the device defines. Of a whole program nobody else is
+/// there to define them: the assembler does then.
+pub fn undefined_variables<'a>(module: &Module<'a>) -> Vec<&'a str> {
+    let mut open: HashSet<&str> = HashSet::new();
+    for variable in module.variables() {
+        let is_module_wide = matches!(variable.space, StateSpace::Global | StateSpace::Const);
+        if is_module_wide && needs_definition(variable) && variable.size().is_some() {
+            open.insert(variable.name.text);
         }
     }
-    Ok(found.then(|| module.to_string()))
+    unresolved(module).into_iter().filter(|name| open.contains(name)).collect()
 }
 
 /// The symbols that `module` uses, and neither it nor the device defines, each once, in order of use. Bodies

@@ -171,7 +171,6 @@ impl Display for Directives<'_> {
         }
         let singles = [
             (".minnctapersm", self.minnctapersm),
-            (".maxnctapersm", self.maxnctapersm),
             (".maxnreg", self.maxnreg),
             (".maxclusterrank", self.maxclusterrank),
             (".abi_preserve", self.abi_preserve),

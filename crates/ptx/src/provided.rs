@@ -7,7 +7,8 @@ use crate::target::Device;
 
 /// Those that are PTX themselves.
 const LIBRARY: &str = include_str!("provided.ptx");
-const IN_LIBRARY: [&str; 3] = ["cudaCGGetIntrinsicHandle", "cudaCGSynchronize", "cudaCGSynchronizeGrid"];
+const IN_LIBRARY: [&str; 4] =
+    ["cudaCGGetIntrinsicHandle", "cudaCGSynchronize", "cudaCGSynchronizeGrid", "cudaGraphSetConditional"];
 
 /// The module with the device's functions in PTX linked to it, as text; `None` if it declares none that it does not
 /// define itself. `text` is what the module was read from.
@@ -24,48 +25,5 @@ pub fn with_library(text: &str, module: &Module<'_>, device: Device) -> Result<O
 
 /// Whether the device defines the function of this name.
 pub fn is_provided(name: &str) -> bool {
-    FUNCTIONS.contains(&name) || FAMILIES.iter().any(|prefix| name.starts_with(prefix))
+    IN_LIBRARY.contains(&name) || crate::lower::syscall(name).is_some()
 }
-
-/// Every function whose name begins so: the device side of the runtime, for launches from kernels.
-const FAMILIES: [&str; 2] = ["__cudaCDP2", "__cudaCG"];
-
-const FUNCTIONS: [&str; 37] = [
-    "vprintf",
-    "malloc",
-    "free",
-    "__assertfail",
-    "cudaCGGetIntrinsicHandle",
-    "cudaCGGetRank",
-    "cudaCGGetSize",
-    "cudaCGSynchronize",
-    "cudaCGSynchronizeGrid",
-    "cudaDeviceGetAttribute",
-    "cudaDeviceGetCacheConfig",
-    "cudaDeviceGetLimit",
-    "cudaDeviceGetSharedMemConfig",
-    "cudaDeviceSynchronize",
-    "cudaEventCreateWithFlags",
-    "cudaEventDestroy",
-    "cudaEventRecord",
-    "cudaEventRecordWithFlags",
-    "cudaFree",
-    "cudaFuncGetAttributes",
-    "cudaGetDevice",
-    "cudaGetDeviceCount",
-    "cudaGetErrorName",
-    "cudaGetErrorString",
-    "cudaGetLastError",
-    "cudaGetParameterBuffer",
-    "cudaGetParameterBufferV2",
-    "cudaLaunchDevice",
-    "cudaLaunchDeviceV2",
-    "cudaMalloc",
-    "cudaMemcpyAsync",
-    "cudaMemsetAsync",
-    "cudaPeekAtLastError",
-    "cudaRuntimeGetVersion",
-    "cudaStreamCreateWithFlags",
-    "cudaStreamDestroy",
-    "cudaStreamWaitEvent",
-];

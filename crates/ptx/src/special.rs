@@ -1,6 +1,9 @@
 //! The special registers: names, types, and what introduced them.
 
+use std::collections::HashSet;
+
 use crate::ast::{Type, Version};
+use crate::lexer::{Lexer, TokenKind};
 
 /// A predefined, read-only register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -113,6 +116,24 @@ const TABLE: [Row; 39] = [
     (CurrentGraphExec, "%current_graph_exec", Type::U64, false, (8, 0), 50),
 ];
 
+/// Every special register; of the numbered ones the first.
+pub fn all() -> impl Iterator<Item = SpecialRegister> {
+    TABLE.iter().map(|row| row.0)
+}
+
+/// The special registers that a text names; of the numbered ones the first.
+pub fn used(source: &str) -> HashSet<SpecialRegister> {
+    let mut lexer = Lexer::at(source, 0);
+    let mut found = HashSet::new();
+    loop {
+        let token = lexer.next_token();
+        if matches!(token.kind, TokenKind::End | TokenKind::Unterminated) {
+            return found;
+        }
+        found.extend(SpecialRegister::from_name(token.span.text(source)).map(SpecialRegister::first));
+    }
+}
+
 impl SpecialRegister {
     /// The special register of this name, which begins with `%`.
     pub fn from_name(name: &str) -> Option<SpecialRegister> {
@@ -138,16 +159,34 @@ impl SpecialRegister {
         TABLE.iter().find(|row| row.1 == name && !is_numbered(row.0)).map(|row| row.0)
     }
 
-    /// What is known about it.
-    pub fn describe(self) -> Description {
-        let key = match self {
+    /// The first of its kind, if it is numbered.
+    fn first(self) -> SpecialRegister {
+        match self {
             Pm(_) => Pm(0),
             Pm64(_) => Pm64(0),
             Envreg(_) => Envreg(0),
             ReservedSmemOffset(_) => ReservedSmemOffset(0),
             other => other,
-        };
-        let row = TABLE.iter().find(|row| row.0 == key).expect("the table has every special register");
+        }
+    }
+
+    /// Its name as a page has it, with all numbers or elements that there are.
+    pub fn display(self) -> String {
+        let Description { name, vector, .. } = self.describe();
+        match self {
+            Pm(_) => format!("{name}{{0..7}}"),
+            Pm64(_) => format!("{name}{{0..7}}_64"),
+            Envreg(_) => format!("{name}{{0..31}}"),
+            ReservedSmemOffset(_) => format!("{name}{{0,1}}"),
+            _ if vector => format!("{name}.{{x,y,z,w}}"),
+            _ => name.to_owned(),
+        }
+    }
+
+    /// What is known about it.
+    pub fn describe(self) -> Description {
+        let row =
+            TABLE.iter().find(|row| row.0 == self.first()).expect("the table has every special register");
         let version = Version { major: row.4.0, minor: row.4.1 };
         Description { name: row.1, ty: row.2, vector: row.3, version, sm: row.5 }
     }

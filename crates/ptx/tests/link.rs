@@ -1,7 +1,9 @@
 //! Linking of modules.
 
+use std::collections::HashSet;
+
 use ptx::ast::{Body, Linkage};
-use ptx::link::{Input, link, unresolved};
+use ptx::link::{Input, define, link, unresolved};
 use ptx::target::Device;
 use ptx::{LoadError, LoadErrorKind, Module, parse, resolve};
 
@@ -160,4 +162,25 @@ fn the_newest_header_holds_for_all() {
 fn errors_of_one_text_are_its_own() {
     let errors = link_all(&["", ".func f() { add.u32 ,; }"]).unwrap_err();
     assert_eq!((errors[0].kind, errors[0].line), (LoadErrorKind::Syntax, 4));
+}
+
+#[test]
+fn what_is_defined_afterwards_keeps_its_lines() {
+    let text = "// .extern is only said here\n.version 9.0\n.target sm_90\n.address_size 64
+.extern /* .extern */ .global\n    .align 8 .b8 a[16], b[4];\n.extern .const .u32 c;\n.extern .global .u32 d;
+.visible .entry k()\n{\n    ret;\n}\n";
+    let mut names = HashSet::from(["b", "d", "elsewhere"]);
+    let device = Device::default();
+    let defined = define(text, &mut names, device).unwrap().unwrap();
+    assert_eq!(names, HashSet::from(["elsewhere"]));
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    let (before, after) = (lines(text), lines(&defined));
+    assert_eq!(before.len(), after.len());
+    let changed: Vec<usize> = (0..before.len()).filter(|at| before[*at] != after[*at]).collect();
+    assert_eq!(changed, [4, 5, 7], "{defined}");
+    let module = parse(&defined).unwrap();
+    let linkage = |name: &str| module.variables().find(|v| v.name.text == name).unwrap().linkage;
+    assert_eq!([linkage("a"), linkage("b")], [Linkage::Extern, Linkage::Visible]);
+    assert_eq!([linkage("c"), linkage("d")], [Linkage::Extern, Linkage::Visible]);
+    assert_eq!(define(text, &mut HashSet::from(["elsewhere"]), device).unwrap(), None);
 }

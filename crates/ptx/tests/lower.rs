@@ -56,7 +56,7 @@ const PRELUDE: &str = ".version 7.8 .target sm_80 .address_size 64
 .func (.param .b32 r) callee(.param .b32 a) { ret; }
 .entry k(.param .u64 param) {
 .reg .pred %p<4>; .reg .b16 %h<4>; .reg .u16 %u16_<2>; .reg .b32 %r<8>; .reg .u32 %u<4>; .reg .s32 %s<4>;
-.reg .b64 %rd<8>; .reg .f32 %f<4>; .reg .f64 %d<4>; .reg .v4 .f32 %v;
+.reg .b64 %rd<8>; .reg .f32 %f<4>; .reg .f64 %d<4>; .reg .v4 .f32 %v; .reg .b128 %q<2>;
 label:
 ";
 
@@ -76,6 +76,23 @@ fn wrong_instructions_are_refused_with_their_kind() {
             assert_eq!(error.line, PRELUDE.lines().count() as u32 + 1, "{instruction}: {error}");
             assert!(error.column > 0 && !error.text.is_empty(), "{instruction}: {error}");
         }
+    }
+}
+
+#[test]
+fn what_later_architectures_add_is_refused_by_name() {
+    const HEAD: &str = ".version 9.0 .target sm_90a .address_size 64
+.entry k() { .reg .pred %p<8>; .reg .b8 %b<8>; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .b64 %d<8>; .reg .b128 %q<8>; .reg .f32 %f<8>;
+";
+    for later in ptx::isa::refused() {
+        let example = later.example;
+        let source = format!("{HEAD}{example}\n}}");
+        let module = ptx::parse(&source).unwrap_or_else(|errors| panic!("{example}: {errors}"));
+        let errors = lower::check(&source, &module).expect_err(example);
+        let [error] = errors.list() else { panic!("{example}: {errors}") };
+        assert_eq!((error.kind, error.line), (LoadErrorKind::Unsupported, 3), "{example}: {error}");
+        let words: String = example.split([' ', ';']).next().unwrap_or_default().into();
+        assert!(error.message.contains(&words), "{example}: {error}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! What looks like PTX and is none: thousands of combinations of modifiers and types that the hardware's own assembler
-//! refuses for sm_90. Each must be refused here too, at its line.
+//! refuses for sm_90. Each must be refused here too, at its line. And variants of each entry of the instruction table, with what the assembler said
+//! to them.
 
 use std::io::Read;
 use std::ops::Range;
@@ -12,7 +13,12 @@ const HEADER: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
 
 /// The kernels, each after a line with its group and name.
 fn cases() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/rejected.ptx.zst");
+    packed("rejected.ptx.zst")
+}
+
+/// The text of a file of `tests/golden`.
+fn packed(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(name);
     let packed = std::fs::read(path).expect("the file is there");
     let mut text = String::new();
     let mut decoder = ruzstd::decoding::StreamingDecoder::new(&packed[..]).expect("a frame of zstd");
@@ -75,4 +81,27 @@ fn the_same_kernels_without_the_mistake_are_accepted() {
         repaired += 1;
     }
     assert!(repaired > 3600);
+}
+
+/// What `scripts/compare-ptxas --record` wrote: a module's beginning, then instructions, each after `taken` or `refused`.
+#[test]
+fn instructions_are_taken_and_refused_as_by_the_assembler() {
+    let text = packed("verdicts.ptx.zst");
+    let (head, list) = text.split_once("// ==== instructions\n").expect("the record has a head");
+    let (mut wrong, mut counts) = (Vec::new(), [0, 0]);
+    for line in list.lines() {
+        let (verdict, instruction) = line.split_once(' ').expect("a verdict comes first");
+        let module = format!("{head}{instruction}\n\tret;\n}}\n");
+        let options = Options { device: Some(Device { sm: 90 }), bodies: Bodies::Parsed };
+        let outcome = ptx::parse_with(&module, &options).and_then(|parsed| {
+            ptx::lower::check(&module, &parsed)?;
+            ptx::lower::program(&module, &parsed, "k").map(drop)
+        });
+        counts[usize::from(verdict == "taken")] += 1;
+        if outcome.is_ok() != (verdict == "taken") {
+            wrong.push(format!("{verdict} by the assembler: {instruction}"));
+        }
+    }
+    assert!(counts.iter().all(|count| *count > 5000), "{counts:?}");
+    assert!(wrong.is_empty(), "{} of {counts:?}:\n{}", wrong.len(), wrong.join("\n"));
 }

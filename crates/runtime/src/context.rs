@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cuda_abi::driver::{CUcontext, CUdevice};
-use cuda_abi::runtime::{CudaResult, cudaErrorInitializationError, cudaErrorInsufficientDriver};
+use cuda_abi::runtime::*;
 
 use crate::driver::call;
 use crate::version::version;
@@ -84,18 +84,23 @@ pub fn reset(device: CUdevice) -> CudaResult {
     call!(cuDevicePrimaryCtxReset_v2(device))
 }
 
-/// After the driver said that the current context is destroyed: whether there is a new one now, so that the call is
-/// worth repeating. That is so for primary contexts, which the program may reset through the driver.
-pub fn renew() -> CudaResult<bool> {
+/// After the driver said with this code that the current context is destroyed, or is none: whether there is a new one now,
+/// so that the call is worth repeating. That is so for primary contexts, which the program may reset through the driver, or
+/// through a second runtime in the process.
+pub fn renew(code: cudaError_t) -> CudaResult<bool> {
     let mut context = CUcontext::NULL;
     call!(cuCtxGetCurrent(&mut context))?;
     let mut primaries = lock();
     let Some(primary) = primaries.iter_mut().find(|primary| primary.context == context) else {
-        return Ok(false);
+        return renew_unknown(&mut primaries, context);
     };
-    let device = primary.device;
+    let (device, active) = (primary.device, is_active(primary.device)?);
+    if active && code != cudaErrorContextIsDestroyed {
+        // Something else is wrong.
+        return Ok(false);
+    }
     // Unless another thread was here first.
-    if primary.retained && !is_active(device)? {
+    if primary.retained && !active {
         primary.retained = false;
         RESET.fetch_add(1, Ordering::AcqRel);
         // Resetting leaves retentions as they are, at least with some drivers.
@@ -105,6 +110,22 @@ pub fn renew() -> CudaResult<bool> {
     drop(primaries);
     call!(cuCtxSetCurrent(context))?;
     Ok(true)
+}
+
+/// The same where the runtime has not retained the context: it may be the primary one all the same, which the program or a
+/// second runtime has reset. A primary context that is retained again has the handle that it had before.
+fn renew_unknown(primaries: &mut Vec<Primary>, context: CUcontext) -> CudaResult<bool> {
+    let device = devices::of_thread();
+    if context.is_null() || primaries.iter().any(|primary| primary.device == device) || is_active(device)? {
+        return Ok(false);
+    }
+    let found = primary_among(primaries, device)?;
+    if found == context {
+        return Ok(true);
+    }
+    primaries.retain(|primary| primary.device != device);
+    let _ = call!(cuDevicePrimaryCtxRelease_v2(device));
+    Ok(false)
 }
 
 /// A primary context that the runtime has used.
@@ -125,7 +146,7 @@ fn primary_among(primaries: &mut Vec<Primary>, device: CUdevice) -> CudaResult<C
         return Ok(*context);
     }
     let mut context = CUcontext::NULL;
-    call!(cuDevicePrimaryCtxRetain(&mut context, device))?;
+    call!(cuDevicePrimaryCtxRetain(&mut context, device)).map_err(unavailable)?;
     match known {
         Some(primary) => {
             *primary = Primary { device, context, retained: true };
@@ -134,6 +155,22 @@ fn primary_among(primaries: &mut Vec<Primary>, device: CUdevice) -> CudaResult<C
         None => primaries.push(Primary { device, context, retained: true }),
     }
     Ok(context)
+}
+
+/// Where no context can be made because a kernel's fault has spoilt the process, as NVIDIA's driver has it, the device is
+/// not to be had; other reasons stay what they are.
+fn unavailable(reason: cudaError_t) -> cudaError_t {
+    match reason {
+        cudaErrorIllegalAddress
+        | cudaErrorAssert
+        | cudaErrorHardwareStackError
+        | cudaErrorIllegalInstruction
+        | cudaErrorMisalignedAddress
+        | cudaErrorInvalidAddressSpace
+        | cudaErrorInvalidPc
+        | cudaErrorLaunchFailure => cudaErrorDevicesUnavailable,
+        other => other,
+    }
 }
 
 /// Retains the primary context again if it is `context` and was reset.

@@ -10,11 +10,13 @@ pub fn call(entry: &Entry, arguments: WriteArguments<'_>, body: impl Fn() -> Cud
     let run = || guarded(entry, Err(cudaErrorUnknown), &body);
     let result = match run() {
         // The driver did nothing: with a new context the call can be made again.
-        Err(cudaErrorContextIsDestroyed) => match guarded(entry, Err(cudaErrorUnknown), context::renew) {
-            Ok(true) => run(),
-            Ok(false) => Err(cudaErrorDeviceUninitialized),
-            Err(code) => Err(code),
-        },
+        Err(code @ (cudaErrorContextIsDestroyed | cudaErrorDeviceUninitialized)) => {
+            match guarded(entry, Err(cudaErrorUnknown), || context::renew(code)) {
+                Ok(true) => run(),
+                Ok(false) => Err(cudaErrorDeviceUninitialized),
+                Err(code) => Err(code),
+            }
+        }
         result => result,
     };
     let code = result.err().unwrap_or(cudaSuccess);
@@ -27,8 +29,9 @@ pub fn call(entry: &Entry, arguments: WriteArguments<'_>, body: impl Fn() -> Cud
 }
 
 /// Called by every stub.
-pub fn missing(name: &'static str) {
-    let entry = Entry { name, before_init: true, sets_last_error: true };
+pub fn missing(name: &'static str) -> cudaError_t {
+    let entry = Entry { name, before_init: true, while_locked: true, sets_last_error: true };
     thread::replace_last_error(cudaErrorNotSupported);
     trace(&entry, &|f| f.write_str("?"), &cudaErrorNotSupported);
+    cudaErrorNotSupported
 }

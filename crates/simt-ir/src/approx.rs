@@ -10,6 +10,34 @@ use crate::eval::{canonical_nan, float_binary};
 use crate::soft::Format;
 use crate::{Approx, FloatBinary, FloatMode, Rounding, Type};
 
+/// Which results PTX's `.approx` instructions have (`ANYWARP_APPROX`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Approximations {
+    /// Within PTX's bounds, and fast: [`Op::Approx`](crate::Op::Approx).
+    #[default]
+    Fast,
+    /// The very bits of the hardware: [`Op::Mufu`](crate::Op::Mufu).
+    Hardware,
+}
+
+impl Approximations {
+    /// Both.
+    pub const ALL: [Approximations; 2] = [Approximations::Fast, Approximations::Hardware];
+
+    /// The name that chooses it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Approximations::Fast => "fast",
+            Approximations::Hardware => "hardware",
+        }
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Approximations> {
+        Approximations::ALL.into_iter().find(|known| known.name() == name)
+    }
+}
+
 /// The function's value, within the bounds of the PTX ISA. `b` is the divisor of the divisions.
 pub fn eval(func: Approx, ftz: bool, ty: Type, a: u64, b: u64) -> u64 {
     let format = Format::of(ty);
@@ -26,7 +54,11 @@ pub fn eval(func: Approx, ftz: bool, ty: Type, a: u64, b: u64) -> u64 {
         Type::F32 => f32_steps(&Host, func, ftz, single(a), single(b)).to_bits().into(),
         _ => narrow(format, f32_steps(&Host, func, false, widen(format, a), widen(format, b))),
     };
-    if format.is_nan(result) { canonical_nan(ty) } else { flush(result) }
+    match format.is_nan(result) {
+        true if ty == Type::F64 => result,
+        true => canonical_nan(ty),
+        false => flush(result),
+    }
 }
 
 /// The exactly rounded steps approximations are made of, on f32 (`F`), 32-bit integers (`I`) and conditions (`B`).
@@ -257,16 +289,24 @@ fn f64_value(func: Approx, ftz: bool, a: u64, b: u64) -> u64 {
         Approx::Div | Approx::DivFull => x / y,
         Approx::Ex2 | Approx::Lg2 | Approx::Sin | Approx::Cos | Approx::Tanh => f64::NAN,
     };
-    // A NaN keeps a bit that says so.
-    if value.is_nan() { canonical_nan(Type::F64) } else { value.to_bits() & mask }
+    let format = Format::of(Type::F64);
+    match value.is_nan() {
+        true if ftz => F64_NAN_OF_HIGH_HALVES,
+        true if x.is_nan() => a | format.quiet(),
+        true => canonical_nan(Type::F64),
+        false => value.to_bits() & mask,
+    }
 }
+
+/// What is not a number, where only high halves are computed: the canonical NaN of 32 bits above zeros, as the hardware gives.
+pub const F64_NAN_OF_HIGH_HALVES: u64 = 0x7fff_ffff_0000_0000;
 
 /// The bits of an f64 that the approximations with and without `.ftz` look at and deliver.
 pub fn f64_mask(ftz: bool) -> u64 {
     if ftz { 0xffff_ffff_0000_0000 } else { u64::MAX }
 }
 
-fn widen(format: Format, bits: u64) -> f32 {
+pub(crate) fn widen(format: Format, bits: u64) -> f32 {
     let single = Format::of(Type::F32);
     let sign = if format.is_negative(bits) { single.sign() } else { 0 };
     let wide = if format.is_nan(bits) {
@@ -280,7 +320,7 @@ fn widen(format: Format, bits: u64) -> f32 {
 }
 
 /// Halves are cut off, as on the hardware, but what is beyond the range of f16 is infinite.
-fn narrow(format: Format, value: f32) -> u64 {
+pub(crate) fn narrow(format: Format, value: f32) -> u64 {
     let sign = if value.is_sign_negative() { format.sign() } else { 0 };
     if value.is_nan() {
         format.infinity() | format.quiet()

@@ -95,6 +95,11 @@ impl FunctionBuilder {
         }
     }
 
+    /// The block's number in the finished function, if it has been gone to.
+    pub fn final_number(&self, block: Block) -> Option<Block> {
+        self.layout.iter().position(|at| *at == block).map(|at| Block(at as u32))
+    }
+
     /// The block that instructions go to.
     pub fn current(&self) -> Block {
         self.current

@@ -5,8 +5,8 @@
 
 use crate::soft::{Exact, Format, saturate};
 use crate::{
-    Approx, Convert, FloatBinary, FloatCmp, FloatMode, FloatRel, FloatUnary, IntBinary, IntCmp, IntUnary,
-    MinMax, Op, Rounding, Shift, Type, approx,
+    Approx, AtomicOp, Convert, FloatBinary, FloatCmp, FloatMode, FloatRel, FloatUnary, IntBinary, IntCmp,
+    IntUnary, MinMax, Op, Rounding, Shift, Type, approx, mufu,
 };
 
 /// Result of an operation of [`Op::is_pure`] with one result, or `None` when it needs more than its operands
@@ -40,6 +40,7 @@ pub fn eval(op: Op, args: &[u64], types: &[Type], result: Type) -> Option<u64> {
             let second = if matches!(func, Approx::Div | Approx::DivFull) { args[1] } else { 0 };
             approx::eval(func, ftz, result, args[0], second)
         }
+        Op::Mufu(func) => mufu::eval(func, result, args[0]),
         Op::CanonNan => {
             let format = Format::of(result);
             if format.is_nan(args[0]) { canonical_nan(result) } else { args[0] }
@@ -47,6 +48,42 @@ pub fn eval(op: Op, args: &[u64], types: &[Type], result: Type) -> Option<u64> {
         Op::Convert(op) => convert(op, types[0], result, args[0]),
         _ => return None,
     })
+}
+
+/// What an atomic operation puts in the place of `old`.
+pub fn atomic(op: AtomicOp, ty: Type, old: u64, operand: u64) -> u64 {
+    let pure = |op| eval(op, &[old, operand], &[ty, ty], ty).expect("pure operations have a value");
+    let min_max = |max| Op::MinMax(MinMax { max, nan: false, ftz: false, xorsign_abs: false });
+    match op {
+        AtomicOp::Add => pure(Op::Int(IntBinary::Add)),
+        AtomicOp::FAdd { ftz } => {
+            pure(Op::Float(FloatBinary::Add, FloatMode { ftz, ..FloatMode::default() }))
+        }
+        AtomicOp::FMin => pure(min_max(false)),
+        AtomicOp::FMax => pure(min_max(true)),
+        AtomicOp::And => pure(Op::Int(IntBinary::And)),
+        AtomicOp::Or => pure(Op::Int(IntBinary::Or)),
+        AtomicOp::Xor => pure(Op::Int(IntBinary::Xor)),
+        AtomicOp::Exch => operand,
+        AtomicOp::MinS => pure(Op::Int(IntBinary::MinS)),
+        AtomicOp::MinU => pure(Op::Int(IntBinary::MinU)),
+        AtomicOp::MaxS => pure(Op::Int(IntBinary::MaxS)),
+        AtomicOp::MaxU => pure(Op::Int(IntBinary::MaxU)),
+        AtomicOp::Inc => {
+            if old >= operand {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomicOp::Dec => {
+            if old == 0 || old > operand {
+                operand
+            } else {
+                old - 1
+            }
+        }
+    }
 }
 
 /// The NaN that arithmetic gives: all ones but the sign for 16 and 32 bits, the default NaN of IEEE hosts for f64.

@@ -42,6 +42,10 @@ index!(
     /// A signature that indirect calls of a program use.
     SigRef, "s");
 
+index!(
+    /// A cell of a function: memory that no address names, with a value for each thread.
+    Cell, "c");
+
 /// A kernel and everything it can reach: what a back end compiles.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Program {
@@ -62,8 +66,6 @@ pub struct Program {
     pub required_block: [u32; 3],
     /// Product of `.maxntid`, or 0.
     pub max_threads: u32,
-    /// File names by the index that [`SourceLoc`] uses, empty without line information.
-    pub files: Vec<String>,
 }
 
 impl Program {
@@ -92,10 +94,6 @@ pub struct Signature {
 pub struct SourceLoc {
     /// Line in the PTX text, from 1; 0 when unknown.
     pub ptx_line: u32,
-    /// Index in [`Program::files`] plus one; 0 without line information.
-    pub file: u32,
-    /// Line in that file.
-    pub line: u32,
 }
 
 /// A function in SSA form.
@@ -114,6 +112,8 @@ pub struct Function {
     pub local_bytes: u32,
     /// Alignment of that frame.
     pub local_align: u32,
+    /// Types of the cells, by [`Cell`].
+    pub cells: Vec<Type>,
     blocks: Vec<BlockData>,
     insts: Vec<InstData>,
     values: Vec<ValueData>,
@@ -264,6 +264,12 @@ impl Function {
         Function { name: name.into(), signature, local_align: 1, ..Function::default() }
     }
 
+    /// Adds a cell.
+    pub fn add_cell(&mut self, ty: Type) -> Cell {
+        self.cells.push(ty);
+        Cell(self.cells.len() as u32 - 1)
+    }
+
     /// The entry block.
     pub const ENTRY: Block = Block(0);
 
@@ -295,6 +301,16 @@ impl Function {
     /// The instruction.
     pub fn inst(&self, inst: Inst) -> &InstData {
         &self.insts[inst.index()]
+    }
+
+    /// Whether it looks at memory in a way that shows what other threads do meanwhile.
+    pub fn sees_others(&self) -> bool {
+        let mut insts = self.blocks.iter().flat_map(|block| &block.insts);
+        insts.any(|inst| match self.inst(*inst).op {
+            Op::Load(access) => access.order != crate::Order::Weak,
+            Op::Atomic(..) | Op::AtomicCas(_) => true,
+            _ => false,
+        })
     }
 
     /// The instruction, to change.

@@ -14,19 +14,26 @@
 
 pub mod approx;
 pub mod builder;
+pub mod bulk;
 pub mod cfg;
+pub mod device_runtime;
 pub mod eval;
 pub mod function;
 pub mod matrix;
+pub mod mbarrier;
+pub mod mufu;
 pub mod op;
 mod pressure;
 pub mod soft;
 pub mod text;
+pub mod texture;
 mod ty;
 pub mod verify;
 
+pub use approx::Approximations;
 pub use builder::{FunctionBuilder, Var};
 pub use cfg::{Cfg, DomTree};
+pub use device_runtime::RuntimeFunction;
 pub use function::*;
 pub use op::*;
 pub use pressure::registers;

@@ -4,8 +4,12 @@
 //! it is better than for its expansion. Everything else PTX has is an expansion into these (see `ptx::isa`).
 //! The scalar meaning of every pure operation is [`crate::eval`].
 
-use crate::function::{FuncRef, GlobalRef, SigRef};
+use crate::Type;
+use crate::bulk::BulkOp;
+use crate::device_runtime::RuntimeFunction;
+use crate::function::{Cell, FuncRef, GlobalRef, SigRef, Signature};
 use crate::matrix::MatrixMultiply;
+use crate::texture::TextureOp;
 
 /// IEEE rounding direction of an inexact result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -213,6 +217,28 @@ pub enum Approx {
     DivFull,
 }
 
+/// A function of the hardware's multifunction unit; its bits are [`crate::mufu`]. Subnormal operands count as zero, and what would
+/// be a subnormal result is zero, but for [`Mufu::Tanh`], which returns small operands as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mufu {
+    /// 1/x.
+    Rcp,
+    /// 1/sqrt x.
+    Rsqrt,
+    /// Square root.
+    Sqrt,
+    /// log2 x.
+    Lg2,
+    /// 2^x.
+    Ex2,
+    /// Sine of turns.
+    Sin,
+    /// Cosine of turns.
+    Cos,
+    /// Hyperbolic tangent.
+    Tanh,
+}
+
 /// Conversion between types; the operand's and the result's types come from the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Convert {
@@ -307,7 +333,8 @@ pub struct Access {
     pub order: Order,
     /// Scope of the ordering.
     pub scope: Scope,
-    /// Elements of a vector access (1, 2, 4, 8). The address must be a multiple of the whole access.
+    /// Elements of a vector access (1, 2, 4, 8). The address must be a multiple of the whole access. An ordered access
+    /// of two `I64` is single-copy atomic as a whole, and an atomic of two is one operation on 128 bits.
     pub lanes: u8,
     /// The location does not change while the kernel runs (`ld.global.nc`, constants, parameters).
     pub invariant: bool,
@@ -391,6 +418,25 @@ pub enum BarrierKind {
     RedOr,
 }
 
+/// Most blocks of a cluster.
+pub const MAX_CLUSTER: u32 = 16;
+
+/// Bytes from the shared window of one block of a cluster to that of the next. A program's shared addresses are distances from the
+/// window of the cluster's first block, so they mean the same to every block, as on the hardware, and the bits above the stride are the
+/// rank of the block. The operations of this crate know the own window alone: what goes from one to the other is arithmetic with the rank,
+/// and a generic address of another block lies whole strides away. Addresses that name a rank beyond the cluster lie past all windows and
+/// fault.
+pub const CLUSTER_STRIDE: u64 = 1 << 24;
+
+/// One half of the barrier of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClusterBarrier {
+    /// Announce, and go on.
+    Arrive,
+    /// Wait until all threads of the cluster that have not ended have arrived as often as this one.
+    Wait,
+}
+
 /// Special registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "PTX's registers by name; `Axis` counts x, y, z from 0")]
@@ -419,6 +465,7 @@ pub enum SpecialReg {
     TotalSmemSize,
     AggrSmemSize,
     DynamicSmemSize,
+    /// Begin, end, size, and from 3 on the numbered ones.
     ReservedSmemOffset(u8),
     ClusterId(u8),
     NclusterId(u8),
@@ -443,6 +490,23 @@ pub enum Syscall {
     Malloc,
     /// `free(address)`.
     Free,
+    /// What the runtime offers to kernels.
+    Runtime(RuntimeFunction),
+}
+
+impl Syscall {
+    /// Its parameters and results.
+    pub fn signature(self) -> Signature {
+        use Type::{I32, I64};
+        let (params, result): (&[Type], Option<Type>) = match self {
+            Syscall::Vprintf => (&[I64, I64], Some(I32)),
+            Syscall::AssertFail => (&[I64, I64, I32, I64, I64], None),
+            Syscall::Malloc => (&[I64], Some(I64)),
+            Syscall::Free => (&[I64], None),
+            Syscall::Runtime(function) => (function.params(), Some(function.result())),
+        };
+        Signature { params: params.to_vec(), results: result.into_iter().collect() }
+    }
 }
 
 /// An operation. Operand and result types are listed as `(operands) → results`; `T` is any type the text allows.
@@ -486,6 +550,9 @@ pub enum Op {
         /// Subnormal inputs and results become zero.
         ftz: bool,
     },
+    /// `(T) → T`: F32; F16 and BF16 for `Ex2` and `Tanh`; F64 for `Rcp` and `Rsqrt`, whose low half is neither read nor
+    /// computed.
+    Mufu(Mufu),
     /// `(T) → T`: a NaN becomes the canonical NaN. Arithmetic already has that meaning in this IR, so this changes
     /// nothing; back ends whose arithmetic leaves another NaN get it put where the difference could be seen.
     CanonNan,
@@ -499,6 +566,16 @@ pub enum Op {
     FuncToken(FuncRef),
     /// `() → I64`: start of this function's frame in the thread's local window.
     LocalBase,
+    /// `() → I64`: the thread's stack pointer, in the local window. A function begins with the end of its frame, and frames of
+    /// functions that it calls lie above the stack pointer.
+    StackSave,
+    /// `(I64) → ()`: sets the stack pointer, until the function returns. Past the end of the local window it is a
+    /// stack overflow.
+    StackRestore,
+    /// `(T) → ()`: puts a value into the thread's cell. What lives long in few places costs nothing in between there.
+    Keep(Cell),
+    /// `() → T`: what was put into the thread's cell last, or anything if nothing was.
+    Recall(Cell),
     /// `(I64) → I64`: address in a window to generic address.
     ToGeneric(Space),
     /// `(I64) → I64`: generic address to address in a window.
@@ -509,10 +586,19 @@ pub enum Op {
     Load(Access),
     /// `(address, T × lanes) → ()`.
     Store(Access),
-    /// `(address, b T) → old T`, or no result (`red`).
+    /// `(address, b T × lanes) → old T × lanes`, or no result (`red`). Two lanes: an exchange of `I64`s.
     Atomic(AtomicOp, Access),
-    /// `(address, compare T, new T) → old T`, or no result.
+    /// `(address, compare T × lanes, new T × lanes) → old T × lanes`, or no result. Two lanes: `I64`s.
     AtomicCas(Access),
+    /// `(address, count I32, bytes I32) → old I64`, or no result: arrivals at a barrier in memory, see [`crate::mbarrier::arrive`].
+    MbarrierArrive {
+        /// Those who arrive take part in no later phase.
+        drop: bool,
+        /// Where the barrier is.
+        access: Access,
+    },
+    /// A copy of a block of memory by each thread, or a change of a tensor map; operands as [`BulkOp::operands`] says, no result.
+    Bulk(BulkOp),
     /// `() → ()`.
     Fence {
         /// `AcqRel` or `SeqCst`.
@@ -520,7 +606,8 @@ pub enum Op {
         /// Threads it orders.
         scope: Scope,
     },
-    /// `(value I32, lane I32, clamp I32, [member mask I32]) → (I32, Pred)`; the fourth operand is there for `.sync`.
+    /// `(value I32, lane I32, clamp I32, [member mask I32]) → (I32, Pred)`; the fourth operand is there for `.sync`. A lane
+    /// that does not take part is read as zero.
     Shuffle(ShuffleMode),
     /// `(Pred, [member mask I32]) → Pred`, `I32` for ballots.
     Vote(VoteMode),
@@ -545,16 +632,18 @@ pub enum Op {
         /// A thread count operand is there; otherwise the whole block takes part.
         count: bool,
     },
+    /// `() → ()`. A suspension point.
+    ClusterBarrier(ClusterBarrier),
     /// `(arguments) → results`.
     Call(FuncRef),
     /// `(token I64, arguments) → results`.
     CallIndirect(SigRef),
     /// See [`Syscall`].
     Syscall(Syscall),
+    /// `(handle I64, …) → …`: see [`TextureOp`].
+    Texture(TextureOp),
     /// `(nanoseconds I32) → ()`.
     Nanosleep,
-    /// `() → ()`: `brkpt`; a debugger would stop here.
-    Breakpoint,
 }
 
 impl Op {
@@ -576,6 +665,7 @@ impl Op {
             | Op::MinMax(_)
             | Op::FloatUnary(..)
             | Op::Approx { .. }
+            | Op::Mufu(_)
             | Op::CanonNan
             | Op::Convert(_)
             | Op::GlobalAddr(_)
@@ -585,10 +675,16 @@ impl Op {
             | Op::FromGeneric(_)
             | Op::IsSpace(_) => true,
             Op::SpecialReg(reg) => !reg.is_counter(),
-            Op::Load(_)
+            Op::StackSave
+            | Op::StackRestore
+            | Op::Keep(_)
+            | Op::Recall(_)
+            | Op::Load(_)
             | Op::Store(_)
             | Op::Atomic(..)
             | Op::AtomicCas(_)
+            | Op::MbarrierArrive { .. }
+            | Op::Bulk(_)
             | Op::Fence { .. }
             | Op::Shuffle(_)
             | Op::Vote(_)
@@ -600,11 +696,12 @@ impl Op {
             | Op::Elect
             | Op::WarpSync
             | Op::Barrier { .. }
+            | Op::ClusterBarrier(_)
             | Op::Call(_)
             | Op::CallIndirect(_)
             | Op::Syscall(_)
-            | Op::Nanosleep
-            | Op::Breakpoint => false,
+            | Op::Texture(_)
+            | Op::Nanosleep => false,
         }
     }
 
@@ -623,17 +720,25 @@ impl Op {
                 | Op::Elect
                 | Op::WarpSync
                 | Op::Barrier { .. }
+                | Op::ClusterBarrier(_)
                 | Op::Call(_)
                 | Op::CallIndirect(_)
         )
     }
 
+    /// Whether threads meet others of their block or cluster here: the warp suspends.
+    pub fn is_barrier(&self) -> bool {
+        matches!(self, Op::Barrier { .. } | Op::ClusterBarrier(_))
+    }
+
     /// The access of a memory operation.
     pub fn access(&self) -> Option<&Access> {
         match self {
-            Op::Load(access) | Op::Store(access) | Op::Atomic(_, access) | Op::AtomicCas(access) => {
-                Some(access)
-            }
+            Op::Load(access)
+            | Op::Store(access)
+            | Op::Atomic(_, access)
+            | Op::AtomicCas(access)
+            | Op::MbarrierArrive { access, .. } => Some(access),
             _ => None,
         }
     }

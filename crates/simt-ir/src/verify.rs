@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::{
-    Approx, BarrierKind, Block, Cfg, Convert, Def, DomTree, Function, IntBinary, IntUnary, Op, Program,
-    Signature, Syscall, Terminator, Type, Value, VoteMode,
+    Approx, AtomicOp, BarrierKind, Block, Cfg, Convert, Def, DomTree, Function, IntBinary, IntUnary, Mufu,
+    Op, Program, Signature, Terminator, Type, Value, VoteMode,
 };
 
 /// A broken rule.
@@ -141,7 +141,7 @@ impl Check<'_> {
         let arg: Vec<Type> = args.iter().map(|v| self.func.ty(*v)).collect();
         let res: Vec<Type> = results.iter().map(|v| self.func.ty(*v)).collect();
         let rule = |holds: bool, rule: &'static str| if holds { Ok(()) } else { Err(rule) };
-        use Type::{I32, I64, Pred};
+        use Type::{BF16, F16, F32, F64, I32, I64, Pred};
         let integral = |ty: Type| ty.is_int() || ty == Pred;
         match op {
             Op::Const(bits) => rule(
@@ -190,6 +190,17 @@ impl Check<'_> {
                 let count = if matches!(func, Approx::Div | Approx::DivFull) { 2 } else { 1 };
                 rule(same(&arg, count, &res) && arg[0].is_float(), "(T) or (T, T) → T, float")
             }
+            Op::Mufu(func) => {
+                let types: &[Type] = match func {
+                    Mufu::Ex2 | Mufu::Tanh => &[F32, F16, BF16],
+                    Mufu::Rcp | Mufu::Rsqrt => &[F32, F64],
+                    Mufu::Sqrt | Mufu::Lg2 | Mufu::Sin | Mufu::Cos => &[F32],
+                };
+                rule(
+                    same(&arg, 1, &res) && types.contains(&arg[0]),
+                    "(T) → T, a float that the unit has it for",
+                )
+            }
             Op::Convert(op) => {
                 let [from, to] = match (&arg[..], &res[..]) {
                     ([from], [to]) => [*from, *to],
@@ -218,6 +229,16 @@ impl Check<'_> {
                 "() → i64, a function with a token",
             ),
             Op::LocalBase => rule(arg.is_empty() && res == [I64], "() → i64"),
+            Op::StackSave => rule(arg.is_empty() && res == [I64], "() → i64"),
+            Op::Keep(cell) => {
+                let ty = self.func.cells.get(cell.index()).copied();
+                rule(ty.is_some() && arg.len() == 1 && Some(arg[0]) == ty && res.is_empty(), "(T) → ()")
+            }
+            Op::Recall(cell) => {
+                let ty = self.func.cells.get(cell.index()).copied();
+                rule(ty.is_some() && arg.is_empty() && res.len() == 1 && Some(res[0]) == ty, "() → T")
+            }
+            Op::StackRestore => rule(arg == [I64] && res.is_empty(), "(i64) → ()"),
             Op::ToGeneric(_) | Op::FromGeneric(_) => rule(arg == [I64] && res == [I64], "(i64) → i64"),
             Op::IsSpace(_) => rule(arg == [I64] && res == [Pred], "(i64) → pred"),
             Op::Load(access) => rule(
@@ -238,18 +259,34 @@ impl Check<'_> {
                     && res.is_empty(),
                 "(address, T × lanes) → ()",
             ),
-            Op::Atomic(..) => rule(
-                arg.len() == 2 && is_address(arg[0]) && arg[1] != Pred && (res.is_empty() || res == [arg[1]]),
-                "(address, T) → T or ()",
+            Op::Atomic(op, access) => {
+                let lanes = usize::from(access.lanes);
+                rule(
+                    arg.len() == 1 + lanes
+                        && is_address(arg[0])
+                        && arg[1] != Pred
+                        && (lanes == 1 || op == AtomicOp::Exch && arg[1..] == [I64; 2])
+                        && (res.is_empty() || res == arg[1..]),
+                    "(address, T × lanes) → T × lanes or ()",
+                )
+            }
+            Op::AtomicCas(access) => {
+                let lanes = usize::from(access.lanes);
+                rule(
+                    arg.len() == 1 + 2 * lanes
+                        && is_address(arg[0])
+                        && uniform(&arg[1..])
+                        && (lanes == 1 || lanes == 2 && arg[1] == I64)
+                        && (res.is_empty() || res == arg[1..=lanes]),
+                    "(address, T × lanes, T × lanes) → T × lanes or ()",
+                )
+            }
+            Op::MbarrierArrive { .. } => rule(
+                matches!(arg[..], [_, I32, I32]) && is_address(arg[0]) && (res.is_empty() || res == [I64]),
+                "(address, i32, i32) → i64 or ()",
             ),
-            Op::AtomicCas(_) => rule(
-                arg.len() == 3
-                    && is_address(arg[0])
-                    && arg[1] == arg[2]
-                    && (res.is_empty() || res == [arg[1]]),
-                "(address, T, T) → T or ()",
-            ),
-            Op::Fence { .. } | Op::Breakpoint => rule(arg.is_empty() && res.is_empty(), "() → ()"),
+            Op::Bulk(op) => rule(arg == op.operands() && res.is_empty(), "as the operation says → ()"),
+            Op::Fence { .. } => rule(arg.is_empty() && res.is_empty(), "() → ()"),
             Op::Shuffle(_) => rule(
                 (arg == [I32; 3] || arg == [I32; 4]) && res == [I32, Pred],
                 "(i32, i32, i32, [i32]) → (i32, pred)",
@@ -264,6 +301,7 @@ impl Check<'_> {
             Op::MatrixMultiply(op) => {
                 rule(arg == op.operands() && res == op.results(), "(a, b, c, [i32]) → d, as the shape says")
             }
+            Op::Texture(op) => rule(arg == op.operands() && res == op.results(), "as the operation says"),
             Op::ActiveMask => rule(arg.is_empty() && res == [I32], "() → i32"),
             Op::Elect => rule(arg == [I32] && res == [I32, Pred], "(i32) → (i32, pred)"),
             Op::WarpSync | Op::Nanosleep => rule(arg == [I32] && res.is_empty(), "(i32) → ()"),
@@ -279,6 +317,7 @@ impl Check<'_> {
                 }
                 rule(arg == wanted && res == result, "(i32, [i32], [pred]) → result of the kind")
             }
+            Op::ClusterBarrier(_) => rule(arg.is_empty() && res.is_empty(), "() → ()"),
             Op::Call(func) => {
                 let Some(callee) = self.program.functions.get(func.index()) else {
                     return Err("the callee exists");
@@ -298,13 +337,8 @@ impl Check<'_> {
                 )
             }
             Op::Syscall(call) => {
-                let (wanted, result): (&[Type], &[Type]) = match call {
-                    Syscall::Vprintf => (&[I64, I64], &[I32]),
-                    Syscall::AssertFail => (&[I64, I64, I32, I64, I64], &[]),
-                    Syscall::Malloc => (&[I64], &[I64]),
-                    Syscall::Free => (&[I64], &[]),
-                };
-                rule(arg == wanted && res == result, "the service's signature")
+                let wanted = call.signature();
+                rule(arg == wanted.params && res == wanted.results, "the service's signature")
             }
         }
     }

@@ -319,6 +319,10 @@ fn special_range(reg: SpecialReg) -> Option<Range> {
         SpecialReg::NctaId(0) => (1, i64::from(i32::MAX)),
         SpecialReg::CtaId(_) | SpecialReg::NctaId(_) => (0, 65535),
         SpecialReg::LaneId | SpecialReg::WarpId => (0, 31),
+        SpecialReg::ClusterCtaId(_) | SpecialReg::ClusterCtaRank => {
+            (0, i64::from(kernel_abi::MAX_CLUSTER) - 1)
+        }
+        SpecialReg::ClusterNctaId(_) | SpecialReg::ClusterNctaRank => (1, kernel_abi::MAX_CLUSTER.into()),
         _ => return None,
     })
 }

@@ -87,7 +87,8 @@ fn ends_or_waits(func: &Function) -> bool {
     func.blocks().any(|block| {
         let data = func.block(block);
         let waits = |op: &Op| match op {
-            Op::Barrier { .. } | Op::AtomicCas(_) | Op::Atomic(..) => true,
+            Op::Barrier { .. } | Op::ClusterBarrier(_) | Op::MbarrierArrive { .. } => true,
+            Op::AtomicCas(_) | Op::Atomic(..) => true,
             Op::Load(access) => access.order != Order::Weak,
             _ => false,
         };
@@ -95,14 +96,14 @@ fn ends_or_waits(func: &Function) -> bool {
     })
 }
 
-/// Bytes of local memory along the deepest chain of calls from the kernel, with `call_bytes` for each call, and whether recursion or indirect
-/// calls make it unbounded.
+/// Bytes of local memory along the deepest chain of calls from the kernel, with `call_bytes` for each call, and whether recursion, indirect
+/// calls or allocations on the stack make it unbounded.
 pub fn stack_need(program: &Program, call_bytes: u32) -> (u64, bool) {
     let recursive = recursive_functions(program);
     let unbounded = (0..program.functions.len()).any(|at| recursive[at])
         || program.functions.iter().any(|func| {
             let mut insts = func.blocks().flat_map(|block| &func.block(block).insts);
-            insts.any(|inst| matches!(func.inst(*inst).op, Op::CallIndirect(_)))
+            insts.any(|inst| matches!(func.inst(*inst).op, Op::CallIndirect(_) | Op::StackRestore))
         });
     let frames =
         |func: &Function| u64::from(func.local_bytes) + u64::from(func.local_align) + u64::from(call_bytes);
@@ -194,6 +195,13 @@ fn inline_call(caller: &mut Function, block: Block, at: usize, callee: &Function
     caller.local_align = caller.local_align.max(callee.local_align);
 
     let call = caller.inst(call).clone();
+    if moves_stack(callee) {
+        // What the callee allocates is free again when it returns.
+        let saved = caller.append(block, Op::StackSave, vec![], &[Type::I64], call.loc);
+        let saved = caller.inst(saved).results.clone();
+        let restored = caller.make_inst(Op::StackRestore, saved, &[], call.loc);
+        caller.block_mut(after).insts.insert(0, restored);
+    }
     let results: HashMap<Value, Value> = call
         .results
         .iter()
@@ -207,6 +215,12 @@ fn inline_call(caller: &mut Function, block: Block, at: usize, callee: &Function
     let data = caller.block_mut(block);
     data.term = Terminator::Jump(Target { block: entry, args: call.args });
     data.term_loc = call.loc;
+}
+
+/// Whether a function allocates on the stack.
+fn moves_stack(func: &Function) -> bool {
+    let mut insts = func.blocks().flat_map(|block| &func.block(block).insts);
+    insts.any(|inst| func.inst(*inst).op == Op::StackRestore)
 }
 
 struct Copy<'a> {

@@ -2,9 +2,12 @@
 //!
 //! Passes change a function and say in their first line what holds afterwards; analyses are plain data.
 //! In order of use: [`simplify`], [`normalize`], [`lcssa`], then the analyses [`sync`], [`shapes`] and
-//! [`linearize`], which code generation reads.
+//! [`linearize`], which code generation reads. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
+//! ([`dispatch`]).
 
+pub mod dispatch;
 pub mod facts;
+pub mod in_step;
 pub mod inline;
 pub mod lcssa;
 pub mod linearize;
@@ -19,5 +22,5 @@ pub mod sync;
 
 pub use linearize::Linear;
 pub use loops::{Irreducible, Loop, LoopId, Loops};
-pub use prepare::{Prepared, prepare};
+pub use prepare::{Prepared, prepare, prepare_kernel};
 pub use shapes::{Assumption, LaneShape, Offsets, Shapes};

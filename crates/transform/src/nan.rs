@@ -147,7 +147,9 @@ fn is_copy(func: &Function, inst: Inst) -> bool {
 fn is_arithmetic(func: &Function, inst: Inst) -> bool {
     let data = func.inst(inst);
     match data.op {
-        Op::Float(..) | Op::Fma(_) | Op::MinMax(_) | Op::FloatUnary(..) | Op::Approx { .. } => true,
+        Op::Float(..) | Op::Fma(_) | Op::MinMax(_) | Op::FloatUnary(..) | Op::Approx { .. } | Op::Mufu(_) => {
+            true
+        }
         Op::Convert(Convert::RoundToIntegral(_)) => true,
         Op::Convert(Convert::FloatToFloat(_)) => {
             // These keep the payload of a NaN.

@@ -1,53 +1,94 @@
 //! Loops that wait for what another thread does.
 //!
-//! A warp that polls memory must let others run, so such a loop is a suspension point ([`Polling::yields`]). If the lanes of a
-//! warp may leave it one by one, a lane that goes on may be what another waits for, a lock's holder for instance; running in step, it never
-//! gets to go on. Code that runs lanes in step cannot run such a loop ([`Polling::lanes_wait`]).
+//! A warp that polls memory must let others run, so such a loop is a suspension point ([`Polling::yields`]). It may also wait for another lane
+//! of its own warp, which in code that runs lanes in step never gets to go on ([`Polling::lanes_wait`]):
+//!
+//! * lanes leave the loop one by one, and one that has left is what another waits for: the holder of a lock. Not so where the loop gives back
+//!   what it took before a lane leaves it: then every lane is through with it when the next iteration begins;
+//! * lanes that are not in the loop could do something before they wait for those in it: they are in the other branch.
 
 use std::collections::HashSet;
 
 use simt_ir::{
-    AtomicOp, Block, Cfg, Def, DomTree, Function, Inst, IntBinary, IntCmp, Op, Order, SpecialReg, Terminator,
-    Value,
+    AtomicOp, Block, Cfg, ClusterBarrier, Def, DomTree, Function, Inst, IntBinary, IntCmp, Op, Order, Space,
+    SpecialReg, Terminator, Value,
 };
 
-use crate::{LoopId, Loops, Shapes};
+use crate::{Linear, LoopId, Loops, Shapes};
 
 /// The waiting loops of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Polling {
-    /// Latches of loops that a whole warp leaves at once.
+    /// Latches of loops that may run in step.
     pub yields: Vec<Block>,
-    /// Loops that lanes leave one by one.
+    /// Loops that wait for lanes of the same warp.
     pub lanes_wait: Vec<LoopId>,
+    /// Headers of all of them.
+    pub headers: Vec<Block>,
 }
 
 /// Finds loops that end when memory changes under them, in a function in normal form. `dims` are the dimensions of a block that may
 /// exceed 1.
-pub fn find(func: &Function, cfg: &Cfg, dom: &DomTree, loops: &Loops, shapes: &Shapes, dims: u8) -> Polling {
+pub fn find(
+    func: &Function,
+    cfg: &Cfg,
+    dom: &DomTree,
+    loops: &Loops,
+    shapes: &Shapes,
+    linear: &Linear,
+    dims: u8,
+) -> Polling {
     let mut polling = Polling::default();
     for id in loops.ids() {
-        let polls = loops
-            .exit_edges(id, cfg)
-            .iter()
-            .filter_map(|(from, _)| match func.block(*from).term {
-                Terminator::Branch { cond, .. } => Some(cond),
-                _ => None,
-            })
-            .any(|cond| Search { func, loops, id, seen: HashSet::new() }.polls(cond));
-        if !polls {
-            continue;
-        }
-        let alone = || one_thread(func, cfg, dom, loops.get(id).header, dims);
-        if shapes.divergent_loops()[id.index()] && !alone() {
+        let search = Search::new(func, cfg, loops, id);
+        let Some(looks) = search.polls() else { continue };
+        let header = loops.get(id).header;
+        polling.headers.push(header);
+        let parts = shapes.divergent_loops()[id.index()]
+            && !one_thread(func, cfg, dom, header, dims)
+            && !search.gives_back(&looks);
+        if parts || others_act(func, cfg, loops, linear, id) {
             polling.lanes_wait.push(id);
         } else {
-            let header = loops.get(id).header;
             let latch = cfg.preds(header).iter().find(|pred| loops.contains(id, **pred));
             polling.yields.extend(latch);
         }
     }
     polling
+}
+
+/// Whether lanes that wait elsewhere while others are in a loop could do something first that is seen from there.
+fn others_act(func: &Function, cfg: &Cfg, loops: &Loops, linear: &Linear, id: LoopId) -> bool {
+    let header = loops.get(id).header;
+    // Nobody waits at the loop's own exits but those that have left it.
+    let is_exit = |block: Block| cfg.preds(block).iter().all(|pred| loops.contains(id, *pred));
+    let mut work: Vec<Block> = linear.deferred(header).filter(|block| !is_exit(*block)).collect();
+    let mut seen = HashSet::new();
+    while let Some(block) = work.pop() {
+        if !seen.insert(block) {
+            continue;
+        }
+        let mut insts = func.block(block).insts.iter().map(|inst| func.inst(*inst));
+        let first = insts.find_map(|data| match data.op {
+            Op::Store(access) => (!matches!(access.space, Space::Local)).then_some(true),
+            Op::Atomic(..) | Op::AtomicCas(_) | Op::Call(_) | Op::CallIndirect(_) | Op::Syscall(_) => {
+                Some(true)
+            }
+            // There they wait for those in the loop, on any device.
+            Op::Barrier { count: false, .. } | Op::ClusterBarrier(ClusterBarrier::Wait) => Some(false),
+            op if op.is_convergent() => {
+                let mask = data.args.last().and_then(|mask| func.constant(*mask));
+                (mask == Some(u32::MAX.into())).then_some(false)
+            }
+            _ => None,
+        });
+        match first {
+            Some(true) => return true,
+            Some(false) => {}
+            None => work.extend_from_slice(cfg.succs(block)),
+        }
+    }
+    false
 }
 
 /// Whether only the thread with index 0 in all dimensions comes to the block.
@@ -114,64 +155,185 @@ fn terms(func: &Function, value: Value, zero: &mut HashSet<u8>) {
 
 struct Search<'a> {
     func: &'a Function,
+    cfg: &'a Cfg,
     loops: &'a Loops,
     id: LoopId,
-    seen: HashSet<Value>,
+    /// What the loop's instructions define.
+    defined: HashSet<Value>,
+    /// Something in the loop says that memory changes meanwhile.
+    expects_change: bool,
 }
 
-impl Search<'_> {
-    /// Whether a value computed in the loop depends on a look at memory that others change.
-    fn polls(&mut self, value: Value) -> bool {
-        if !self.seen.insert(value) {
-            return false;
+impl<'a> Search<'a> {
+    fn new(func: &'a Function, cfg: &'a Cfg, loops: &'a Loops, id: LoopId) -> Search<'a> {
+        let mut search = Search { func, cfg, loops, id, defined: HashSet::new(), expects_change: false };
+        for inst in search.insts() {
+            let data = func.inst(inst);
+            search.expects_change |= matches!(data.op, Op::Fence { .. } | Op::Nanosleep);
+            search.defined.extend(&data.results);
+        }
+        search
+    }
+
+    fn insts(&self) -> Vec<Inst> {
+        self.loops
+            .get(self.id)
+            .blocks
+            .iter()
+            .flat_map(|block| self.func.block(*block).insts.clone())
+            .collect()
+    }
+
+    /// The looks at memory that decide whether a thread stays in the loop, if any do.
+    fn polls(&self) -> Option<Vec<Inst>> {
+        let mut found = Found::default();
+        for (from, _) in self.loops.exit_edges(self.id, self.cfg) {
+            if let Terminator::Branch { cond, .. } = self.func.block(from).term {
+                self.decides(cond, &mut found);
+            }
+        }
+        if found.through_frame {
+            // What is kept in the frame may come from any look.
+            found.looks.extend(self.insts().into_iter().filter(|inst| self.looks(*inst)));
+        }
+        (!found.looks.is_empty()).then_some(found.looks)
+    }
+
+    /// Adds the looks that a value computed in the loop depends on.
+    fn decides(&self, value: Value, found: &mut Found) {
+        if !found.seen.insert(value) {
+            return;
         }
         match self.func.def(value) {
             Def::Result(inst, _) => {
-                let data = self.func.inst(inst);
                 if self.advances(inst) || !self.inside(value) {
-                    return false;
+                    return;
                 }
-                self.looks(inst) || data.args.clone().into_iter().any(|arg| self.polls(arg))
+                if self.looks(inst) {
+                    found.looks.push(inst);
+                    return;
+                }
+                let data = self.func.inst(inst);
+                found.through_frame |= self.is_frame(inst);
+                data.args.iter().for_each(|arg| self.decides(*arg, found));
             }
             Def::Param(block, index) => {
                 if !self.loops.contains(self.id, block) {
-                    return false;
+                    return;
                 }
-                let passed: Vec<Value> = self
-                    .loops
-                    .get(self.id)
-                    .blocks
-                    .iter()
-                    .flat_map(|from| self.func.block(*from).term.targets())
-                    .filter(|target| target.block == block)
-                    .map(|target| target.args[index as usize])
-                    .collect();
-                passed.into_iter().any(|arg| self.polls(arg))
+                for &from in self.cfg.preds(block) {
+                    if !self.loops.contains(self.id, from) {
+                        continue;
+                    }
+                    for target in self.func.block(from).term.targets() {
+                        if target.block == block {
+                            self.decides(target.args[index as usize], found);
+                        }
+                    }
+                    // Which of them it is, the way to the block decides.
+                    self.decided_by_way(block, from, found);
+                }
             }
-            Def::Removed => false,
+            Def::Removed => {}
         }
     }
 
-    fn inside(&self, value: Value) -> bool {
-        let mut blocks = self.loops.get(self.id).blocks.iter();
-        blocks.any(|block| {
-            let mut insts = self.func.block(*block).insts.iter();
-            insts.any(|inst| self.func.inst(*inst).results.contains(&value))
+    /// Adds the looks that decide by which of its predecessors control comes to `join`.
+    fn decided_by_way(&self, join: Block, from: Block, found: &mut Found) {
+        let mut at = from;
+        let header = self.loops.get(self.id).header;
+        while at != header && found.ways.insert((join, at)) {
+            if let Terminator::Branch { cond, .. } = self.func.block(at).term {
+                self.decides(cond, found);
+            }
+            // A chain of blocks with one predecessor each leads to the branch; further joins count by their own parameters.
+            match self.cfg.preds(at) {
+                [pred] if self.loops.contains(self.id, *pred) => at = *pred,
+                _ => return,
+            }
+        }
+        if let Terminator::Branch { cond, .. } = self.func.block(at).term {
+            self.decides(cond, found);
+        }
+    }
+
+    /// Whether the loop writes where it looked, whichever way a thread leaves it after a look.
+    fn gives_back(&self, looks: &[Inst]) -> bool {
+        looks.iter().all(|look| {
+            let place = self.func.inst(*look).args[0];
+            let gives = |inst: &Inst| {
+                let data = self.func.inst(*inst);
+                matches!(data.op, Op::Store(_) | Op::Atomic(..)) && inst != look && data.args[0] == place
+            };
+            let holds = |block: &Block| self.func.block(*block).insts.contains(look);
+            let Some(start) = self.loops.get(self.id).blocks.iter().copied().find(holds) else {
+                return false;
+            };
+            let insts = &self.func.block(start).insts;
+            let after = insts.iter().skip_while(|inst| *inst != look);
+            if after.into_iter().any(gives) {
+                return true;
+            }
+            let mut seen = HashSet::new();
+            let mut work = self.cfg.succs(start).to_vec();
+            while let Some(block) = work.pop() {
+                if !self.loops.contains(self.id, block) {
+                    return false;
+                }
+                let next_round = block == self.loops.get(self.id).header;
+                if !next_round && seen.insert(block) && !self.func.block(block).insts.iter().any(gives) {
+                    work.extend_from_slice(self.cfg.succs(block));
+                }
+            }
+            true
         })
+    }
+
+    fn inside(&self, value: Value) -> bool {
+        self.defined.contains(&value)
+    }
+
+    /// A load from the thread's own frame: what compilers do with variables when they do not optimise.
+    fn is_frame(&self, inst: Inst) -> bool {
+        let data = self.func.inst(inst);
+        match data.op {
+            Op::Load(access) if access.space == Space::Local => true,
+            Op::Load(access) => access.space == Space::Generic && self.is_frame_address(data.args[0]),
+            _ => false,
+        }
+    }
+
+    fn is_frame_address(&self, mut address: Value) -> bool {
+        while let Some(data) = self.func.def_inst(address) {
+            match data.op {
+                Op::ToGeneric(Space::Local) | Op::LocalBase => return true,
+                Op::Int(IntBinary::Add) => address = data.args[0],
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// An access that shows what others did, and leaves memory as it is when the answer is to wait.
     fn looks(&self, inst: Inst) -> bool {
         let data = self.func.inst(inst);
         let constant = |at: usize| self.func.constant(data.args[at]);
+        // Code that was not optimised keeps its constants in the frame too.
+        let in_frame = |at: usize| match self.func.def(data.args[at]) {
+            Def::Result(inst, _) => self.is_frame(inst),
+            Def::Param(..) | Def::Removed => false,
+        };
         let looks = match data.op {
-            Op::Load(access) => access.order != Order::Weak,
+            Op::Load(access) if access.order == Order::Weak => {
+                self.expects_change && !access.invariant && !self.is_frame(inst)
+            }
+            Op::Load(_) => true,
             // Who expects what was there last time succeeds unless another does.
             Op::AtomicCas(_) => !self.varies(data.args[1], &mut HashSet::new()),
             Op::Atomic(AtomicOp::Exch, _) => true,
-            Op::Atomic(AtomicOp::Add | AtomicOp::Xor, _) => constant(1) == Some(0),
+            Op::Atomic(AtomicOp::Add | AtomicOp::Xor, _) => constant(1) == Some(0) || in_frame(1),
             Op::Atomic(AtomicOp::And | AtomicOp::Or | AtomicOp::MaxU | AtomicOp::MinU, _) => {
-                constant(1).is_some()
+                constant(1).is_some() || in_frame(1)
             }
             _ => false,
         };
@@ -187,8 +349,10 @@ impl Search<'_> {
         match self.func.def(value) {
             Def::Result(inst, _) => {
                 let data = self.func.inst(inst);
+                // A variable in the frame may be an index that moves on, but then the loop ends soon.
                 self.inside(value)
-                    && (!data.op.is_pure() || data.args.iter().any(|arg| self.varies(*arg, seen)))
+                    && (!(data.op.is_pure() || self.is_frame(inst))
+                        || data.args.iter().any(|arg| self.varies(*arg, seen)))
             }
             Def::Param(block, _) => self.loops.contains(self.id, block),
             Def::Removed => false,
@@ -211,6 +375,16 @@ impl Search<'_> {
         };
         swaps(data.args[0], data.args[1]) || swaps(data.args[1], data.args[0])
     }
+}
+
+/// What decides whether a thread stays in a loop.
+#[derive(Default)]
+struct Found {
+    looks: Vec<Inst>,
+    /// Something that comes from the thread's frame does.
+    through_frame: bool,
+    seen: HashSet<Value>,
+    ways: HashSet<(Block, Block)>,
 }
 
 #[cfg(test)]
@@ -266,5 +440,13 @@ mod tests {
             b.inst(Op::Atomic(AtomicOp::Add, volatile), &[place, one], Type::I32)
         };
         assert_eq!(until_zero(count, false), Polling::default(), "who counts gets on");
+        let look = |b: &mut FunctionBuilder, place| {
+            // As code that was not optimised has it: the zero lies in the frame.
+            let (frame, zero) = (b.inst(Op::LocalBase, &[], Type::I64), b.constant(Type::I32, 0));
+            b.effect(Op::Store(Access::weak(Space::Local, 0)), &[frame, zero]);
+            let zero = b.inst(Op::Load(Access::weak(Space::Local, 0)), &[frame], Type::I32);
+            b.inst(Op::Atomic(AtomicOp::Add, volatile), &[place, zero], Type::I32)
+        };
+        assert_eq!(until_zero(look, false).lanes_wait.len(), 1, "who may add nothing looks");
     }
 }

@@ -4,7 +4,7 @@ use kernel_abi::Shape;
 use simt_ir::{Block, Cfg, DomTree, Function, Op, Target, Terminator, Value};
 
 use crate::poll::{self, Polling};
-use crate::{Irreducible, Linear, Loops, Shapes, lcssa, nan, normalize, simplify};
+use crate::{Irreducible, Linear, Loops, Shapes, dispatch, in_step, lcssa, nan, normalize, simplify};
 
 /// A function in normal form, with all that is known of it.
 pub struct Prepared {
@@ -24,6 +24,8 @@ pub struct Prepared {
     pub linear: Linear,
     /// Its loops that wait for other threads.
     pub polling: Polling,
+    /// Its lanes have places of their own: see [`dispatch`].
+    pub dispatched: bool,
     /// The block that returns.
     pub end: Option<Block>,
     /// For each block, whether it surely runs with all 32 lanes.
@@ -32,7 +34,40 @@ pub struct Prepared {
     pub def_block: Vec<Option<Block>>,
 }
 
-/// Prepares a function whose calls have been inlined.
+/// Prepares a kernel whose calls have been inlined: to run its lanes in step if that does what the program means, else with lanes that
+/// have places of their own. If it is too large for that, the reason why it cannot run in step.
+pub fn prepare_kernel(func: &Function, shape: &Shape) -> Result<Prepared, in_step::Obstacle> {
+    let (obstacle, waiting) = match prepare(func.clone(), true, shape) {
+        Ok(prepared) => match in_step::obstacle(&prepared) {
+            None => return Ok(prepared),
+            Some(obstacle) => (obstacle, prepared.polling.headers),
+        },
+        Err(irreducible) => {
+            // Where a loop is cannot be said, so lanes may wait wherever control goes back to.
+            let cfg = Cfg::new(func);
+            let mut waiting = Vec::new();
+            if func.sees_others() {
+                let edges =
+                    cfg.order().iter().flat_map(|from| cfg.succs(*from).iter().map(move |to| (*from, *to)));
+                waiting.extend(
+                    edges.filter(|(from, to)| cfg.position(*to) <= cfg.position(*from)).map(|(_, to)| to),
+                );
+                waiting.sort();
+                waiting.dedup();
+            }
+            (in_step::Obstacle::entered_twice(func, irreducible), waiting)
+        }
+    };
+    let mut func = func.clone();
+    simplify::simplify(&mut func);
+    let Some(dispatched) = dispatch::dispatch(&func, &waiting) else { return Err(obstacle) };
+    let Ok(mut prepared) = prepare(dispatched.func, true, shape) else { return Err(obstacle) };
+    prepared.polling = Polling { yields: vec![dispatched.pause], ..Polling::default() };
+    prepared.dispatched = true;
+    Ok(prepared)
+}
+
+/// Prepares a function whose calls have been inlined, to run its lanes in step.
 pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, Irreducible> {
     simplify::simplify(&mut func);
     isolate_barriers(&mut func);
@@ -48,9 +83,23 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
     let end = cfg.order().iter().copied().find(returns);
     let linear = Linear::new(&cfg, &dom, &loops, shapes.divergent(), end);
     let full = full_blocks(&cfg, &linear, shapes.divergent(), is_kernel && shape.whole_warps);
-    let polling = poll::find(&func, &cfg, &dom, &loops, &shapes, shape.dims);
+    let polling = poll::find(&func, &cfg, &dom, &loops, &shapes, &linear, shape.dims);
     let def_block = lcssa::def_blocks(&func, &cfg);
-    Ok(Prepared { func, is_kernel, cfg, dom, loops, shapes, linear, polling, end, full, def_block })
+    let dispatched = false;
+    Ok(Prepared {
+        func,
+        is_kernel,
+        cfg,
+        dom,
+        loops,
+        shapes,
+        linear,
+        polling,
+        dispatched,
+        end,
+        full,
+        def_block,
+    })
 }
 
 impl Prepared {
@@ -84,7 +133,7 @@ pub fn isolate_barriers(func: &mut Function) {
         let mut block = block;
         let mut from = 0;
         while let Some(at) = (from..func.block(block).insts.len())
-            .find(|at| matches!(func.inst(func.block(block).insts[*at]).op, Op::Barrier { .. }))
+            .find(|at| func.inst(func.block(block).insts[*at]).op.is_barrier())
         {
             let new = func.split_block(block, at);
             let loc = func.block(new).term_loc;

@@ -267,6 +267,7 @@ impl Analysis<'_> {
         match data.op {
             Op::SpecialReg(reg) => self.special(reg),
             Op::LocalBase => LaneShape::Uniform,
+            Op::StackSave | Op::Recall(_) => LaneShape::Varying,
             Op::ToGeneric(Space::Local) => LaneShape::Varying,
             Op::IsSpace(Space::Local) if !all_uniform => LaneShape::Varying,
             Op::FromGeneric(Space::Local) => LaneShape::Varying,
@@ -285,19 +286,23 @@ impl Analysis<'_> {
             Op::ActiveMask | Op::Barrier { .. } => LaneShape::Uniform,
             // All lanes read the same lane of the whole warp.
             Op::Shuffle(ShuffleMode::Idx)
-                if args[1].is_uniform() && self.func.constant(data.args[2]) == Some(0x1f) =>
+                if args[1].is_uniform()
+                    && self.func.constant(data.args[2]) == Some(0x1f)
+                    && args.get(3).is_none_or(LaneShape::is_uniform) =>
             {
                 LaneShape::Uniform
             }
             Op::Atomic(..)
             | Op::AtomicCas(_)
+            | Op::MbarrierArrive { .. }
             | Op::Shuffle(_)
             | Op::MatchAny
             | Op::MatrixMultiply(_)
             | Op::Elect
             | Op::Call(_)
             | Op::CallIndirect(_)
-            | Op::Syscall(_) => LaneShape::Varying,
+            | Op::Syscall(_)
+            | Op::Texture(_) => LaneShape::Varying,
             _ if all_uniform => LaneShape::Uniform,
             Op::Select if args[0].is_uniform() && args[1] == args[2] => args[1].clone(),
             Op::ToGeneric(_) | Op::FromGeneric(_) => args[0].clone(),

@@ -149,9 +149,11 @@ pub fn remove_unused(func: &mut Function) {
     }
 }
 
-/// Pure operations, and weak loads: a load whose value is not used need not fault.
+/// Pure operations, looks at cells, and weak loads: a load whose value is not used need not fault.
 fn is_removable(op: &Op) -> bool {
-    op.is_pure() || matches!(op, Op::Load(access) if access.order == simt_ir::Order::Weak)
+    op.is_pure()
+        || matches!(op, Op::Recall(_))
+        || matches!(op, Op::Load(access) if access.order == simt_ir::Order::Weak)
 }
 
 #[cfg(test)]

@@ -14,3 +14,5 @@ pub const DRIVER_ERRORS: &str = include_str!("../facts/driver-errors.tsv");
 pub const RUNTIME_ERRORS: &str = include_str!("../facts/runtime-errors.tsv");
 /// Number, value and name of each device attribute.
 pub const DEVICE_ATTRIBUTES: &str = include_str!("../facts/device-attributes.tsv");
+/// What a call answers in a situation: situation, call, code.
+pub const DRIVER_ANSWERS: &str = include_str!("../facts/driver-answers.tsv");

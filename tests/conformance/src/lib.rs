@@ -1,4 +1,4 @@
-//! Tests of the Driver API and the Runtime API, through their C interface alone.
+//! Tests of the Driver API, the Runtime API and the management library, through their C interface alone.
 //!
 //! The libraries under test are opened at run time, so that one and the same test judges ours, which run without a GPU,
 //! and NVIDIA's, where there is one:
@@ -9,7 +9,7 @@
 //! conformance --differences             where the two differ, and why
 //! ```
 //!
-//! A test is a function `pub fn name()` in `src/driver/<heading>.rs` or `src/runtime/<heading>.rs`. It runs in a process of its
+//! A test is a function `pub fn name()` in `src/driver/<heading>.rs`, `src/runtime/<heading>.rs` or `src/nvml/<heading>.rs`. It runs in a process of its
 //! own: it may crash, hang, or leave a context that no call works in any more. `docs/how-to/test-an-api-function.md` shows
 //! how to write one.
 
@@ -19,6 +19,7 @@ pub mod answers;
 pub mod driver;
 pub mod facts;
 pub mod library;
+pub mod nvml;
 pub mod runner;
 pub mod runtime;
 
@@ -33,5 +34,5 @@ pub struct Test {
 
 /// All tests, those of the Driver API first.
 pub fn tests() -> impl Iterator<Item = Test> {
-    driver::TESTS.iter().chain(runtime::TESTS).copied()
+    driver::TESTS.iter().chain(runtime::TESTS).chain(nvml::TESTS).copied()
 }

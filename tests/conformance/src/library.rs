@@ -18,6 +18,8 @@ pub struct Choice {
     /// The Runtime API of CUDA 12; without one the loader looks for `libcudart.so.12`, and tests of it are skipped if
     /// there is none.
     pub runtime12: Option<PathBuf>,
+    /// The management library; without one the loader looks for `libnvidia-ml.so.1`.
+    pub nvml: Option<PathBuf>,
 }
 
 /// Who made a library.
@@ -67,6 +69,7 @@ static CHOICE: OnceLock<(Choice, Option<Maker>)> = OnceLock::new();
 static DRIVER: OnceLock<Library> = OnceLock::new();
 static RUNTIME: OnceLock<Library> = OnceLock::new();
 static RUNTIME12: OnceLock<Library> = OnceLock::new();
+static NVML: OnceLock<Library> = OnceLock::new();
 
 /// Says what to test, before the first call; `maker` overrides what the driver's file tells.
 pub fn choose(choice: Choice, maker: Option<Maker>) {
@@ -101,6 +104,11 @@ pub fn runtime12() -> &'static Library {
         Some(path) => Library::open(Some(path), "libcudart.so.12"),
         None => Library::try_open(None, "libcudart.so.12").unwrap_or_else(|reason| skip(&reason)),
     })
+}
+
+/// The management library under test.
+pub fn nvml() -> &'static Library {
+    NVML.get_or_init(|| Library::open(choice().0.nvml.as_deref(), "libnvidia-ml.so.1"))
 }
 
 /// Which files will be tested and who made them, or why they cannot be.
@@ -197,6 +205,11 @@ impl Symbol {
     /// A function that the Runtime API has in CUDA 12 only.
     pub const fn runtime12(name: &'static CStr) -> Symbol {
         Symbol { name, library: runtime12, address: OnceLock::new() }
+    }
+
+    /// A function of the management library.
+    pub const fn nvml(name: &'static CStr) -> Symbol {
+        Symbol { name, library: nvml, address: OnceLock::new() }
     }
 
     /// Its address; a library without it fails the test.

@@ -14,7 +14,14 @@ macro_rules! cuda {
     }};
 }
 
-/// A call of either API that must give this code.
+/// Calls of the management library that must succeed, one after another.
+macro_rules! ml {
+    ($($name:ident($($argument:expr),* $(,)?));+ $(;)?) => {{
+        $(fails!(NVML_SUCCESS, $name($($argument),*));)+
+    }};
+}
+
+/// A call of any API that must give this code.
 macro_rules! fails {
     ($code:expr, $name:ident($($argument:expr),* $(,)?)) => {{
         let code = $code;

@@ -24,6 +24,7 @@ Tests libcuda.so.1 and libcudart.so.13 through their C interface.
     --cuda FILE           the Driver API
     --cudart FILE         the Runtime API
     --cudart12 FILE       the Runtime API of CUDA 12
+    --nvml FILE           the management library
     --driver MAKER        anywarp or nvidia (else the library's file tells)
     --jobs N              so many tests at a time (else one for each core, 8 at most)
     --timeout SECONDS     a test that takes longer has failed (else 60)
@@ -59,10 +60,12 @@ impl Options {
                     options.choice.driver.get_or_insert(folder.join("libcuda.so.1"));
                     options.choice.runtime.get_or_insert(folder.join("libcudart.so.13"));
                     options.choice.runtime12.get_or_insert(folder.join("libcudart.so.12"));
+                    options.choice.nvml.get_or_insert(folder.join("libnvidia-ml.so.1"));
                 }
                 "--cuda" => options.choice.driver = Some(value()?.into()),
                 "--cudart" => options.choice.runtime = Some(value()?.into()),
                 "--cudart12" => options.choice.runtime12 = Some(value()?.into()),
+                "--nvml" => options.choice.nvml = Some(value()?.into()),
                 "--driver" => {
                     let name = text(value()?);
                     let maker =
@@ -216,8 +219,10 @@ fn run_apart(test: &Test, options: &Options) -> Report {
 fn child(test: &Test, options: &Options) -> std::io::Result<(Option<ExitStatus>, String)> {
     let mut output = anonymous_file()?;
     let mut command = Command::new(std::env::current_exe()?);
-    let Choice { driver, runtime, runtime12 } = &options.choice;
-    for (option, path) in [("--cuda", driver), ("--cudart", runtime), ("--cudart12", runtime12)] {
+    let Choice { driver, runtime, runtime12, nvml } = &options.choice;
+    for (option, path) in
+        [("--cuda", driver), ("--cudart", runtime), ("--cudart12", runtime12), ("--nvml", nvml)]
+    {
         if let Some(path) = path {
             command.arg(option).arg(path);
         }

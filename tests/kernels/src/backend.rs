@@ -3,7 +3,7 @@
 use jit::Jit;
 use jit::compiler::{Compiler, Source};
 use kernel_abi::artifact::Artifact;
-use kernel_abi::{CompileError, KernelBackend};
+use kernel_abi::{Approximations, CompileError, KernelBackend};
 
 /// Names of all back ends: the interpreter, and generated code for each kind of processor that this one can stand in for.
 pub fn names() -> Vec<String> {
@@ -13,10 +13,15 @@ pub fn names() -> Vec<String> {
 
 /// The back end of this name.
 pub fn open(name: &str) -> Result<Box<dyn KernelBackend>, String> {
+    open_with(name, Approximations::default())
+}
+
+/// Likewise, with a choice of what `.approx` instructions become.
+pub fn open_with(name: &str, approximations: Approximations) -> Result<Box<dyn KernelBackend>, String> {
     match name {
-        "interp" => Ok(Box::new(interp::Interpreter::default())),
+        "interp" => Ok(Box::new(interp::Interpreter { approximations, ..interp::Interpreter::default() })),
         "baseline" | "avx2" | "avx512" | "native" => {
-            Ok(Box::new(Jit::new(Box::new(InProcess { cpu: name.into() }), None)))
+            Ok(Box::new(Jit::with(Box::new(InProcess { cpu: name.into() }), None, approximations)))
         }
         _ => Err(format!("there is no back end '{name}'")),
     }
@@ -48,7 +53,8 @@ impl Compiler for InProcess {
     fn compile(&self, source: &Source<'_>) -> Result<Artifact, CompileError> {
         let error = |errors: ptx::Errors| CompileError::new(errors.to_string());
         let module = ptx::parse(source.ptx).map_err(error)?;
-        let program = ptx::lower::program(source.ptx, &module, source.entry).map_err(error)?;
+        let program = ptx::lower::program_with(source.ptx, &module, source.entry, source.approximations)
+            .map_err(error)?;
         let cpu = codegen::target::Cpu::named(&self.cpu).map_err(|e| CompileError::new(e.to_string()))?;
         let object = codegen::compile(&program, &source.shape, &cpu)?;
         Ok(Artifact { object: object.bytes, info: object.info })

@@ -2,10 +2,16 @@
 //!
 //! ```text
 //! // RUN k grid=2 block=64,1,1 shared=256     a launch of kernel k; what follows belongs to it
+//! // RUN k grid=8 workers=4                  the same, its blocks spread over four threads of the host
+//! // RUN k grid=8 cluster=2,1,1               the same, in clusters; otherwise as the kernel says
 //! // BUFFER u32 0..127                        a parameter: address of an array with this content
 //! // VALUE u32 128                            a parameter by value
+//! // TEXTURE - 2d 8 4 0 u8 2 point clamp 0 elem 1 point 0: u8 0..63
+//!                                             a parameter: a texture or surface, told as in a line of `textures.tsv`, and its texels
+//! // TEXTURE name 2d 8 4 0 …                  the same, which a variable of the module is bound to
 //! // OUT 0: 1*32 2*32                         content of the first buffer afterwards
 //! // FAULT Misaligned thread=5,0,0            instead of output
+//! // FAULT Trap thread=0,0,0 from=a.cu:7      the same, and where the failing line comes from by `.loc` and `.file`
 //! // PRINTS hello|3                           a line printed, with its first argument word
 //! ```
 //!
@@ -18,6 +24,7 @@ use kernel_abi::{Fault, KernelBackend};
 
 use crate::machine::{self, Grid};
 use crate::module::{LoadFailure, Loaded};
+use crate::texture::Descriptor;
 
 /// A file of launches.
 pub struct TestFile {
@@ -33,7 +40,9 @@ pub struct TestFile {
 pub struct Launch {
     entry: String,
     grid: Grid,
+    workers: u32,
     args: Vec<Arg>,
+    bound: Vec<(String, Image)>,
     outputs: Vec<(usize, List)>,
     fault: Option<ExpectedFault>,
     prints: Vec<String>,
@@ -43,11 +52,30 @@ pub struct Launch {
 enum Arg {
     Buffer(List),
     Value(List),
+    Object(Image),
+}
+
+/// A texture or surface and its texels.
+struct Image {
+    descriptor: Descriptor,
+    texels: List,
+}
+
+impl Image {
+    /// The name that it is for, and the image.
+    fn parse(text: &str) -> Result<(String, Image), String> {
+        let (words, texels) = text.split_once(':').ok_or("no texels")?;
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let name = words.first().ok_or("no name")?.to_string();
+        let descriptor = Descriptor::parse(&words.join("\t"))?;
+        Ok((name, Image { descriptor, texels: List::parse(texels).ok_or("no list")? }))
+    }
 }
 
 struct ExpectedFault {
     kind: String,
     thread: Option<[u32; 3]>,
+    origin: Option<String>,
 }
 
 /// Elements of one type.
@@ -74,6 +102,10 @@ impl TestFile {
             match word {
                 "BUFFER" => launch.args.push(Arg::Buffer(List::parse(rest).ok_or_else(|| bad("no list"))?)),
                 "VALUE" => launch.args.push(Arg::Value(List::parse(rest).ok_or_else(|| bad("no value"))?)),
+                "TEXTURE" => match Image::parse(rest).map_err(|why| bad(&why))? {
+                    (name, image) if name == "-" => launch.args.push(Arg::Object(image)),
+                    bound => launch.bound.push(bound),
+                },
                 "OUT" => {
                     let (index, list) = rest.split_once(':').ok_or_else(|| bad("no index"))?;
                     let index: usize = index.trim().parse().map_err(|_| bad("no index"))?;
@@ -110,23 +142,27 @@ impl Launch {
     fn parse(text: &str, line: usize) -> Option<Launch> {
         let mut words = text.split_whitespace();
         let entry = words.next()?.to_string();
-        let mut grid = Grid { grid: [1; 3], block: [32, 1, 1], dynamic_shared: 0 };
+        let mut grid = Grid { grid: [1; 3], block: [32, 1, 1], dynamic_shared: 0, cluster: None };
+        let mut workers = 1;
         for word in words {
             let (name, value) = word.split_once('=')?;
             match name {
                 "grid" => grid.grid = triple(value)?,
                 "block" => grid.block = triple(value)?,
+                "workers" => workers = value.parse().ok().filter(|workers| *workers > 0)?,
+                "cluster" => grid.cluster = Some(triple(value)?),
                 "shared" => grid.dynamic_shared = value.parse().ok()?,
                 _ => return None,
             }
         }
-        Some(Launch { entry, grid, args: vec![], outputs: vec![], fault: None, prints: vec![], line })
+        let (args, bound, outputs, prints) = (vec![], vec![], vec![], vec![]);
+        Some(Launch { entry, grid, workers, args, bound, outputs, fault: None, prints, line })
     }
 
     fn buffers(&self) -> impl Iterator<Item = &List> {
         self.args.iter().filter_map(|arg| match arg {
             Arg::Buffer(list) => Some(list),
-            Arg::Value(_) => None,
+            Arg::Value(_) | Arg::Object(_) => None,
         })
     }
 
@@ -136,8 +172,10 @@ impl Launch {
 
     fn run(&self, loaded: &Loaded, backend: &dyn KernelBackend) -> Result<(), String> {
         let kernel = loaded.compile(backend, &self.entry, self.grid).map_err(|e| e.message)?;
+        let grid = loaded.in_clusters(self.grid, &self.entry);
         let mut params: Vec<u8> = Vec::new();
         let mut buffers: Vec<Vec<u64>> = Vec::new();
+        let mut objects = Vec::new();
         for arg in &self.args {
             let (bytes, align) = match arg {
                 Arg::Buffer(list) => {
@@ -152,14 +190,28 @@ impl Launch {
                     (address.to_le_bytes().to_vec(), 8)
                 }
                 Arg::Value(list) => (list.bytes(), list.size()),
+                Arg::Object(image) => {
+                    let object = image.descriptor.create(&image.texels.bytes())?;
+                    let handle = object.handle().to_le_bytes().to_vec();
+                    objects.push(object);
+                    (handle, 8)
+                }
             };
             params.resize(params.len().next_multiple_of(align), 0);
             params.extend(bytes);
         }
-        let globals = loaded.globals(&kernel.info().globals);
-        let result = machine::launch(&*kernel, self.grid, &params, &globals);
+        let names = &kernel.info().globals;
+        let mut globals = loaded.globals(names);
+        for (name, image) in &self.bound {
+            let object = image.descriptor.create(&image.texels.bytes())?;
+            if let Some(at) = names.iter().position(|known| known == name) {
+                globals[at] = object.handle();
+            }
+            objects.push(object);
+        }
+        let result = machine::launch_on(self.workers, &*kernel, grid, &params, &globals);
         match (&self.fault, result) {
-            (Some(expected), Err(fault)) => expected.check(&fault, self.grid.block),
+            (Some(expected), Err(fault)) => expected.check(&fault, self.grid.block, loaded.text()),
             (Some(expected), Ok(_)) => Err(format!("ran well, but {} is expected", expected.kind)),
             (None, Err(fault)) => Err(format!("{fault:?}")),
             (None, Ok(printed)) => {
@@ -200,22 +252,37 @@ impl ExpectedFault {
     fn parse(text: &str) -> Option<ExpectedFault> {
         let mut words = text.split_whitespace();
         let kind = words.next()?.to_string();
-        let thread = match words.next() {
-            Some(word) => Some(triple(word.strip_prefix("thread=")?)?),
-            None => None,
-        };
-        Some(ExpectedFault { kind, thread })
+        let (mut thread, mut origin) = (None, None);
+        while let Some(word) = words.next() {
+            match word.split_once('=')? {
+                ("thread", value) => thread = Some(triple(value)?),
+                // Calls around it have spaces between them.
+                ("from", value) => {
+                    origin = Some([value].into_iter().chain(words.by_ref()).collect::<Vec<_>>().join(" "));
+                }
+                _ => return None,
+            }
+        }
+        Some(ExpectedFault { kind, thread, origin })
     }
 
-    /// The lane may be unknown, but if it is said it must be right.
-    fn check(&self, fault: &Fault, block: [u32; 3]) -> Result<(), String> {
+    /// Lane and line may be unknown, but if they are said they must be right.
+    fn check(&self, fault: &Fault, block: [u32; 3], ptx: &str) -> Result<(), String> {
         let kind = format!("{:?}", fault.kind);
         if kind != self.kind {
             return Err(format!("{kind} instead of {}", self.kind));
         }
         match (self.thread, fault.thread(block)) {
             (Some(expected), Some(got)) if expected != got => {
-                Err(format!("thread {got:?} instead of {expected:?}"))
+                return Err(format!("thread {got:?} instead of {expected:?}"));
+            }
+            _ => {}
+        }
+        let origin = fault.ptx_line.and_then(|line| ptx::Origin::of_line(ptx, line));
+        match (&self.origin, origin.map(|origin| origin.to_string())) {
+            (Some(expected), Some(got)) if *expected != got => Err(format!("from {got}, not {expected}")),
+            (Some(expected), None) if fault.ptx_line.is_some() => {
+                Err(format!("from nowhere, not {expected}"))
             }
             _ => Ok(()),
         }

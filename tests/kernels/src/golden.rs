@@ -1,6 +1,6 @@
-//! Replays a corpus of what the hardware answered.
+//! Replays corpora of what the hardware answered.
 //!
-//! A corpus is a folder: `index.tsv.zst` has a line for each case, `kernels.ptx.zst` all modules one after another,
+//! A corpus is a folder: `textures.tsv` describes its textures and surfaces, `index.tsv.zst` has a line for each case, `kernels.ptx.zst` all modules one after another,
 //! `data.bin.zst` all arrays. A case is one launch of a small kernel with its inputs and expected outputs, element by
 //! element, and for each output how exactly it must agree.
 
@@ -13,12 +13,16 @@ use kernel_abi::KernelBackend;
 
 use crate::machine::{self, Grid};
 use crate::module::{LoadFailure, Loaded};
+use crate::texture;
 
 /// A corpus in memory.
 pub struct Corpus {
     /// The cases in order.
     pub cases: Vec<Case>,
+    /// Approximations too must agree in every bit.
+    pub every_bit: bool,
     modules: HashMap<String, String>,
+    textures: Vec<texture::Descriptor>,
     data: Vec<u8>,
 }
 
@@ -41,8 +45,8 @@ enum Arg {
     Buffer { ty: String, count: usize, before: Option<usize>, after: Option<(usize, Compare)> },
     /// A value.
     Value { offset: usize, bytes: usize },
-    /// A texture or surface object.
-    Object,
+    /// A texture or surface object: its line in the list of them, and where its texels are.
+    Object { id: usize, bytes: usize, offset: usize },
 }
 
 /// How exactly an output must agree.
@@ -68,13 +72,28 @@ pub enum Compare {
 pub enum Outcome {
     /// As on the hardware.
     Passed,
-    /// The module was refused at load because something in it is not implemented, or needs objects this runner has not.
+    /// The module was refused at load because something in it is not implemented.
     Refused(String),
     /// Differently.
     Failed(String),
 }
 
 impl Corpus {
+    /// Reads the corpora of a folder: itself, and those that are folders in it.
+    pub fn read_all(folder: &Path) -> Result<Vec<Corpus>, String> {
+        let wrong = |error| format!("{}: {error}", folder.display());
+        let mut folders = vec![folder.to_owned()];
+        for entry in std::fs::read_dir(folder).map_err(wrong)? {
+            folders.push(entry.map_err(wrong)?.path());
+        }
+        folders.retain(|folder| folder.join("index.tsv.zst").exists());
+        folders.sort();
+        if folders.is_empty() {
+            return Err(format!("{}: no corpus is there", folder.display()));
+        }
+        folders.iter().map(|folder| Corpus::read(folder)).collect()
+    }
+
     /// Reads a corpus.
     pub fn read(folder: &Path) -> Result<Corpus, String> {
         let index = String::from_utf8(unpack(&folder.join("index.tsv.zst"))?).map_err(|e| e.to_string())?;
@@ -93,7 +112,16 @@ impl Corpus {
                 text.push('\n');
             }
         }
-        Ok(Corpus { cases, modules, data })
+        let textures = std::fs::read_to_string(folder.join("textures.tsv")).unwrap_or_default();
+        let textures = textures.lines().skip(1).map(texture::Descriptor::parse).collect::<Result<_, _>>()?;
+        Ok(Corpus { cases, every_bit: false, modules, textures, data })
+    }
+
+    /// Names of all modules, in order.
+    pub fn module_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.modules.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        names
     }
 
     /// The text of a module.
@@ -101,8 +129,13 @@ impl Corpus {
         self.modules.get(name).map(String::as_str)
     }
 
-    /// Runs cases on a back end, as many at a time as there are processors. Outcomes are in the cases' order.
-    pub fn run_all(&self, cases: &[&Case], backend: &dyn KernelBackend) -> Vec<Outcome> {
+    /// Runs the wanted cases on a back end, as many at a time as there are processors, and answers them in their order.
+    pub fn run_all(
+        &self,
+        backend: &dyn KernelBackend,
+        wanted: impl Fn(&Case) -> bool,
+    ) -> Vec<(&Case, Outcome)> {
+        let cases: Vec<&Case> = self.cases.iter().filter(|case| wanted(case)).collect();
         let next = AtomicUsize::new(0);
         let work = || {
             let mut done = Vec::new();
@@ -118,14 +151,11 @@ impl Corpus {
             workers.into_iter().flat_map(|worker| worker.join().expect("no case panics")).collect()
         });
         outcomes.sort_by_key(|(i, _)| *i);
-        outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+        outcomes.into_iter().map(|(i, outcome)| (cases[i], outcome)).collect()
     }
 
     /// Runs a case on a back end.
     pub fn run(&self, case: &Case, backend: &dyn KernelBackend) -> Outcome {
-        if case.args.iter().any(|arg| matches!(arg, Arg::Object)) {
-            return Outcome::Refused("textures and surfaces".into());
-        }
         let Some(text) = self.module(&case.ptx) else {
             return Outcome::Failed(format!("the corpus has no {}", case.ptx));
         };
@@ -143,6 +173,7 @@ impl Corpus {
         };
         let mut params = Vec::new();
         let mut buffers = Vec::new();
+        let mut objects = Vec::new();
         for arg in &case.args {
             match arg {
                 Arg::Buffer { ty, count, before, .. } => {
@@ -163,12 +194,25 @@ impl Corpus {
                     params.extend_from_slice(&self.data[*offset..offset + bytes]);
                     buffers.push(None);
                 }
-                Arg::Object => unreachable!("refused above"),
+                Arg::Object { id, bytes, offset } => {
+                    let texels = &self.data[*offset..offset + bytes];
+                    let Some(descriptor) = self.textures.get(*id) else {
+                        return Outcome::Failed(format!("the corpus has no texture {id}"));
+                    };
+                    let object = match descriptor.create(texels) {
+                        Ok(object) => object,
+                        Err(why) => return Outcome::Failed(why),
+                    };
+                    params.resize(params.len().next_multiple_of(8), 0);
+                    params.extend_from_slice(&object.handle().to_le_bytes());
+                    objects.push(object);
+                    buffers.push(None);
+                }
             }
         }
         params.resize(params.len().max(kernel.info().param_bytes as usize), 0);
-        if let Err(fault) =
-            machine::launch(&*kernel, case.grid, &params, &loaded.globals(&kernel.info().globals))
+        let grid = loaded.in_clusters(case.grid, &case.entry);
+        if let Err(fault) = machine::launch(&*kernel, grid, &params, &loaded.globals(&kernel.info().globals))
         {
             return Outcome::Failed(format!("{fault:?}"));
         }
@@ -177,7 +221,8 @@ impl Corpus {
                 (arg, buffer)
             {
                 let expected = &self.data[*offset..offset + count * size_of_type(ty)];
-                if let Err(why) = check(ty, *compare, buffer.bytes_mut(), expected) {
+                let compare = if self.every_bit { compare.strictest() } else { *compare };
+                if let Err(why) = check(ty, compare, buffer.bytes_mut(), expected) {
                     return Outcome::Failed(why);
                 }
             }
@@ -242,6 +287,11 @@ fn unpack(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 impl Case {
+    /// The kernel's name.
+    pub fn entry(&self) -> &str {
+        &self.entry
+    }
+
     fn parse(line: &str) -> Result<Case, String> {
         let fields: Vec<&str> = line.split('\t').collect();
         let [_, name, group, ptx, entry, grid, block, args, ..] = fields[..] else {
@@ -256,7 +306,7 @@ impl Case {
             group: group.into(),
             ptx: ptx.into(),
             entry: entry.into(),
-            grid: Grid { grid: triple(grid)?, block: triple(block)?, dynamic_shared: 0 },
+            grid: Grid { grid: triple(grid)?, block: triple(block)?, dynamic_shared: 0, cluster: None },
             args: args
                 .split(' ')
                 .filter(|arg| !arg.is_empty())
@@ -277,13 +327,21 @@ impl Arg {
             "out" => buffer(None, Some((number(3)?, Compare::parse(parts.get(4)?)?))),
             "inout" => buffer(Some(number(3)?), Some((number(4)?, Compare::parse(parts.get(5)?)?))),
             "val" => Some(Arg::Value { offset: number(3)?, bytes: number(2)? * size_of_type(parts[1]) }),
-            "tex" | "surf" => Some(Arg::Object),
+            "tex" | "surf" => Some(Arg::Object { id: number(1)?, bytes: number(2)?, offset: number(3)? }),
             _ => None,
         }
     }
 }
 
 impl Compare {
+    /// Without an error that an approximation may have.
+    fn strictest(self) -> Compare {
+        match self {
+            Compare::Ulp(_) | Compare::Relative(_) | Compare::Absolute(_) | Compare::Log(_) => Compare::Exact,
+            other => other,
+        }
+    }
+
     fn parse(text: &str) -> Option<Compare> {
         let (name, bound) = text.split_once('=').unwrap_or((text, ""));
         let bound = || bound.parse::<f64>().ok();

@@ -1,10 +1,12 @@
-//! The least that a kernel needs to run: memory for one block at a time, and callbacks.
+//! The least that a kernel needs to run: memory for the blocks that run together on each worker, and callbacks.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
 
+use kernel_abi::matrix::LaneWords;
 use kernel_abi::{
-    BlockFrame, Callbacks, CompiledKernel, Fault, FaultRecord, KernelInfo, LaunchFrame, WARP, Wait,
+    BlockFrame, CLUSTER_STRIDE, Callbacks, CompiledKernel, Fault, FaultRecord, KernelInfo, LaunchFrame, WARP,
+    Wait,
 };
 
 /// Bytes of the shared window: what the hardware has.
@@ -19,6 +21,8 @@ pub struct Grid {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
+    /// Blocks of a cluster, if there are clusters.
+    pub cluster: Option<[u32; 3]>,
 }
 
 /// A reservation with unmapped memory behind it.
@@ -29,9 +33,15 @@ struct Mapping {
 
 impl Mapping {
     fn new(usable: usize, guard: usize) -> Mapping {
+        Mapping::windows(usable, 1, guard)
+    }
+
+    /// So many usable pieces, as far apart as the shared windows of a cluster.
+    fn windows(usable: usize, count: usize, guard: usize) -> Mapping {
         let page = 4096;
         let usable = usable.next_multiple_of(page);
-        let reserved = usable + guard;
+        let stride = CLUSTER_STRIDE as usize;
+        let reserved = usable + (count - 1) * stride + guard;
         // SAFETY: a fresh private mapping.
         let base = unsafe {
             libc::mmap(
@@ -44,9 +54,13 @@ impl Mapping {
             )
         };
         assert_ne!(base, libc::MAP_FAILED, "address space is available");
-        // SAFETY: the beginning of the mapping just made.
-        let rc = unsafe { libc::mprotect(base, usable, libc::PROT_READ | libc::PROT_WRITE) };
-        assert_eq!(rc, 0, "memory is available");
+        for at in 0..count {
+            // SAFETY: within the mapping just made.
+            let rc = unsafe {
+                libc::mprotect(base.byte_add(at * stride), usable, libc::PROT_READ | libc::PROT_WRITE)
+            };
+            assert_eq!(rc, 0, "memory is available");
+        }
         Mapping { base: base.cast(), reserved }
     }
 }
@@ -70,6 +84,17 @@ pub fn launch(
     params: &[u8],
     globals: &[u64],
 ) -> Result<Vec<String>, Fault> {
+    launch_on(1, kernel, grid, params, globals)
+}
+
+/// Runs all blocks of a launch on so many threads of the host.
+pub fn launch_on(
+    workers: u32,
+    kernel: &dyn CompiledKernel,
+    grid: Grid,
+    params: &[u8],
+    globals: &[u64],
+) -> Result<Vec<String>, Fault> {
     let info = kernel.info();
     assert!(params.len() >= info.param_bytes as usize, "all parameters are given");
     assert_eq!(globals.len(), info.globals.len(), "every variable has an address");
@@ -86,11 +111,18 @@ pub fn launch(
     // SAFETY: the vector has 64 bytes more than the parameters.
     unsafe { std::ptr::copy_nonoverlapping(params.as_ptr(), params_at, params.len()) };
 
-    let shared = Mapping::new(shared_bytes.max(1) as usize, 4 << 30);
-    let local = Mapping::new((local_bytes as usize * (warps * WARP) as usize).max(1), 4096);
-    let state = Mapping::new((info.state_bytes as usize * warps as usize).max(1), 4096);
-    let callbacks =
-        Callbacks { vprintf, assert_fail, malloc: device_malloc, free: device_free, global_timer, nanosleep };
+    let callbacks = Callbacks {
+        vprintf,
+        assert_fail,
+        malloc: device_malloc,
+        free: device_free,
+        global_timer,
+        texture,
+        nanosleep,
+        runtime,
+    };
+    let cluster = grid.cluster.unwrap_or([1; 3]);
+    assert!((0..3).all(|axis| grid.grid[axis].is_multiple_of(cluster[axis])), "clusters divide the grid");
     let launch = LaunchFrame {
         grid: grid.grid,
         block: grid.block,
@@ -106,23 +138,82 @@ pub fn launch(
         sm_count: 1,
         grid_id: 1,
         grid_workspace: 0,
+        cluster,
+        explicit_cluster: grid.cluster.is_some().into(),
     };
-    let mut frame = BlockFrame {
-        launch: &launch,
-        shared: shared.base,
-        local: local.base,
-        state: state.base,
+    // What a worker runs whole: a cluster, or a block.
+    let units: u64 = grid.grid.iter().zip(cluster).map(|(blocks, size)| u64::from(blocks / size)).product();
+    let run = |worker: u32, first: u64, count: u64| {
+        PRINTED.with_borrow_mut(Vec::clear);
+        run_blocks(kernel, &launch, worker, first, count)?;
+        Ok(PRINTED.with_borrow_mut(std::mem::take))
+    };
+    if workers == 1 {
+        return run(0, 0, units);
+    }
+    let run = Shared(&run);
+    let share = |worker: u32| units * u64::from(worker) / u64::from(workers);
+    std::thread::scope(|scope| {
+        let started: Vec<_> = (0..workers)
+            .map(|worker| {
+                let (first, last) = (share(worker), share(worker + 1));
+                scope.spawn(move || run.get()(worker, first, last - first))
+            })
+            .collect();
+        let finished = started.into_iter().map(|worker| worker.join().expect("a worker does not panic"));
+        finished.collect::<Result<Vec<_>, Fault>>().map(|printed| printed.concat())
+    })
+}
+
+/// What workers may share: a launch frame, whose pointers are to memory of the launch and to functions.
+#[derive(Clone, Copy)]
+struct Shared<'a, T>(&'a T);
+
+impl<'a, T> Shared<'a, T> {
+    fn get(self) -> &'a T {
+        self.0
+    }
+}
+
+// SAFETY: workers only read the frame; what it points to is for kernels, whose threads share it anyway.
+unsafe impl<T> Send for Shared<'_, T> {}
+
+/// Runs some of a launch's clusters, or blocks that are in none, one after another.
+fn run_blocks(
+    kernel: &dyn CompiledKernel,
+    launch: &LaunchFrame,
+    worker: u32,
+    first: u64,
+    count: u64,
+) -> Result<(), Fault> {
+    let together = launch.cluster_blocks() as usize;
+    let local_bytes = launch.local_bytes as usize * (launch.warps * WARP) as usize;
+    let state_bytes = kernel.info().state_bytes as usize * launch.warps as usize;
+    let shared = Mapping::windows(launch.shared_bytes.max(1) as usize, together, 4 << 30);
+    let local = Mapping::new((local_bytes * together).max(1), 4096);
+    let state = Mapping::new((state_bytes * together).max(1), 4096);
+    // What another kernel left there; nothing may be read that was not written.
+    // SAFETY: fresh memory of at least so many bytes.
+    unsafe { state.base.write_bytes(0xa5, state_bytes * together) };
+    let frame = |rank: usize| BlockFrame {
+        launch,
+        shared: shared.base.wrapping_add(rank * CLUSTER_STRIDE as usize),
+        local: local.base.wrapping_add(rank * local_bytes),
+        state: state.base.wrapping_add(rank * state_bytes),
         ctaid: [0; 3],
         warp: 0,
-        worker: 0,
+        worker,
         wait: Wait::default(),
         fault: FaultRecord::default(),
     };
-    PRINTED.with_borrow_mut(Vec::clear);
-    let blocks = grid.grid.iter().map(|d| u64::from(*d)).product();
-    // SAFETY: the frame and the launch are as the kernel's info asks for; blocks are within the grid.
-    unsafe { kernel.run(&mut frame, 0, blocks)? };
-    Ok(PRINTED.with_borrow_mut(std::mem::take))
+    let mut frames: Vec<BlockFrame> = (0..together).map(frame).collect();
+    // SAFETY: frames and launch are as the kernel's info asks for; blocks are within the grid.
+    unsafe {
+        match launch.explicit_cluster {
+            0 => kernel.run(&mut frames[0], first, count),
+            _ => kernel.run_clusters(&mut frames, first, count),
+        }
+    }
 }
 
 fn shared_need(info: &KernelInfo, grid: Grid) -> u32 {
@@ -174,6 +265,17 @@ unsafe extern "C" fn device_free(_frame: *mut BlockFrame, mask: u32, addresses: 
     }
 }
 
+/// The device's own: objects are made there.
+unsafe extern "C" fn texture(
+    _frame: *mut BlockFrame,
+    mask: u32,
+    code: u64,
+    registers: *mut LaneWords,
+) -> u32 {
+    // SAFETY: the contract of `Callbacks`.
+    guard::unguarded(|| unsafe { device::texture::serve(mask, code, registers) })
+}
+
 unsafe extern "C" fn global_timer() -> u64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
@@ -181,3 +283,17 @@ unsafe extern "C" fn global_timer() -> u64 {
 }
 
 unsafe extern "C" fn nanosleep(_nanoseconds: u32) {}
+
+/// There is no device to launch anything on: every call answers 0, which for a buffer of parameters means there is none.
+unsafe extern "C" fn runtime(
+    _frame: *mut BlockFrame,
+    mask: u32,
+    _function: u32,
+    _arguments: *const u64,
+    results: *mut u64,
+) {
+    for lane in (0..WARP as usize).filter(|lane| mask >> lane & 1 != 0) {
+        // SAFETY: arrays have an element for each lane.
+        unsafe { *results.add(lane) = 0 };
+    }
+}

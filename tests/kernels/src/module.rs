@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use kernel_abi::{CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape};
 use ptx::LoadErrorKind;
-use ptx::lower::ModuleVariable;
+use ptx::lower::{ModuleVariable, ObjectKind};
 
 use crate::machine::Grid;
+use crate::texture::Made;
 
 /// A module whose variables have memory.
 pub struct Loaded {
     text: String,
     variables: HashMap<String, Memory>,
+    samplers: HashMap<String, Made>,
 }
 
 /// The memory of a variable, 64-byte aligned, with its address.
@@ -64,6 +66,11 @@ impl From<ptx::Errors> for LoadFailure {
 }
 
 impl Loaded {
+    /// The text it was read from.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Reads and checks a module, and gives its variables memory with their initial content.
     pub fn new(text: &str) -> Result<Loaded, LoadFailure> {
         let module = ptx::parse(text)?;
@@ -74,7 +81,11 @@ impl Loaded {
         for variable in &variables {
             initialise(variable, &mut memory);
         }
-        Ok(Loaded { text: text.into(), variables: memory })
+        let samplers = ptx::lower::object_variables(&module).into_iter().filter_map(|variable| {
+            let ObjectKind::Sampler(sampler) = variable.kind else { return None };
+            Some((variable.name, Made::sampler(sampler)))
+        });
+        Ok(Loaded { text: text.into(), samplers: samplers.collect(), variables: memory })
     }
 
     /// A kernel for launches of this shape.
@@ -84,9 +95,9 @@ impl Loaded {
         entry: &str,
         grid: Grid,
     ) -> Result<Arc<dyn CompiledKernel>, CompileError> {
-        let program = || {
+        let program = |approximations| {
             let module = ptx::parse(&self.text).map_err(|e| CompileError::new(e.to_string()))?;
-            let program = ptx::lower::program(&self.text, &module, entry)
+            let program = ptx::lower::program_with(&self.text, &module, entry, approximations)
                 .map_err(|e| CompileError::new(e.to_string()))?;
             simt_ir::verify(&program).map_err(|e| CompileError::new(format!("{e}\n{program}")))?;
             Ok(Arc::new(program))
@@ -99,9 +110,21 @@ impl Loaded {
         })
     }
 
-    /// Addresses of the variables with these names.
+    /// The launch in clusters, if the kernel asks for them.
+    pub fn in_clusters(&self, grid: Grid, entry: &str) -> Grid {
+        let module = ptx::parse(&self.text).expect("the module has been read before");
+        let entries = ptx::lower::entries(&self.text, &module).expect("the module has been checked");
+        let required = entries.iter().find(|known| known.name == entry).and_then(|it| it.required_cluster);
+        Grid { cluster: grid.cluster.or(required), ..grid }
+    }
+
+    /// Addresses of the variables with these names, and handles of samplers. Textures and surfaces are not bound: 0.
     pub fn globals(&self, names: &[String]) -> Vec<u64> {
-        names.iter().map(|name| self.variables.get(name).map_or(0, Memory::address)).collect()
+        let value = |name: &String| match self.samplers.get(name) {
+            Some(sampler) => sampler.handle(),
+            None => self.variables.get(name).map_or(0, Memory::address),
+        };
+        names.iter().map(value).collect()
     }
 }
 

@@ -4,8 +4,8 @@
 #include <thread>
 #include <vector>
 
-#include "../stress/process.h"
 #include "example.h"
+#include "process.h"
 
 __global__ void bump(unsigned *data) { atomicAdd(data, 1u); }
 

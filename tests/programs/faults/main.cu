@@ -16,7 +16,7 @@ __global__ void trap(int *p) {
 }
 __global__ void fail_assertion(int *p) {
     if (threadIdx.x == 3)
-        asm volatile("{ .reg .pred %p; setp.ne.u32 %p, %0, %0; @!%p trap; }" ::"r"(p[0]));
+        asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, %0; @!p trap; }" ::"r"(p[0]));
 }
 __device__ int recurse(volatile int *p, int depth) {
     int room[64];

@@ -23,10 +23,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("platform", &["device", "jit", "interp", "kernel-abi", "cuda-abi"]),
     ("driver", &["platform", "device", "fatbin", "cuda-abi", "entry-macros"]),
     ("runtime", &["cuda-abi", "entry-macros"]),
+    // It tells what there is, and needs no driver for it.
+    ("nvml", &["device", "cuda-abi", "entry-macros"]),
     ("redirect", &[]),
     // `cuda-abi`: the crate also works over any libcuda.so.1, through its C ABI; `ptx` and `fatbin`: what kernels take there.
     ("anywarp", &["platform", "device", "ptx", "fatbin", "cuda-abi"]),
-    ("cli", &["anywarp", "cuda-abi"]),
+    ("cli", &["anywarp", "nvml", "cuda-abi"]),
 ];
 
 /// Bindings of LLVM, and the one crate that may know them.

@@ -332,7 +332,7 @@ impl super::Function for Function {
     fn blocks_per_multiprocessor(&self, threads: u32, dynamic_shared: u32) -> Result<u32> {
         let fixed = self.attribute(FunctionAttribute::SharedSize)?;
         let most = self.attribute(FunctionAttribute::MaxDynamicSharedSize)?;
-        if threads > self.function.kernel().max_threads() || dynamic_shared > most {
+        if dynamic_shared > most {
             return Ok(0);
         }
         Ok(blocks_per_multiprocessor(BlockShape { threads, shared: fixed.saturating_add(dynamic_shared) }))
@@ -341,7 +341,7 @@ impl super::Function for Function {
     fn best_block(&self, dynamic_shared: u32) -> Result<(u32, u32)> {
         let fixed = self.attribute(FunctionAttribute::SharedSize)?;
         let multiprocessors = self.inner.context.attributes().multiprocessors;
-        let most = self.function.kernel().max_threads();
+        let most = self.function.kernel().declared_max_threads();
         Ok(best_block_size(fixed, most, multiprocessors, |_| dynamic_shared.into()))
     }
 
@@ -354,7 +354,7 @@ impl super::Function for Function {
     ) -> Result<()> {
         let stream: &Stream = own(stream.as_any())?;
         let LaunchConfig { grid, block, shared, cooperative } = *config;
-        let launch = Launch { grid, block, dynamic_shared: shared, cooperative };
+        let launch = Launch { grid, block, dynamic_shared: shared, cooperative, cluster: None };
         // SAFETY: the caller vouches for what the kernel does.
         self.inner.run(|_| unsafe { self.function.launch(&stream.stream, &launch, bytes) })
     }

@@ -22,6 +22,10 @@ impl<'c> Emitter<'_, 'c> {
         let ty = self.p.func.ty(data.args[1]);
         let lane = value_type(self.unit.context(), ty);
         let bytes = lane.scalar_bits() / 8;
+        if access.lanes == 2 && op == AtomicOp::Exch {
+            self.wide_atomic(inst, access);
+            return Ok(());
+        }
         if access.lanes != 1 {
             return Err(unsupported("a vector atomic", data.loc));
         }
@@ -84,9 +88,59 @@ impl<'c> Emitter<'_, 'c> {
         Ok(())
     }
 
+    /// An exchange of two words at once, unconditional or with a comparison.
+    fn wide_atomic(&mut self, inst: Inst, access: Access) {
+        let b = self.unit.b;
+        let data = self.p.func.inst(inst);
+        self.check_alignment(data.args[0], access, 16, data.loc);
+        let address = self.address(data.args[0], access);
+        let addresses = self.all_addresses(&address);
+        let addresses = self.spill(addresses);
+        let operands: Vec<Value<'c>> = data.args[1..].iter().map(|arg| self.lane_array(*arg)).collect();
+        let i64 = self.unit.types.i64;
+        let results: Vec<Value<'c>> = data.results.iter().map(|_| self.scratch(i64.vector(LANES))).collect();
+        let ordering = rmw_ordering(access.order);
+        let mask = self.active();
+        self.for_each_lane(b.mask_to_int(mask), |this, at| {
+            let ptr = b.inttoptr(this.element(addresses, at, i64));
+            let whole = |pair: &[Value<'c>]| this.whole([0, 1].map(|half| this.element(pair[half], at, i64)));
+            let old = match &operands[..] {
+                [expected @ .., low, high] if !expected.is_empty() => {
+                    b.compare_exchange(ptr, whole(expected), whole(&[*low, *high]), ordering).0
+                }
+                new => b.atomic_rmw(Rmw::Exchange, ptr, whole(new), ordering),
+            };
+            for (half, result) in this.halves(old).into_iter().zip(&results) {
+                b.store(half, this.element_ptr(*result, at, i64), 8);
+            }
+        });
+        for (result, array) in data.results.iter().zip(results) {
+            let value = b.load(i64.vector(LANES), array, 64);
+            self.define(*result, value);
+        }
+    }
+
+    /// Two words as one of 128 bits, the low one first.
+    pub(super) fn whole(&self, [low, high]: [Value<'c>; 2]) -> Value<'c> {
+        let b = self.unit.b;
+        let wide = self.unit.context().int(128);
+        b.or(b.zext(low, wide), b.shl(b.zext(high, wide), wide.int_const(64)))
+    }
+
+    /// The words of one of 128 bits, the low one first.
+    pub(super) fn halves(&self, whole: Value<'c>) -> [Value<'c>; 2] {
+        let b = self.unit.b;
+        let i64 = self.unit.types.i64;
+        [b.trunc(whole, i64), b.trunc(b.lshr(whole, whole.ty().int_const(64)), i64)]
+    }
+
     pub(super) fn atomic_cas(&mut self, inst: Inst, access: Access) -> Result<(), CompileError> {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
+        if access.lanes == 2 {
+            self.wide_atomic(inst, access);
+            return Ok(());
+        }
         let lane = value_type(self.unit.context(), self.p.func.ty(data.args[1]));
         let bytes = lane.scalar_bits() / 8;
         self.check_alignment(data.args[0], access, bytes, data.loc);
@@ -120,7 +174,7 @@ impl<'c> Emitter<'_, 'c> {
         Ok(())
     }
 
-    fn define_from_array(&mut self, results: &[IrValue], array: Option<Value<'c>>) {
+    pub(super) fn define_from_array(&mut self, results: &[IrValue], array: Option<Value<'c>>) {
         if let (Some(result), Some(array)) = (results.first(), array) {
             let ty = self.lane_type(*result).vector(LANES);
             let value = self.unit.b.load(ty, array, 64);

@@ -6,7 +6,7 @@
 use std::mem::offset_of;
 
 use kernel_abi::{BlockFrame, CALL_BYTES, CompileError, FaultKind, LaunchFrame};
-use simt_ir::{FuncRef, Inst, SigRef, SourceLoc, Type as IrType, Value as IrValue};
+use simt_ir::{FuncRef, Inst, Op, SigRef, SourceLoc, Type as IrType, Value as IrValue};
 
 use super::function::{Emitter, Place};
 use super::{LANES, Unit, entry, prepare, unsupported};
@@ -201,6 +201,53 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
+    /// Bytes of a thread's local window.
+    fn local_limit(&self) -> Value<'c> {
+        let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
+        self.unit.b.zext(self.launch_field(offset_of!(LaunchFrame, local_bytes), i32), i64)
+    }
+
+    /// Gives the lanes their stack pointers, if the function sets them.
+    pub(super) fn begin_stack(&mut self) {
+        let p = self.p;
+        let mut insts = p.func.blocks().flat_map(|block| &p.func.block(block).insts);
+        if insts.any(|inst| p.func.inst(*inst).op == Op::StackRestore) {
+            let slot = self.new_slot(self.unit.types.i64.vector(LANES));
+            self.stack = Some(slot);
+            let frame_end = self.frame_end();
+            self.write_slot(slot, frame_end);
+        }
+    }
+
+    /// Where each lane's stack begins in a function that has just been entered.
+    fn frame_end(&self) -> Value<'c> {
+        let b = self.unit.b;
+        let bytes = self.unit.types.i64.int_const(self.p.func.local_bytes.into());
+        b.splat(b.add(self.local_base, bytes), LANES)
+    }
+
+    /// Each lane's stack pointer.
+    pub(super) fn stack_pointers(&mut self) -> Value<'c> {
+        match self.stack {
+            Some(slot) => self.read_slot(slot),
+            None => self.frame_end(),
+        }
+    }
+
+    /// Sets the active lanes' stack pointers.
+    pub(super) fn stack_restore(&mut self, inst: Inst) {
+        let b = self.unit.b;
+        let data = self.p.func.inst(inst);
+        let pointers = self.vector(data.args[0]);
+        let limit = b.splat(self.local_limit(), LANES);
+        let mask = self.active();
+        let over = b.and(b.icmp(IntPredicate::Ugt, pointers, limit), mask);
+        self.unlikely(b.any(over), |this| this.raise_for(FaultKind::StackOverflow, over, None, data.loc));
+        let slot = self.stack.expect("the function sets stack pointers");
+        let old = self.read_slot(slot);
+        self.write_slot(slot, b.select(mask, pointers, old));
+    }
+
     fn call_function(
         &mut self,
         func: FuncRef,
@@ -210,15 +257,23 @@ impl<'c> Emitter<'_, 'c> {
         loc: SourceLoc,
     ) {
         let b = self.unit.b;
-        let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
+        let i64 = self.unit.types.i64;
         let target = self.unit.program.function(func);
         // The callee's frame lies above this function's.
         let align = u64::from(target.local_align.max(1));
-        let taken = u64::from(self.p.func.local_bytes + CALL_BYTES) + align - 1;
-        let base = b.add(self.local_base, i64.int_const(taken));
+        let top = match self.stack {
+            None => b.add(self.local_base, i64.int_const(self.p.func.local_bytes.into())),
+            Some(_) => {
+                // Above what any of the lanes has allocated.
+                let pointers = self.stack_pointers();
+                let pointers = b.select(mask, pointers, pointers.ty().zero());
+                b.intrinsic("llvm.vector.reduce.umax", &[pointers.ty()], &[pointers])
+            }
+        };
+        let base = b.add(top, i64.int_const(u64::from(CALL_BYTES) + align - 1));
         let base = b.and(base, i64.int_const(!(align - 1)));
         let top = b.add(base, i64.int_const(target.local_bytes.into()));
-        let limit = b.zext(self.launch_field(offset_of!(LaunchFrame, local_bytes), i32), i64);
+        let limit = self.local_limit();
         let over = b.icmp(IntPredicate::Ugt, top, limit);
         self.unlikely(over, |this| this.raise_for(FaultKind::StackOverflow, mask, None, loc));
         let function = callee(self.unit, func);

@@ -233,6 +233,7 @@ pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileE
     let layout = emitter.state_layout();
     let offset = b.mul(b.zext(warp, i64), i64.int_const(layout.bytes.into()));
     let state = b.ptr_add(states, offset);
+    emitter.set_cells(state);
     b.br(dispatch);
     let cases = emitter.finish_suspensions(&layout, state);
     b.position_at_end(dispatch);

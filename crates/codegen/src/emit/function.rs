@@ -13,6 +13,7 @@ use kernel_abi::CompileError;
 use simt_ir::{Block, Op, Target, Terminator, Value as IrValue};
 use transform::{LaneShape, Prepared};
 
+use super::cell::Cells;
 use super::suspend::{Flow, SlotId, Suspension};
 use super::{LANES, Unit, unsupported};
 use crate::llvm::{self, IntPredicate, Type, Value};
@@ -50,6 +51,8 @@ pub struct Emitter<'a, 'c> {
     in_prologue: HashMap<IrValue, bool>,
     pub(super) prologue_values: HashMap<IrValue, Value<'c>>,
     pub(super) prologue_regs: HashMap<simt_ir::SpecialReg, Value<'c>>,
+    /// The stack pointers of the lanes, where the function sets them.
+    pub(super) stack: Option<SlotId>,
     slots: HashMap<IrValue, SlotId>,
     masks: HashMap<Block, SlotId>,
     pub(super) slot_list: Vec<(Value<'c>, Type<'c>)>,
@@ -63,6 +66,7 @@ pub struct Emitter<'a, 'c> {
     scratch: HashMap<Type<'c>, (Vec<Value<'c>>, usize)>,
     pub(super) flow: Flow,
     pub(super) suspensions: Vec<Suspension<'c>>,
+    pub(super) cells: Cells<'c>,
     pub(super) current: Block,
     /// Arguments and results of a device function.
     pub(super) arguments: Option<(Value<'c>, Value<'c>)>,
@@ -90,6 +94,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             in_prologue: HashMap::new(),
             prologue_values: HashMap::new(),
             prologue_regs: HashMap::new(),
+            stack: None,
             slots: HashMap::new(),
             masks: HashMap::new(),
             slot_list: Vec::new(),
@@ -99,6 +104,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             scratch: HashMap::new(),
             flow: Flow::new(count),
             suspensions: Vec::new(),
+            cells: Cells::new(),
             current: simt_ir::Function::ENTRY,
             arguments: None,
         }
@@ -116,6 +122,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         b.position_at_end(start);
         self.flow.enter(Flow::START);
         self.clear_masks(None);
+        self.begin_stack();
         self.take_arguments();
         self.flow.edge_to_block(simt_ir::Function::ENTRY);
         b.br(self.llvm_block(simt_ir::Function::ENTRY));
@@ -187,7 +194,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             }
             let varying = data.results.iter().any(|value| self.p.shapes.of(*value).is_vector());
             cost += match data.op {
-                Op::Approx { .. } => 2 * CHEAP,
+                Op::Approx { .. } | Op::Mufu(_) => 2 * CHEAP,
                 Op::Int(
                     simt_ir::IntBinary::DivS
                     | simt_ir::IntBinary::DivU
@@ -366,6 +373,18 @@ impl<'a, 'c> Emitter<'a, 'c> {
         at
     }
 
+    /// Whether a value whose definition dominates this place can be had here: what no other block reads is known in its own block
+    /// alone, and what a loop defines is that of the last iteration of any lane once it is left.
+    pub(super) fn is_at_hand(&mut self, value: IrValue) -> bool {
+        if self.local.contains_key(&value) || self.is_prologue(value) {
+            return true;
+        }
+        let p = self.p;
+        self.crossing[value.index()]
+            && p.def_block[value.index()]
+                .is_some_and(|block| p.loops.around(block).all(|id| p.loops.contains(id, self.current)))
+    }
+
     /// A value as a vector.
     pub(super) fn vector(&mut self, value: IrValue) -> Value<'c> {
         if let Some(known) = self.vectors.get(&value) {
@@ -458,7 +477,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
                 op => {
                     op.is_pure()
                         && !p.shapes.of(value).is_vector()
-                        && !matches!(op, Op::IsSpace(_) | Op::Approx { .. })
+                        && !matches!(op, Op::IsSpace(_) | Op::Approx { .. } | Op::Mufu(_))
                         && data.args.clone().into_iter().all(|arg| self.is_prologue(arg))
                 }
             },
@@ -571,7 +590,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         slot
     }
 
-    fn new_slot(&mut self, ty: Type<'c>) -> SlotId {
+    pub(super) fn new_slot(&mut self, ty: Type<'c>) -> SlotId {
         let memory = self.stack(ty);
         self.slot_list.push((memory, ty));
         SlotId(self.slot_list.len() as u32 - 1)
@@ -591,7 +610,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
     }
 
     /// Stack memory for one `ty`.
-    fn stack(&mut self, ty: Type<'c>) -> Value<'c> {
+    pub(super) fn stack(&mut self, ty: Type<'c>) -> Value<'c> {
         let b = self.unit.b;
         let here = b.block();
         b.position_at_end(self.prologue);

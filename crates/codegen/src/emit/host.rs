@@ -3,7 +3,7 @@
 use std::mem::offset_of;
 
 use kernel_abi::{BlockFrame, Callbacks, CompileError, FaultKind, FaultRecord, LaunchFrame};
-use simt_ir::{Inst, SourceLoc, Syscall, Value as IrValue};
+use simt_ir::{Inst, RuntimeFunction, SourceLoc, Syscall, Value as IrValue};
 
 use super::function::Emitter;
 use super::{LANES, unsupported};
@@ -99,6 +99,10 @@ impl<'c> Emitter<'_, 'c> {
             Syscall::AssertFail => 4,
             Syscall::Vprintf => 2,
             Syscall::Malloc | Syscall::Free => 1,
+            Syscall::Runtime(function) => {
+                self.runtime_call(inst, function);
+                return Ok(());
+            }
         };
         if data.args.len() < taken {
             return Err(unsupported(&format!("{call:?} with so few arguments"), data.loc));
@@ -111,7 +115,7 @@ impl<'c> Emitter<'_, 'c> {
             Syscall::Vprintf => (offset_of!(Callbacks, vprintf), Some(i32)),
             Syscall::AssertFail => (offset_of!(Callbacks, assert_fail), None),
             Syscall::Malloc => (offset_of!(Callbacks, malloc), Some(i64)),
-            Syscall::Free => (offset_of!(Callbacks, free), None),
+            Syscall::Free | Syscall::Runtime(_) => (offset_of!(Callbacks, free), None),
         };
         let results = result.map(|ty| self.scratch(ty.vector(LANES)));
         args.extend(results);
@@ -130,6 +134,32 @@ impl<'c> Emitter<'_, 'c> {
             b.position_at_end(after);
         }
         Ok(())
+    }
+
+    /// A function of the runtime: every parameter of every lane goes to the host as a word of 64 bits.
+    fn runtime_call(&mut self, inst: Inst, function: RuntimeFunction) {
+        let b = self.unit.b;
+        let data = self.p.func.inst(inst);
+        let (i32, i64, ptr) = (self.unit.types.i32, self.unit.types.i64, self.unit.types.ptr);
+        let words = i64.vector(LANES);
+        let arguments = self.scratch(words.array(data.args.len().max(1) as u64));
+        for (index, arg) in data.args.iter().enumerate() {
+            let value = self.vector(*arg);
+            let place = b.ptr_offset(arguments, index as i64 * 8 * i64::from(LANES));
+            b.store(b.int_resize(value, i64, false), place, 64);
+        }
+        let results = self.scratch(words);
+        b.store(words.zero(), results, 64);
+        let lanes = b.mask_to_int(self.active());
+        let callback = self.callback(offset_of!(Callbacks, runtime));
+        let ty = Type::function(self.unit.context().void(), &[ptr, i32, i32, ptr, ptr]);
+        let number = i32.int_const(function as u64);
+        b.call_indirect(ty, callback, &[self.place.frame, lanes, number, arguments, results]);
+        if let Some(result) = data.results.first() {
+            let word = b.load(words, results, 64);
+            let lane = self.lane_type(*result);
+            self.define(*result, b.int_resize(word, lane, false));
+        }
     }
 
     pub(super) fn nanosleep(&mut self, inst: Inst) {

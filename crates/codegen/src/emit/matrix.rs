@@ -1,33 +1,64 @@
-//! Products of matrices that lie in the registers of a warp.
+//! Products of matrices that lie in the registers of a warp, and registers of all lanes for the host.
 
-use kernel_abi::matrix::{MATRIX_SYMBOL, encode};
+use kernel_abi::matrix::{MATRIX_SYMBOL, encode, register_bytes, registers, results_at};
 use simt_ir::Inst;
 use simt_ir::matrix::MatrixMultiply;
 
 use super::LANES;
 use super::function::Emitter;
+use crate::llvm::Value;
+
+/// Bytes of a register of all lanes.
+const REGISTER_BYTES: i64 = 8 * LANES as i64;
 
 impl<'c> Emitter<'_, 'c> {
-    /// Leaves the product to the host, which gets every register of every lane as a word of 64 bits.
+    /// Leaves the product to the host, which gets every register of every lane in memory (see [`kernel_abi::matrix`]).
     pub(super) fn matrix_multiply(&mut self, inst: Inst, op: &MatrixMultiply) {
         let b = self.unit.b;
-        let data = self.p.func.inst(inst);
         let context = self.unit.context();
         let (i64, ptr) = (self.unit.types.i64, self.unit.types.ptr);
-        let words = i64.vector(LANES);
-        let bytes = 8 * i64::from(LANES);
+        let bytes = register_bytes(op) as i64;
+        let element = if bytes == REGISTER_BYTES { i64 } else { self.unit.types.i32 };
+        let register = element.vector(LANES);
+        let memory = self.scratch(register.array(registers(op) as u64));
+        let data = self.p.func.inst(inst);
+        for (index, arg) in data.args.iter().enumerate() {
+            let value = self.vector(*arg);
+            let bits = b.bitcast(value, register);
+            b.store(bits, b.ptr_offset(memory, index as i64 * bytes), 64);
+        }
+        let function = b.module().extern_function(MATRIX_SYMBOL, context.void(), &[i64, ptr]);
+        b.call(function, &[i64.int_const(encode(op)), memory]);
+        let first = results_at(op) as i64;
+        for (index, result) in data.results.iter().enumerate() {
+            let bits = b.load(register, b.ptr_offset(memory, (first + index as i64) * bytes), 64);
+            let ty = self.lane_type(*result).vector(LANES);
+            self.define(*result, b.bitcast(bits, ty));
+        }
+    }
+
+    /// Stack memory with the operands, of which each lane's is a word of 64 bits, and room for the results.
+    pub(super) fn store_registers(&mut self, inst: Inst) -> Value<'c> {
+        let b = self.unit.b;
+        let data = self.p.func.inst(inst);
+        let i64 = self.unit.types.i64;
         let count = data.args.len().max(data.results.len());
-        let registers = self.scratch(words.array(count as u64));
+        let registers = self.scratch(i64.vector(LANES).array(count as u64));
         for (index, arg) in data.args.iter().enumerate() {
             let value = self.vector(*arg);
             let bits = b.bitcast(value, value.ty().to_int());
             let word = b.int_resize(bits, i64, false);
-            b.store(word, b.ptr_offset(registers, index as i64 * bytes), 64);
+            b.store(word, b.ptr_offset(registers, index as i64 * REGISTER_BYTES), 64);
         }
-        let function = b.module().extern_function(MATRIX_SYMBOL, context.void(), &[i64, ptr]);
-        b.call(function, &[i64.int_const(encode(op)), registers]);
-        for (index, result) in data.results.iter().enumerate() {
-            let word = b.load(words, b.ptr_offset(registers, index as i64 * bytes), 64);
+        registers
+    }
+
+    /// Takes the results that lie there in place of the operands.
+    pub(super) fn load_registers(&mut self, inst: Inst, registers: Value<'c>) {
+        let b = self.unit.b;
+        let words = self.unit.types.i64.vector(LANES);
+        for (index, result) in self.p.func.inst(inst).results.iter().enumerate() {
+            let word = b.load(words, b.ptr_offset(registers, index as i64 * REGISTER_BYTES), 64);
             let ty = self.lane_type(*result).vector(LANES);
             let bits = b.int_resize(word, ty.to_int().scalar(), false);
             self.define(*result, b.bitcast(bits, ty));

@@ -471,13 +471,21 @@ impl<'c> Emitter<'_, 'c> {
     fn ordered_load(&mut self, results: &[IrValue], lane: Type<'c>, address: &Address<'c>, access: Access) {
         let b = self.unit.b;
         let size = lane.scalar_bits() / 8;
-        let load = |ptr: Value<'c>| {
+        let load = |lane: Type<'c>, ptr: Value<'c>| {
             let value = b.load_atomic(lane, ptr, load_ordering(access.order));
             if access.order == Order::Volatile { b.mark_volatile(value) } else { value }
         };
+        let whole = (results.len() == 2 && size == 8).then(|| self.unit.context().int(128));
+        if let (Address::Uniform(address), Some(whole)) = (address, whole) {
+            let halves = self.halves(load(whole, b.inttoptr(*address)));
+            for (half, result) in halves.into_iter().zip(results) {
+                self.define_scalar_or_vector(*result, b.bitcast(half, lane));
+            }
+            return;
+        }
         if let Address::Uniform(address) = address {
             for (index, result) in results.iter().enumerate() {
-                let value = load(b.inttoptr(self.offset(*address, index as i64 * i64::from(size))));
+                let value = load(lane, b.inttoptr(self.offset(*address, index as i64 * i64::from(size))));
                 self.define_scalar_or_vector(*result, value);
             }
             return;
@@ -488,8 +496,13 @@ impl<'c> Emitter<'_, 'c> {
         let mask = self.active();
         self.for_each_lane(b.mask_to_int(mask), |this, at| {
             let address = this.element(addresses, at, this.unit.types.i64);
-            for (index, array) in arrays.iter().enumerate() {
-                let value = load(b.inttoptr(this.offset(address, index as i64 * i64::from(size))));
+            let values: Vec<Value<'c>> = match whole {
+                Some(whole) => this.halves(load(whole, b.inttoptr(address))).into(),
+                None => (0..arrays.len() as i64)
+                    .map(|index| load(lane, b.inttoptr(this.offset(address, index * i64::from(size)))))
+                    .collect(),
+            };
+            for (value, array) in values.into_iter().zip(&arrays) {
                 b.store(value, this.element_ptr(*array, at, lane), size);
             }
         });
@@ -508,6 +521,12 @@ impl<'c> Emitter<'_, 'c> {
                 b.mark_volatile(store);
             }
         };
+        let whole = values.len() == 2 && size == 8;
+        if let (Address::Uniform(address), true) = (address, whole) {
+            let halves = [0, 1].map(|half| b.bitcast(self.last_active(values[half]), self.unit.types.i64));
+            store(self.whole(halves), b.inttoptr(*address));
+            return;
+        }
         if let Address::Uniform(address) = address {
             for (index, value) in values.iter().enumerate() {
                 let value = self.last_active(*value);
@@ -521,6 +540,11 @@ impl<'c> Emitter<'_, 'c> {
         let mask = self.active();
         self.for_each_lane(b.mask_to_int(mask), |this, at| {
             let address = this.element(addresses, at, this.unit.types.i64);
+            if whole {
+                let halves = [0, 1].map(|half| this.element(arrays[half], at, this.unit.types.i64));
+                store(this.whole(halves), b.inttoptr(address));
+                return;
+            }
             for (index, array) in arrays.iter().enumerate() {
                 let value = this.element(*array, at, lane);
                 store(value, b.inttoptr(this.offset(address, index as i64 * i64::from(size))));
@@ -557,10 +581,12 @@ impl<'c> Emitter<'_, 'c> {
         let power = bytes.trailing_zeros();
         let mut roots = Vec::new();
         self.alignment_roots(value, power, 12, &mut Vec::new(), &mut roots);
-        let exact = access.offset.trailing_zeros() < power || roots.len() > 1;
+        let mut exact = access.offset.trailing_zeros() < power || roots.len() > 1;
         if roots.is_empty() && !exact {
             return;
         }
+        // A root may be a value of another block that is not kept for this one.
+        exact = exact || !self.is_at_hand(roots[0]);
         let (tested, offset) = if exact { (value, access.offset) } else { (roots[0], 0) };
         let low = u64::from(bytes - 1);
         let natural = self.natural(tested);

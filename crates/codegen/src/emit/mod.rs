@@ -5,6 +5,8 @@
 //! * [`memory`][]: loads and stores by the shape of their addresses;
 //! * [`masked`][]: accesses by some lanes;
 //! * [`atomic`][]: what goes lane by lane;
+//! * [`bulk`][]: copies of blocks of memory;
+//! * [`mbarrier`][]: barriers in memory;
 //! * [`warp`][]: exchange between lanes;
 //! * [`suspend`][]: barriers;
 //! * [`call`][]: device functions that are not inlined;
@@ -12,14 +14,18 @@
 //! * [`entry`][]: the loops over blocks and warps.
 
 mod atomic;
+mod bulk;
 mod call;
+mod cell;
 mod entry;
 mod function;
 mod host;
 mod masked;
 mod matrix;
+mod mbarrier;
 mod memory;
 mod suspend;
+mod texture;
 mod value;
 mod warp;
 
@@ -80,15 +86,22 @@ impl<'a, 'c> Unit<'a, 'c> {
     }
 }
 
-/// Emits a kernel and all it calls. Answers the bytes of state that each warp keeps while suspended, if the kernel has suspension
-/// points.
+/// What the caller of a kernel's code must know.
+pub struct Emitted {
+    /// The bytes of state that each warp keeps while suspended, if the kernel has suspension points.
+    pub state_bytes: Option<u32>,
+    /// Its blocks may wait for each other.
+    pub waits: bool,
+}
+
+/// Emits a kernel and all it calls.
 pub fn module(
     b: &Builder<'_>,
     program: &Program,
     shape: &Shape,
     machine: &Machine,
     flushing: bool,
-) -> Result<Option<u32>, CompileError> {
+) -> Result<Emitted, CompileError> {
     let context = b.context();
     let types = Types {
         bit: context.int(1),
@@ -100,10 +113,12 @@ pub fn module(
     let raise = host::raise_function(b, machine);
     let callees = RefCell::new(Vec::new());
     let unit = Unit { b, program, shape, machine, types, raise, callees: &callees, flushing };
-    let kernel = prepare(program.kernel(), true, shape)?;
-    if let Some(id) = kernel.polling.lanes_wait.first() {
-        let loc = kernel.func.block(kernel.loops.get(*id).header).term_loc;
-        return Err(unsupported("a loop in which threads of a warp may wait for each other", loc));
+    let kernel = transform::prepare_kernel(program.kernel(), shape).map_err(|obstacle| {
+        unsupported(&format!("{}, in a kernel of this size,", obstacle.what), obstacle.loc)
+    })?;
+    if kernel.dispatched && calls_where_lanes_meet(program) {
+        let what = "a meeting of threads in a function that recurses or is called through a pointer, in a kernel whose threads wait,";
+        return Err(unsupported(what, SourceLoc::default()));
     }
     let state_bytes = if suspends(&kernel) {
         Some(entry::warp_entry(unit, &kernel)?)
@@ -112,7 +127,8 @@ pub fn module(
         None
     };
     call::functions(unit)?;
-    Ok(state_bytes)
+    let waits = kernel.dispatched || !kernel.polling.yields.is_empty();
+    Ok(Emitted { state_bytes, waits })
 }
 
 fn prepare(func: &Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, CompileError> {
@@ -125,10 +141,21 @@ fn prepare(func: &Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, 
     })
 }
 
+/// Whether a kernel calls functions, and in some of them lanes may wait for each other: such a function runs in step.
+fn calls_where_lanes_meet(program: &Program) -> bool {
+    let ops = |func: &Function| -> Vec<Op> {
+        func.blocks().flat_map(|block| &func.block(block).insts).map(|inst| func.inst(*inst).op).collect()
+    };
+    let is_call = |op: &Op| matches!(op, Op::Call(_) | Op::CallIndirect(_));
+    ops(program.kernel()).iter().any(is_call)
+        && program.functions[1..]
+            .iter()
+            .any(|func| ops(func).iter().any(|op| op.is_convergent() && !is_call(op)))
+}
+
 fn suspends(kernel: &Prepared) -> bool {
     let mut insts = kernel.cfg.order().iter().flat_map(|block| kernel.func.block(*block).insts.iter());
-    !kernel.polling.yields.is_empty()
-        || insts.any(|inst| matches!(kernel.func.inst(*inst).op, Op::Barrier { .. }))
+    !kernel.polling.yields.is_empty() || insts.any(|inst| kernel.func.inst(*inst).op.is_barrier())
 }
 
 fn unsupported(what: &str, loc: SourceLoc) -> CompileError {

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::mem::offset_of;
 
 use kernel_abi::{BlockFrame, CompileError, Wait, WaitKind};
-use simt_ir::{BarrierKind, Block, Inst, Op};
+use simt_ir::{BarrierKind, Block, ClusterBarrier, Inst, SourceLoc};
 
 use super::function::{Emitter, stack_align};
 use super::unsupported;
@@ -130,20 +130,7 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn barrier(&mut self, inst: Inst, kind: BarrierKind, count: bool) -> Result<(), CompileError> {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
-        // Lanes that wait elsewhere must have no barrier before them: they could not come to it while these are at this one.
-        let pending = self.p.linear.deferred(self.current).any(|block| self.reaches_barrier(block));
-        if !self.p.is_kernel {
-            return Err(unsupported(
-                "a barrier in a function that recurses or is called through a pointer",
-                data.loc,
-            ));
-        }
-        if pending {
-            return Err(unsupported(
-                "a barrier under a condition that differs between the threads of a warp",
-                data.loc,
-            ));
-        }
+        self.check_barrier(data.loc)?;
         let mask = self.active();
         let lanes = b.mask_to_int(mask);
         let id = self.first_active(data.args[0]);
@@ -178,22 +165,25 @@ impl<'c> Emitter<'_, 'c> {
         Ok(())
     }
 
-    /// Whether a barrier can be executed after control has come to `from`.
-    fn reaches_barrier(&self, from: Block) -> bool {
-        let p = self.p;
-        let mut seen = vec![false; p.func.blocks().len()];
-        let mut work = vec![from];
-        while let Some(block) = work.pop() {
-            if std::mem::replace(&mut seen[block.index()], true) {
-                continue;
-            }
-            let mut insts = p.func.block(block).insts.iter();
-            if insts.any(|inst| matches!(p.func.inst(*inst).op, Op::Barrier { .. })) {
-                return true;
-            }
-            work.extend_from_slice(p.cfg.succs(block));
+    /// One half of the cluster's barrier: the warp suspends, and the scheduler lets it go on.
+    pub(super) fn cluster_barrier(&mut self, inst: Inst, half: ClusterBarrier) -> Result<(), CompileError> {
+        self.check_barrier(self.p.func.inst(inst).loc)?;
+        let kind = match half {
+            ClusterBarrier::Arrive => WaitKind::ClusterArrive,
+            ClusterBarrier::Wait => WaitKind::ClusterWait,
+        };
+        self.store_wait(offset_of!(Wait, kind), self.unit.types.i32.int_const(kind as u64));
+        self.suspend();
+        Ok(())
+    }
+
+    /// Whether the warp can suspend at a barrier here.
+    fn check_barrier(&self, loc: SourceLoc) -> Result<(), CompileError> {
+        if !self.p.is_kernel {
+            let what = "a barrier in a function that recurses or is called through a pointer";
+            return Err(unsupported(what, loc));
         }
-        false
+        Ok(())
     }
 
     /// Lets others run for a while.
@@ -240,7 +230,7 @@ impl<'c> Emitter<'_, 'c> {
     /// Where each slot that is live at some suspension point has its place in a warp's state, and the bytes of a state.
     pub fn state_layout(&self) -> StateLayout {
         let live = self.flow.live();
-        let mut layout = StateLayout::default();
+        let mut layout = StateLayout { bytes: self.cell_bytes(), ..StateLayout::default() };
         for suspension in &self.suspensions {
             for &slot in &live[suspension.after] {
                 let (_, ty) = self.slot_list[slot.0 as usize];

@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use kernel_abi::{BlockFrame, Callbacks, CompileError, LaunchFrame, XLayout};
+use kernel_abi::{BlockFrame, Callbacks, CompileError, LaunchFrame, MAX_WARPS, RESERVED_SHARED, XLayout};
 use simt_ir::{Convert, Inst, InstData, IntBinary, Op, Space, SpecialReg, Value as IrValue};
 use transform::LaneShape;
 
@@ -26,10 +26,19 @@ impl<'c> Emitter<'_, 'c> {
                 let value = self.counter(reg, data)?;
                 self.define_scalar_or_vector(data.results[0], value);
             }
+            Op::StackSave => {
+                let pointers = self.stack_pointers();
+                self.define(data.results[0], pointers);
+            }
+            Op::StackRestore => self.stack_restore(inst),
+            Op::Keep(cell) => self.keep(cell, data.args[0]),
+            Op::Recall(cell) => self.recall(cell, data.results[0]),
             Op::Load(access) => self.load(inst, access)?,
             Op::Store(access) => self.store(inst, access)?,
             Op::Atomic(op, access) => self.atomic(inst, op, access)?,
             Op::AtomicCas(access) => self.atomic_cas(inst, access)?,
+            Op::MbarrierArrive { drop, access } => self.mbarrier_arrive(inst, drop, access),
+            Op::Bulk(op) => self.bulk(inst, &op),
             Op::Fence { order, .. } => self.unit.b.fence(match order {
                 simt_ir::Order::SeqCst => Ordering::SequentiallyConsistent,
                 _ => Ordering::AcquireRelease,
@@ -37,7 +46,7 @@ impl<'c> Emitter<'_, 'c> {
             Op::Shuffle(mode) => self.shuffle(inst, mode),
             Op::Vote(mode) => self.vote(inst, mode),
             Op::MatchAny => self.match_any(inst),
-            Op::MatchAll => self.match_all(inst)?,
+            Op::MatchAll => self.match_all(inst),
             Op::Redux(op) => self.redux(inst, op)?,
             Op::MatrixMultiply(op) => self.matrix_multiply(inst, &op),
             Op::ActiveMask => {
@@ -45,15 +54,16 @@ impl<'c> Emitter<'_, 'c> {
                 let bits = self.unit.b.mask_to_int(mask);
                 self.define_scalar_or_vector(data.results[0], bits);
             }
-            Op::Elect => self.elect(inst)?,
+            Op::Elect => self.elect(inst),
             // The lanes of a warp run in step.
             Op::WarpSync => {}
             Op::Barrier { kind, count } => self.barrier(inst, kind, count)?,
+            Op::ClusterBarrier(half) => self.cluster_barrier(inst, half)?,
             Op::Call(func) => self.call(inst, func),
             Op::CallIndirect(sig) => self.call_indirect(inst, sig),
             Op::Syscall(call) => self.syscall(inst, call)?,
+            Op::Texture(op) => self.texture(inst, &op),
             Op::Nanosleep => self.nanosleep(inst),
-            Op::Breakpoint => {}
             _ => self.pure(data)?,
         }
         Ok(())
@@ -256,6 +266,10 @@ impl<'c> Emitter<'_, 'c> {
         let field = |offset: usize| self.launch_field(offset, i32);
         let lane = i32.int_vector(&std::array::from_fn::<u64, 32, _>(|lane| lane as u64));
         let ones = i32.vector(LANES).int_const(1);
+        let round_up = |value: Value<'c>, unit: u32| {
+            let [less, mask] = [unit - 1, !(unit - 1)].map(|bits| i32.int_const(bits.into()));
+            b.and(b.add(value, less), mask)
+        };
         let value = match reg {
             SpecialReg::Tid(axis) => self.tid(axis),
             SpecialReg::Ntid(axis) => self.ntid(axis),
@@ -263,7 +277,7 @@ impl<'c> Emitter<'_, 'c> {
             SpecialReg::NctaId(axis) => self.dimension(offset_of!(LaunchFrame, grid), axis),
             SpecialReg::LaneId => i32.zero(),
             SpecialReg::WarpId => self.place.warp,
-            SpecialReg::NwarpId => field(offset_of!(LaunchFrame, warps)),
+            SpecialReg::NwarpId => i32.int_const(MAX_WARPS.into()),
             SpecialReg::SmId => {
                 b.load(i32, b.ptr_offset(self.place.frame, offset_of!(BlockFrame, worker) as i64), 4)
             }
@@ -280,21 +294,48 @@ impl<'c> Emitter<'_, 'c> {
                 b.not(b.or(lower, b.shl(ones, lane)))
             }
             SpecialReg::LanemaskGe => b.not(b.sub(b.shl(ones, lane), ones)),
-            SpecialReg::TotalSmemSize | SpecialReg::AggrSmemSize => {
-                field(offset_of!(LaunchFrame, shared_bytes))
+            // As `LaunchFrame` says.
+            SpecialReg::TotalSmemSize => {
+                round_up(field(offset_of!(LaunchFrame, shared_bytes)), kernel_abi::SHARED_UNIT)
             }
+            SpecialReg::AggrSmemSize => {
+                let dynamic = field(offset_of!(LaunchFrame, dynamic_shared_bytes));
+                let fixed = b.sub(field(offset_of!(LaunchFrame, shared_bytes)), dynamic);
+                let reserved = i32.int_const(RESERVED_SHARED.into());
+                b.add(b.add(round_up(fixed, 16), dynamic), reserved)
+            }
+            SpecialReg::ReservedSmemOffset(2) => i32.int_const(RESERVED_SHARED.into()),
             SpecialReg::DynamicSmemSize => field(offset_of!(LaunchFrame, dynamic_shared_bytes)),
-            // Every block is a cluster of its own.
-            SpecialReg::ClusterId(axis) => self.place.ctaid[usize::from(axis)],
-            SpecialReg::NclusterId(axis) => self.dimension(offset_of!(LaunchFrame, grid), axis),
-            SpecialReg::ClusterNctaId(_) | SpecialReg::ClusterNctaRank => i32.int_const(1),
-            SpecialReg::IsExplicitCluster => self.unit.types.bit.zero(),
+            SpecialReg::ClusterNctaId(axis) => self.dimension(offset_of!(LaunchFrame, cluster), axis),
+            SpecialReg::ClusterId(axis) => {
+                let size = self.special(SpecialReg::ClusterNctaId(axis));
+                b.udiv(self.place.ctaid[usize::from(axis)], size)
+            }
+            SpecialReg::NclusterId(axis) => {
+                let size = self.special(SpecialReg::ClusterNctaId(axis));
+                b.udiv(self.dimension(offset_of!(LaunchFrame, grid), axis), size)
+            }
+            SpecialReg::ClusterCtaId(axis) => {
+                let size = self.special(SpecialReg::ClusterNctaId(axis));
+                b.urem(self.place.ctaid[usize::from(axis)], size)
+            }
+            SpecialReg::ClusterCtaRank => {
+                let [x, y, z] = [0, 1, 2].map(|axis| self.special(SpecialReg::ClusterCtaId(axis)));
+                let [width, height] = [0, 1].map(|axis| self.special(SpecialReg::ClusterNctaId(axis)));
+                b.add(b.mul(b.add(b.mul(z, height), y), width), x)
+            }
+            SpecialReg::ClusterNctaRank => {
+                let [x, y, z] = [0, 1, 2].map(|axis| self.special(SpecialReg::ClusterNctaId(axis)));
+                b.mul(b.mul(x, y), z)
+            }
+            SpecialReg::IsExplicitCluster => {
+                let explicit = field(offset_of!(LaunchFrame, explicit_cluster));
+                b.icmp(IntPredicate::Ne, explicit, i32.zero())
+            }
             SpecialReg::CurrentGraphExec => i64.zero(),
             SpecialReg::EnvReg(1) => field(offset_of!(LaunchFrame, grid_workspace) + 4),
             SpecialReg::EnvReg(2) => field(offset_of!(LaunchFrame, grid_workspace)),
-            SpecialReg::ClusterCtaId(_)
-            | SpecialReg::ClusterCtaRank
-            | SpecialReg::ReservedSmemOffset(_)
+            SpecialReg::ReservedSmemOffset(_)
             | SpecialReg::EnvReg(_)
             | SpecialReg::Pm(_)
             | SpecialReg::Clock

@@ -5,7 +5,7 @@ use simt_ir::{Inst, IntBinary, ShuffleMode, Value as IrValue, VoteMode};
 
 use super::function::Emitter;
 use super::{LANES, unsupported};
-use crate::llvm::{IntPredicate, Value};
+use crate::llvm::{IntPredicate, Type, Value};
 use crate::target::Level;
 
 impl<'c> Emitter<'_, 'c> {
@@ -16,18 +16,28 @@ impl<'c> Emitter<'_, 'c> {
         if p.shapes.of(data.results[0]).is_uniform() {
             return self.broadcast(inst);
         }
-        let value = self.vector(data.args[0]);
+        let members = data.args.get(3).copied();
+        let value = self.taking_part_only(data.args[0], members);
         let constants = (p.func.constant(data.args[1]), p.func.constant(data.args[2]));
-        let (picked, valid) = if let (Some(lane), Some(clamp)) = constants {
+        let (picked, valid, source) = if let (Some(lane), Some(clamp)) = constants {
             let sources: [(u32, bool); 32] =
                 std::array::from_fn(|at| source_lane(mode, at as u32, lane as u32, clamp as u32));
             let picked = b.shuffle(value, value, &sources.map(|(lane, _)| lane as i32));
             let valid = self.unit.types.mask.int_vector(&sources.map(|(_, valid)| u64::from(valid)));
-            (picked, valid)
+            (picked, valid, value.ty().int_vector(&sources.map(|(lane, _)| u64::from(lane))))
         } else {
             let (lane, clamp) = (self.vector(data.args[1]), self.vector(data.args[2]));
             let (source, valid) = self.source_lanes(mode, lane, clamp);
-            (self.permute(value, source), valid)
+            (self.permute(value, source), valid, source)
+        };
+        let picked = match members {
+            Some(members) if !p.shapes.of(members).is_uniform() => {
+                let members = self.vector(members);
+                let source = b.and(source, source.ty().int_const(31));
+                let bit = b.and(b.lshr(members, source), members.ty().int_const(1));
+                b.select(b.icmp(IntPredicate::Ne, bit, bit.ty().zero()), picked, picked.ty().zero())
+            }
+            _ => picked,
         };
         self.define(data.results[0], picked);
         if let Some(result) = data.results.get(1) {
@@ -35,16 +45,43 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
+    /// The lanes of a value, with zeros in those that do not take part, as far as that is the same for all lanes.
+    fn taking_part_only(&mut self, value: IrValue, members: Option<IrValue>) -> Value<'c> {
+        let b = self.unit.b;
+        let vector = self.vector(value);
+        let members = members.filter(|members| self.p.shapes.of(*members).is_uniform());
+        if self.all_take_part(members) {
+            return vector;
+        }
+        let part = self.taking_part(members);
+        b.select(b.int_to_mask(part), vector, vector.ty().zero())
+    }
+
+    /// Whether surely all lanes take part in an operation with this member mask.
+    fn all_take_part(&self, members: Option<IrValue>) -> bool {
+        let all = |members| self.p.func.constant(members) == Some(u32::MAX.into());
+        self.is_full() && members.is_none_or(all)
+    }
+
     /// A shuffle in which all lanes read one lane.
     fn broadcast(&mut self, inst: Inst) {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
+        let members = data.args.get(3).copied();
         let value = if self.p.shapes.of(data.args[0]).is_uniform() {
             self.natural(data.args[0])
         } else {
             let vector = self.vector(data.args[0]);
             let lane = self.natural(data.args[1]);
             b.extract_dynamic(vector, b.and(lane, lane.ty().int_const(31)))
+        };
+        let value = if self.all_take_part(members) {
+            value
+        } else {
+            let (part, lane) = (self.taking_part(members), self.natural(data.args[1]));
+            let lane = b.and(lane, lane.ty().int_const(31));
+            let bit = b.and(b.lshr(part, lane), part.ty().int_const(1));
+            b.select(self.nonzero(bit), value, value.ty().zero())
         };
         self.define_scalar_or_vector(data.results[0], value);
         if let Some(valid) = data.results.get(1) {
@@ -171,32 +208,25 @@ impl<'c> Emitter<'_, 'c> {
         self.define(data.results[0], b.and(same, members));
     }
 
-    pub(super) fn match_all(&mut self, inst: Inst) -> Result<(), CompileError> {
-        let b = self.unit.b;
+    pub(super) fn match_all(&mut self, inst: Inst) {
         let data = self.p.func.inst(inst);
-        if !self.p.shapes.of(data.args[1]).is_uniform() {
-            return Err(unsupported("`match.all` with member masks that differ", data.loc));
-        }
-        let part = self.taking_part(Some(data.args[1]));
         let vector = self.vector(data.args[0]);
-        let first = b.extract_dynamic(vector, self.lowest(part));
-        let same = b.mask_to_int(b.icmp(IntPredicate::Eq, vector, b.splat(first, LANES)));
-        let all = b.icmp(IntPredicate::Eq, b.and(same, part), part);
-        // A member that has exited, or never was, is not in the answer.
-        let mask = b.select(all, part, part.ty().zero());
-        self.define_scalar_or_vector(data.results[0], mask);
-        if let Some(result) = data.results.get(1) {
-            self.define_scalar_or_vector(*result, all);
+        let (i32, bit) = (self.unit.types.i32, self.unit.types.bit);
+        let results = self.for_members(data.args[1], &[i32, bit], |this, part| {
+            let b = this.unit.b;
+            let first = b.extract_dynamic(vector, this.lowest(part));
+            let same = b.mask_to_int(b.icmp(IntPredicate::Eq, vector, b.splat(first, LANES)));
+            let all = b.icmp(IntPredicate::Eq, b.and(same, part), part);
+            // A member that has exited, or never was, is not in the answer.
+            vec![b.select(all, part, part.ty().zero()), all]
+        });
+        for (result, value) in data.results.iter().zip(results) {
+            self.define_scalar_or_vector(*result, value);
         }
-        Ok(())
     }
 
     pub(super) fn redux(&mut self, inst: Inst, op: IntBinary) -> Result<(), CompileError> {
-        let b = self.unit.b;
         let data = self.p.func.inst(inst);
-        if !self.p.shapes.of(data.args[1]).is_uniform() {
-            return Err(unsupported("`redux` with member masks that differ", data.loc));
-        }
         let vector = self.vector(data.args[0]);
         let ty = vector.ty();
         let (name, identity) = match op {
@@ -210,29 +240,85 @@ impl<'c> Emitter<'_, 'c> {
             IntBinary::MaxU => ("llvm.vector.reduce.umax", ty.zero()),
             _ => return Err(unsupported(&format!("`redux` with {op:?}"), data.loc)),
         };
-        let part = self.taking_part(Some(data.args[1]));
-        let value = b.select(b.int_to_mask(part), vector, identity);
-        let value = b.intrinsic(name, &[ty], &[value]);
-        self.define_scalar_or_vector(data.results[0], value);
+        let i32 = self.unit.types.i32;
+        let results = self.for_members(data.args[1], &[i32], |this, part| {
+            let b = this.unit.b;
+            let value = b.select(b.int_to_mask(part), vector, identity);
+            vec![b.intrinsic(name, &[ty], &[value])]
+        });
+        self.define_scalar_or_vector(data.results[0], results[0]);
         Ok(())
     }
 
-    pub(super) fn elect(&mut self, inst: Inst) -> Result<(), CompileError> {
+    pub(super) fn elect(&mut self, inst: Inst) {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
-        let part = self.taking_part(Some(data.args[0]));
-        if part.ty().is_vector() {
-            return Err(unsupported("`elect` with member masks that differ", data.loc));
-        }
-        let leader = self.lowest(part);
+        let i32 = self.unit.types.i32;
+        let leaders = self.for_members(data.args[0], &[i32], |this, part| vec![this.lowest(part)]);
+        let leader = leaders[0];
         self.define_scalar_or_vector(data.results[0], leader);
         if let Some(result) = data.results.get(1) {
-            let ty = self.unit.types.i32;
-            let own = ty.int_vector(&std::array::from_fn::<u64, 32, _>(|lane| lane as u64));
-            let elected = b.icmp(IntPredicate::Eq, own, b.splat(leader, LANES));
-            self.define(*result, elected);
+            let own = i32.int_vector(&std::array::from_fn::<u64, 32, _>(|lane| lane as u64));
+            let leader = if leader.ty().is_vector() { leader } else { b.splat(leader, LANES) };
+            self.define(*result, b.icmp(IntPredicate::Eq, own, leader));
         }
-        Ok(())
+    }
+
+    /// Computes something for the lanes that take part, whose member mask they name: scalars if the whole warp has one mask, else for one
+    /// mask after the other, and vectors in all.
+    fn for_members(
+        &mut self,
+        members: IrValue,
+        types: &[Type<'c>],
+        body: impl FnOnce(&mut Self, Value<'c>) -> Vec<Value<'c>>,
+    ) -> Vec<Value<'c>> {
+        let b = self.unit.b;
+        let part = self.taking_part(Some(members));
+        if !part.ty().is_vector() {
+            return body(self, part);
+        }
+        let i32 = self.unit.types.i32;
+        let named = self.vector(members);
+        let named_array = self.spill(named);
+        let mask = self.active();
+        let active = b.mask_to_int(mask);
+        // Bits are kept as words: lanes of memory are bytes at least.
+        let kept: Vec<Type<'c>> =
+            types.iter().map(|ty| if *ty == self.unit.types.bit { i32 } else { *ty }).collect();
+        let arrays: Vec<Value<'c>> = kept.iter().map(|ty| self.scratch(ty.vector(LANES))).collect();
+        let before = b.block();
+        let (head, done) = (b.append_block("members"), b.append_block("members.done"));
+        let none = b.icmp(IntPredicate::Eq, active, i32.zero());
+        b.cond_br(none, done, head);
+        b.position_at_end(head);
+        let left = b.phi(i32);
+        left.add_incoming(active, before);
+        let lane = b.cttz(left.value());
+        let own = self.element(named_array, lane, i32);
+        let same = b.icmp(IntPredicate::Eq, named, b.splat(own, LANES));
+        let group = b.and(b.mask_to_int(same), left.value());
+        let results = body(self, b.and(group, own));
+        let lanes = b.int_to_mask(group);
+        for ((array, value), ty) in arrays.iter().zip(results).zip(&kept) {
+            let value = if value.ty() == self.unit.types.bit { b.zext(value, i32) } else { value };
+            let old = b.load(ty.vector(LANES), *array, 64);
+            b.store(b.select(lanes, b.splat(value, LANES), old), *array, 64);
+        }
+        let rest = b.and(left.value(), b.not(group));
+        left.add_incoming(rest, b.block());
+        let last = b.icmp(IntPredicate::Eq, rest, i32.zero());
+        b.cond_br(last, done, head);
+        b.position_at_end(done);
+        arrays
+            .iter()
+            .zip(types)
+            .map(|(array, ty)| {
+                let is_bit = *ty == self.unit.types.bit;
+                let ty = if is_bit { i32 } else { *ty };
+                let value = b.load(ty.vector(LANES), *array, 64);
+                if is_bit { b.icmp(IntPredicate::Ne, value, value.ty().zero()) } else { value }
+            })
+            .collect()
     }
 
     /// The lowest lane set in an i32, at most 31.

@@ -207,6 +207,16 @@ impl<'c> Module<'c> {
         }
     }
 
+    /// The address of the constant of that name, if there is one.
+    pub fn constant(self, name: &str) -> Option<Value<'c>> {
+        let name = c_string(name);
+        // SAFETY: the module is alive; the name is NUL-terminated.
+        unsafe {
+            let raw = core::LLVMGetNamedGlobal(self.raw, name.as_ptr());
+            (!raw.is_null()).then(|| Value::from_raw(raw))
+        }
+    }
+
     /// LLVM's verdict on the module: what is malformed, if anything.
     pub fn verify(self) -> Result<(), String> {
         let mut message = std::ptr::null_mut();

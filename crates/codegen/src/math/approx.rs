@@ -2,7 +2,7 @@
 
 use super::{Lowering, value_type};
 use crate::llvm::{FloatPredicate, IntPredicate, Type, Value};
-use simt_ir::approx::{Steps, divisor, f32_steps, f64_mask, scale_in_two_steps};
+use simt_ir::approx::{F64_NAN_OF_HIGH_HALVES, Steps, divisor, f32_steps, f64_mask, scale_in_two_steps};
 use simt_ir::{Approx, FloatBinary, FloatMode, Rounding};
 
 type IrType = simt_ir::Type;
@@ -33,7 +33,7 @@ impl<'c> Lowering<'_, 'c> {
     }
 
     /// What is beyond the range of f16 becomes infinite, which cutting off would not do.
-    fn overflow_of_f16(&self, value: Value<'c>) -> Value<'c> {
+    pub(super) fn overflow_of_f16(&self, value: Value<'c>) -> Value<'c> {
         let b = self.b;
         let float = value.ty();
         let beyond = b.fcmp(FloatPredicate::Oge, b.fabs(value), float.float_const(65536.0));
@@ -66,8 +66,11 @@ impl<'c> Lowering<'_, 'c> {
                 self.constant(IrType::F64, f64::NAN.to_bits(), double)
             }
         };
-        // A NaN's quiet bit is in the high half.
-        mask(value)
+        if !ftz {
+            return value;
+        }
+        let nan = b.fcmp(FloatPredicate::Uno, value, value);
+        b.select(nan, double.float_bits(F64_NAN_OF_HIGH_HALVES), mask(value))
     }
 }
 

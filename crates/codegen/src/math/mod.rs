@@ -16,6 +16,7 @@ mod convert;
 mod float;
 mod half;
 mod int;
+mod mufu;
 mod soft;
 
 use crate::llvm::{Builder, Context, FloatPredicate, IntPredicate, Type, Value};
@@ -78,6 +79,7 @@ impl<'a, 'c> Lowering<'a, 'c> {
             Op::MinMax(op) => self.min_max(op, result, args[0], args[1]),
             Op::FloatUnary(op, mode) => self.float_unary(op, mode, result, args[0]),
             Op::Approx { func, ftz } => self.approx(func, ftz, result, args),
+            Op::Mufu(func) => self.mufu(func, result, args[0]),
             Op::CanonNan => self.canon_nan(result, args[0]),
             Op::Convert(op) => self.convert(op, types[0], result, args[0]),
             Op::Const(bits) => self.constant(result, bits, self.b.context().int(1)),

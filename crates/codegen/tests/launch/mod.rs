@@ -7,11 +7,12 @@ use std::sync::Arc;
 use codegen::target::{Cpu, Level};
 use interp::InterpretedKernel;
 use jit::object::LoadedObject;
+use kernel_abi::matrix::LaneWords;
 use kernel_abi::{
     BlockFrame, BlocksEntry, Callbacks, CompileError, CompiledKernel, EntryKind, Fault, FaultKind,
     FaultRecord, LaunchFrame, Shape, Status, Wait, WaitKind, WarpEntry,
 };
-use simt_ir::Program;
+use simt_ir::{Program, RuntimeFunction};
 
 unsafe extern "C" fn vprintf(_: *mut BlockFrame, mask: u32, f: *const u64, _: *const u64, r: *mut i32) {
     for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
@@ -35,12 +36,33 @@ unsafe extern "C" fn malloc(_: *mut BlockFrame, mask: u32, sizes: *const u64, re
     }
 }
 unsafe extern "C" fn free(_: *mut BlockFrame, _: u32, _: *const u64) {}
+/// The number of the function, and of each argument a part.
+unsafe extern "C" fn runtime(
+    _: *mut BlockFrame,
+    mask: u32,
+    function: u32,
+    arguments: *const u64,
+    results: *mut u64,
+) {
+    let count = RuntimeFunction::from_number(function).map_or(0, |function| function.params().len());
+    for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
+        // SAFETY: the arrays have 32 elements for each argument and for the result.
+        unsafe {
+            let part = |index: usize| (index as u64 + 1).wrapping_mul(*arguments.add(32 * index + lane));
+            *results.add(lane) = (0..count).map(part).fold(function.into(), u64::wrapping_add);
+        }
+    }
+}
 unsafe extern "C" fn global_timer() -> u64 {
     7
 }
+unsafe extern "C" fn texture(_: *mut BlockFrame, _: u32, _: u64, _: *mut LaneWords) -> u32 {
+    0
+}
 unsafe extern "C" fn nanosleep(_: u32) {}
 
-static CALLBACKS: Callbacks = Callbacks { vprintf, assert_fail, malloc, free, global_timer, nanosleep };
+static CALLBACKS: Callbacks =
+    Callbacks { vprintf, assert_fail, malloc, free, global_timer, texture, nanosleep, runtime };
 
 /// The CPUs that code for can run here.
 pub fn cpus() -> Vec<Cpu> {
@@ -102,6 +124,8 @@ impl Launch {
             sm_count: 1,
             grid_id: 1,
             grid_workspace: 0,
+            cluster: [1; 3],
+            explicit_cluster: 0,
         };
         let mut frame = BlockFrame {
             launch: &launch,

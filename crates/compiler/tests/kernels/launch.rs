@@ -60,7 +60,7 @@ impl Launch {
         entry: &str,
     ) -> Result<Arc<dyn CompiledKernel>, CompileError> {
         let shape = Shape::of([self.grid, 1, 1], [self.block, 1, 1]);
-        let program = || Err(CompileError::new("machine code needs no program"));
+        let program = |_| Err(CompileError::new("machine code needs no program"));
         jit.compile(&CompileRequest { ptx, entry, shape, program: &program })
     }
 
@@ -90,6 +90,8 @@ impl Launch {
             sm_count: 1,
             grid_id: 1,
             grid_workspace: 0,
+            cluster: [1; 3],
+            explicit_cluster: 0,
         };
         let mut shared = window(info.shared_bytes as usize);
         let mut local = window((local_bytes * self.block) as usize);

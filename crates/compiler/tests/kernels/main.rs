@@ -17,7 +17,7 @@ impl Compiler for InProcess {
     }
 
     fn compile(&self, source: &Source<'_>) -> Result<Artifact, CompileError> {
-        anywarp_compiler::compile(source.ptx, source.entry, source.shape, self.0)
+        anywarp_compiler::compile(source.ptx, source.entry, source.shape, self.0, source.approximations)
     }
 }
 

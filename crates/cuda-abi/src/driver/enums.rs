@@ -505,3 +505,73 @@ c_enum! {
         CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1,
     }
 }
+
+c_enum! {
+    /// What the elements of a tensor are.
+    CUtensorMapDataType {
+        CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
+        CU_TENSOR_MAP_DATA_TYPE_UINT16 = 1,
+        CU_TENSOR_MAP_DATA_TYPE_UINT32 = 2,
+        CU_TENSOR_MAP_DATA_TYPE_INT32 = 3,
+        CU_TENSOR_MAP_DATA_TYPE_UINT64 = 4,
+        CU_TENSOR_MAP_DATA_TYPE_INT64 = 5,
+        CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6,
+        CU_TENSOR_MAP_DATA_TYPE_FLOAT32 = 7,
+        CU_TENSOR_MAP_DATA_TYPE_FLOAT64 = 8,
+        CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9,
+        CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ = 10,
+        CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 = 11,
+        CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ = 12,
+        CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B = 13,
+        CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B = 14,
+        CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B = 15,
+    }
+}
+
+c_enum! {
+    /// How the channels of a tensor are grouped in memory.
+    CUtensorMapInterleave {
+        CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
+        CU_TENSOR_MAP_INTERLEAVE_16B = 1,
+        CU_TENSOR_MAP_INTERLEAVE_32B = 2,
+    }
+}
+
+c_enum! {
+    /// How parts of a tensor are permuted in shared memory.
+    CUtensorMapSwizzle {
+        CU_TENSOR_MAP_SWIZZLE_NONE = 0,
+        CU_TENSOR_MAP_SWIZZLE_32B = 1,
+        CU_TENSOR_MAP_SWIZZLE_64B = 2,
+        CU_TENSOR_MAP_SWIZZLE_128B = 3,
+        CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B = 4,
+        CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B = 5,
+        CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B = 6,
+    }
+}
+
+c_enum! {
+    /// How much of a tensor is fetched at once.
+    CUtensorMapL2promotion {
+        CU_TENSOR_MAP_L2_PROMOTION_NONE = 0,
+        CU_TENSOR_MAP_L2_PROMOTION_L2_64B = 1,
+        CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2,
+        CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3,
+    }
+}
+
+c_enum! {
+    /// What elements outside a tensor read as.
+    CUtensorMapFloatOOBfill {
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA = 1,
+    }
+}
+
+c_enum! {
+    /// Which pixels of a row a wide column takes.
+    CUtensorMapIm2ColWideMode {
+        CU_TENSOR_MAP_IM2COL_WIDE_MODE_W = 0,
+        CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128 = 1,
+    }
+}

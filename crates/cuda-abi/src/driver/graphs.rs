@@ -61,6 +61,29 @@ c_enum! {
     }
 }
 
+c_enum! {
+    /// How the condition of a conditional node chooses what runs.
+    CUgraphConditionalNodeType {
+        CU_GRAPH_COND_TYPE_IF = 0,
+        CU_GRAPH_COND_TYPE_WHILE = 1,
+        CU_GRAPH_COND_TYPE_SWITCH = 2,
+    }
+}
+
+/// The condition of a conditional node, which kernels set.
+pub type CUgraphConditionalHandle = u64;
+
+/// Graphs that run as a condition says. The driver gives the array of graphs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUDA_CONDITIONAL_NODE_PARAMS {
+    pub handle: CUgraphConditionalHandle,
+    pub r#type: CUgraphConditionalNodeType,
+    pub size: u32,
+    pub phGraph_out: *mut CUgraph,
+    pub ctx: CUcontext,
+}
+
 /// Names one attribute of a kernel node.
 pub type CUkernelNodeAttrID = CUlaunchAttributeID;
 /// A kernel node attribute's value.
@@ -190,6 +213,10 @@ pub union CUgraphNodeParamsUnion {
     pub event: CUevent,
     pub alloc: CUDA_MEM_ALLOC_NODE_PARAMS,
     pub free: CUdeviceptr,
+    pub words: CUDA_BATCH_MEM_OP_NODE_PARAMS,
+    pub conditional: CUDA_CONDITIONAL_NODE_PARAMS,
+    pub signal: CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+    pub wait: CUDA_EXT_SEM_WAIT_NODE_PARAMS,
 }
 
 impl core::fmt::Debug for CUgraphNodeParams {
@@ -197,6 +224,16 @@ impl core::fmt::Debug for CUgraphNodeParams {
         // Which member of the union counts is the type's business, so only that is shown.
         f.debug_struct("CUgraphNodeParams").field("type", &self.r#type).finish_non_exhaustive()
     }
+}
+
+/// A batch of operations on words of memory, in a context.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUDA_BATCH_MEM_OP_NODE_PARAMS {
+    pub ctx: CUcontext,
+    pub count: u32,
+    pub paramArray: *mut CUstreamBatchMemOpParams,
+    pub flags: u32,
 }
 
 /// A copy in a context.
@@ -239,6 +276,7 @@ c_enum! {
 }
 
 c_consts! {
+    CU_GRAPH_COND_ASSIGN_DEFAULT: u32 = 1;
     CU_USER_OBJECT_NO_DESTRUCTOR_SYNC: u32 = 1;
     CU_GRAPH_USER_OBJECT_MOVE: u32 = 1;
 }

@@ -278,3 +278,10 @@ pub struct CUmemAllocationProp {
     pub usage: u16,
     pub reserved: [u8; 4],
 }
+
+/// How a tensor lies in memory and what is copied of it: nobody's business but the device's.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug)]
+pub struct CUtensorMap {
+    pub opaque: [u64; 16],
+}

@@ -59,3 +59,67 @@ pub struct CUDA_MEMCPY3D_v1 {
     pub Height: u32,
     pub Depth: u32,
 }
+
+/// Shape and format of a one- or two-dimensional array.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUDA_ARRAY_DESCRIPTOR_v1 {
+    pub Width: u32,
+    pub Height: u32,
+    pub Format: CUarray_format,
+    pub NumChannels: u32,
+}
+
+/// Shape and format of an array of up to three dimensions.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUDA_ARRAY3D_DESCRIPTOR_v1 {
+    pub Width: u32,
+    pub Height: u32,
+    pub Depth: u32,
+    pub Format: CUarray_format,
+    pub NumChannels: u32,
+    pub Flags: u32,
+}
+
+impl From<CUDA_ARRAY_DESCRIPTOR_v1> for CUDA_ARRAY_DESCRIPTOR {
+    fn from(old: CUDA_ARRAY_DESCRIPTOR_v1) -> Self {
+        let CUDA_ARRAY_DESCRIPTOR_v1 { Width, Height, Format, NumChannels } = old;
+        CUDA_ARRAY_DESCRIPTOR { Width: Width as usize, Height: Height as usize, Format, NumChannels }
+    }
+}
+
+/// No array is larger than 32 bits say.
+impl From<CUDA_ARRAY_DESCRIPTOR> for CUDA_ARRAY_DESCRIPTOR_v1 {
+    fn from(new: CUDA_ARRAY_DESCRIPTOR) -> Self {
+        let CUDA_ARRAY_DESCRIPTOR { Width, Height, Format, NumChannels } = new;
+        CUDA_ARRAY_DESCRIPTOR_v1 { Width: Width as u32, Height: Height as u32, Format, NumChannels }
+    }
+}
+
+impl From<CUDA_ARRAY3D_DESCRIPTOR_v1> for CUDA_ARRAY3D_DESCRIPTOR {
+    fn from(old: CUDA_ARRAY3D_DESCRIPTOR_v1) -> Self {
+        CUDA_ARRAY3D_DESCRIPTOR {
+            Width: old.Width as usize,
+            Height: old.Height as usize,
+            Depth: old.Depth as usize,
+            Format: old.Format,
+            NumChannels: old.NumChannels,
+            Flags: old.Flags,
+        }
+    }
+}
+
+/// No array is larger than 32 bits say.
+impl From<CUDA_ARRAY3D_DESCRIPTOR> for CUDA_ARRAY3D_DESCRIPTOR_v1 {
+    fn from(new: CUDA_ARRAY3D_DESCRIPTOR) -> Self {
+        CUDA_ARRAY3D_DESCRIPTOR_v1 {
+            Width: new.Width as u32,
+            Height: new.Height as u32,
+            Depth: new.Depth as u32,
+            Format: new.Format,
+            NumChannels: new.NumChannels,
+            Flags: new.Flags,
+        }
+    }
+}

@@ -187,3 +187,15 @@ const _: () = {
     assert!(size_of::<cudaResourceViewDesc_cuda12>() == 48);
     assert!(offset_of!(cudaResourceViewDesc_cuda12, firstMipmapLevel) == 32);
 };
+
+/// One launch of `cudaLaunchCooperativeKernelMultiDevice`, which CUDA 13 has not.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaLaunchParams {
+    pub func: *const c_void,
+    pub gridDim: dim3,
+    pub blockDim: dim3,
+    pub args: *mut *mut c_void,
+    pub sharedMem: usize,
+    pub stream: cudaStream_t,
+}

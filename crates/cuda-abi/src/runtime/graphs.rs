@@ -22,6 +22,19 @@ pub type cudaGraphExecUpdateResultInfo = CUgraphExecUpdateResultInfo;
 /// How to instantiate a graph, and how that ended.
 pub type cudaGraphInstantiateParams = CUDA_GRAPH_INSTANTIATE_PARAMS;
 
+/// The condition of a conditional node, which kernels set.
+pub type cudaGraphConditionalHandle = CUgraphConditionalHandle;
+
+/// Graphs that run as a condition says. The library gives the array of graphs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaConditionalNodeParams {
+    pub handle: cudaGraphConditionalHandle,
+    pub r#type: CUgraphConditionalNodeType,
+    pub size: u32,
+    pub phGraph_out: *mut cudaGraph_t,
+}
+
 /// A launch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +70,7 @@ pub union cudaGraphNodeParamsUnion {
     pub event: cudaEvent_t,
     pub alloc: cudaMemAllocNodeParams,
     pub free: CUdeviceptr,
+    pub conditional: cudaConditionalNodeParams,
 }
 
 impl core::fmt::Debug for cudaGraphNodeParams {

@@ -13,6 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use kernel_abi::matrix::LaneWords;
+use kernel_abi::texture::Failure;
 use kernel_abi::{BlockFrame, Callbacks, Fault, FaultKind};
 
 pub use heap::DeviceHeap;
@@ -21,6 +23,8 @@ pub use output::Output;
 use crate::clock;
 use crate::domain::Domain;
 use crate::fault::FaultReport;
+use crate::nested::{Nested, quiet_runtime, runtime};
+use crate::texture::Bound;
 
 /// What a launch's callbacks work with; `LaunchFrame::context` points to it.
 pub(crate) struct Services {
@@ -28,10 +32,15 @@ pub(crate) struct Services {
     pub(crate) domain: Arc<Domain>,
     /// The kernel's name.
     pub(crate) kernel: Arc<str>,
+    /// What its blocks launch.
+    pub(crate) nested: Nested,
+    /// What the module's references were bound to when it was launched.
+    pub(crate) _objects: Vec<Arc<Bound>>,
 }
 
 /// The services of this device.
-pub static TABLE: Callbacks = Callbacks { vprintf, assert_fail, malloc, free, global_timer, nanosleep };
+pub static TABLE: Callbacks =
+    Callbacks { vprintf, assert_fail, malloc, free, global_timer, texture, nanosleep, runtime };
 
 /// The same for blocks that run a second time: they say nothing again.
 pub static QUIET: Callbacks = Callbacks {
@@ -40,7 +49,9 @@ pub static QUIET: Callbacks = Callbacks {
     malloc,
     free: quiet_free,
     global_timer,
+    texture,
     nanosleep,
+    runtime: quiet_runtime,
 };
 
 unsafe extern "C" fn quiet_vprintf(
@@ -134,7 +145,7 @@ unsafe extern "C" fn malloc(frame: *mut BlockFrame, mask: u32, sizes: *const u64
 unsafe extern "C" fn free(frame: *mut BlockFrame, mask: u32, addresses: *const u64) {
     // SAFETY: as for `vprintf`.
     host(|| unsafe {
-        let Services { domain, kernel } = services(frame);
+        let Services { domain, kernel, .. } = services(frame);
         for lane in lanes(mask) {
             let address = *addresses.add(lane);
             if address == 0 || domain.heap.free(address) {
@@ -169,6 +180,18 @@ unsafe extern "C" fn quiet_free(frame: *mut BlockFrame, mask: u32, addresses: *c
     });
 }
 
+unsafe extern "C" fn texture(
+    _frame: *mut BlockFrame,
+    mask: u32,
+    code: u64,
+    registers: *mut LaneWords,
+) -> u32 {
+    let mut status = Failure { kind: FaultKind::IllegalInstruction, lane: 0 }.code();
+    // SAFETY: the contract of `Callbacks`.
+    host(|| status = unsafe { crate::texture::serve(mask, code, registers) });
+    status
+}
+
 unsafe extern "C" fn global_timer() -> u64 {
     clock::now()
 }
@@ -182,19 +205,19 @@ unsafe extern "C" fn nanosleep(nanoseconds: u32) {
 }
 
 /// Runs host code on behalf of generated code.
-fn host(body: impl FnOnce()) {
+pub(crate) fn host(body: impl FnOnce()) {
     // A panic must not unwind through generated code. What it leaves undone is an answer that was not written: those are
     // initialised by the caller.
     let _ = catch_unwind(AssertUnwindSafe(|| guard::unguarded(body)));
 }
 
-fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     (0..32).filter(move |lane| mask >> lane & 1 != 0)
 }
 
 /// # Safety
 /// `frame` is the frame of a block in flight of a launch of this device.
-unsafe fn services<'a>(frame: *mut BlockFrame) -> &'a Services {
+pub(crate) unsafe fn services<'a>(frame: *mut BlockFrame) -> &'a Services {
     // SAFETY: the launch outlives its blocks, and its context points to its services.
     unsafe { &*(*(*frame).launch).context.cast::<Services>() }
 }

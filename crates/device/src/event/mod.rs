@@ -137,8 +137,13 @@ impl Event {
         context.check()?;
         capture::check_context(context.id())?;
         // A stream of its own joins the others.
+        self.record_all(&context, context.unfinished())
+    }
+
+    /// From now on the event stands for these ends of commands in its context.
+    pub(crate) fn record_all(&self, context: &Arc<Context>, ends: Vec<Arc<Completion>>) -> Result<()> {
         let joined = context.create_stream(StreamKind::NonBlocking, 0)?;
-        *self.recorded.lock() = Recorded::Command(joined.submit(context.unfinished(), Work::Nothing)?);
+        *self.recorded.lock() = Recorded::Command(joined.submit(ends, Work::Nothing)?);
         Ok(())
     }
 
@@ -164,6 +169,7 @@ impl Event {
         if let Some(wait) = self.pending_elsewhere() {
             wait();
         }
+        context.release_unused_memory();
         context.domain().output.flush();
         context.check()
     }

@@ -1,6 +1,6 @@
 //! Events that several processes share: numbers in memory that all of them map.
 
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -123,10 +123,7 @@ impl SharedEvent {
         if numbers.done.load(Ordering::Acquire) >= record {
             return true;
         }
-        let recorder = numbers.recorder.load(Ordering::Relaxed);
-        // SAFETY: asks whether the process is there, and sends nothing.
-        let answer = unsafe { libc::kill(recorder as libc::pid_t, 0) };
-        answer != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+        has_ended(numbers.recorder.load(Ordering::Relaxed))
     }
 
     fn numbers(&self) -> &Numbers {
@@ -140,6 +137,20 @@ impl Drop for SharedEvent {
         // SAFETY: the mapping is ours, and nobody can use it any more.
         unsafe { libc::munmap(self.numbers.as_ptr().cast(), BYTES as usize) };
     }
+}
+
+/// Whether a process is gone, or has only its exit status left that nobody has asked for.
+fn has_ended(process: u32) -> bool {
+    // SAFETY: makes a descriptor, which is ours.
+    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, process as libc::pid_t, 0) } as RawFd;
+    if descriptor < 0 {
+        return std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
+    }
+    // SAFETY: the descriptor was just made, and nobody else has it.
+    let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    let mut question = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one question, ours, and no waiting. The descriptor of a process can be read from its end on.
+    unsafe { libc::poll(&mut question, 1, 0) == 1 }
 }
 
 #[cfg(test)]
@@ -174,9 +185,17 @@ mod tests {
         let record = event.record();
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let gone = child.id();
-        child.wait().unwrap();
         event.numbers().recorder.store(gone, Ordering::Relaxed);
+        // It ends, and stays in the table of processes until it is asked how.
         event.wait(record);
         assert_eq!(event.pending(), None);
+        child.wait().unwrap();
+        event.wait(record);
+        assert_eq!(event.pending(), None);
+    }
+
+    #[test]
+    fn a_process_that_is_there_is_waited_for() {
+        assert!(!has_ended(std::process::id()));
     }
 }

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use kernel_abi::{BlockFrame, CompiledKernel, Fault, FaultKind, LaunchFrame};
+use ptx::Origin;
 
 use super::windows::{BlockMemory, BlockNeeds};
 use crate::callbacks::{self, Services};
 use crate::fault::FaultReport;
 use crate::lock::{Rank, RankedMutex};
+use crate::nested::Remainder;
 use crate::stream::describe_panic;
-use crate::stream::{Completion, Queue};
+use crate::stream::{Completion, Queue, Work};
 use crate::{Error, clock};
 
 /// Measured time of a kernel's blocks, to decide how many threads a launch is worth.
@@ -22,8 +24,8 @@ pub struct Profile {
     block_time: AtomicU32,
 }
 
-/// Finds the source file and line of a line of PTX.
-pub type Locate = dyn Fn(u32) -> Option<(String, u32)> + Send + Sync;
+/// Finds where a line of PTX comes from.
+pub type Locate = dyn Fn(u32) -> Option<Origin> + Send + Sync;
 
 /// Compiles the kernel for a second run of a block that failed, if that is possible.
 pub type Replay = dyn Fn() -> Option<Arc<dyn CompiledKernel>> + Send + Sync;
@@ -58,9 +60,17 @@ pub struct GridParts {
     pub resident_blocks: u32,
     /// All blocks must run at the same time.
     pub cooperative: bool,
+    /// Blocks of a cluster in x, y, z, which divide those of the grid; `None` where blocks are by themselves.
+    pub cluster: Option<[u32; 3]>,
 }
 
 impl GridParts {
+    /// Whether so many multiprocessors run all blocks at the same time.
+    pub(crate) fn fits_at_once(&self, processors: u32) -> bool {
+        let blocks: u64 = self.grid.iter().map(|n| u64::from(*n)).product();
+        blocks <= u64::from(self.resident_blocks) * u64::from(processors)
+    }
+
     fn threads(&self) -> u32 {
         self.block.iter().product()
     }
@@ -82,17 +92,21 @@ pub struct Grid {
     /// What `frame` points to, apart from the callbacks.
     _params: Box<[Line]>,
     _workspace: Box<Workspace>,
-    _services: Box<Services>,
+    services: Box<Services>,
+    /// What threads take: blocks, or clusters where there are some, which one thread runs whole.
     total: u64,
     chunk: u64,
-    /// The first block nobody has taken.
+    /// The first of them that nobody has taken.
     next: AtomicU64,
-    /// Blocks that have not ended.
+    /// Those that have not ended.
     left: AtomicU64,
     fault: RankedMutex<Option<Fault>>,
     continuation: AtomicU8,
     /// Other threads may take blocks.
     shared_out: AtomicBool,
+    /// How many threads may run its blocks at a time, and how many do, where that is limited.
+    most_threads: Option<u32>,
+    running: AtomicU32,
     started_at: AtomicU64,
     queue: Arc<Queue>,
     completion: Arc<Completion>,
@@ -131,9 +145,14 @@ impl Grid {
         let services = Box::new(services);
         let needs = Grid::needs_of(&parts);
         let threads = parts.threads();
-        let total = parts.grid.iter().map(|n| u64::from(*n)).product();
-        let together = u64::from(workers) * u64::from(parts.resident_blocks.max(1));
+        let cluster = parts.cluster.unwrap_or([1; 3]);
+        let size: u64 = cluster.iter().map(|n| u64::from(*n)).product();
+        let total = parts.grid.iter().map(|n| u64::from(*n)).product::<u64>() / size;
+        let together = u64::from(workers) * (u64::from(parts.resident_blocks) / size).max(1);
         let chunk = chunk_len(&parts, total, workers.into(), together);
+        // Blocks that wait for each other need as many threads as they are.
+        let waits = parts.cooperative || parts.kernel.info().waits;
+        let most_threads = queue.threads().filter(|_| !waits);
         let frame = LaunchFrame {
             grid: parts.grid,
             block: parts.block,
@@ -149,6 +168,8 @@ impl Grid {
             sm_count: workers,
             grid_id: LAST_ID.fetch_add(1, Ordering::Relaxed) + 1,
             grid_workspace: if parts.cooperative { workspace.0.get() as u64 } else { 0 },
+            cluster,
+            explicit_cluster: parts.cluster.is_some().into(),
         };
         Arc::new(Grid {
             frame,
@@ -156,7 +177,7 @@ impl Grid {
             parts,
             _params: params,
             _workspace: workspace,
-            _services: services,
+            services,
             total,
             chunk,
             next: AtomicU64::new(0),
@@ -164,6 +185,8 @@ impl Grid {
             fault: RankedMutex::new(Rank::Output, None),
             continuation: AtomicU8::new(RUNNER_HERE),
             shared_out: AtomicBool::new(false),
+            most_threads,
+            running: AtomicU32::new(0),
             started_at: AtomicU64::new(0),
             queue,
             completion,
@@ -194,6 +217,17 @@ impl Grid {
         self.shared_out.load(Ordering::Acquire) && self.next.load(Ordering::Relaxed) < self.total
     }
 
+    /// Whether another thread may come and take blocks.
+    pub(crate) fn takes_threads(&self) -> bool {
+        let room = self.most_threads.is_none_or(|most| self.running.load(Ordering::Relaxed) < most);
+        room && self.has_blocks_left()
+    }
+
+    /// Whether its blocks may wait for each other.
+    pub(crate) fn blocks_wait(&self) -> bool {
+        self.parts.cooperative || self.parts.kernel.info().waits
+    }
+
     /// How many threads all blocks need at once; 0 if none must wait for another.
     pub(crate) fn threads_needed(&self) -> u64 {
         if self.parts.cooperative { self.total } else { 0 }
@@ -201,12 +235,15 @@ impl Grid {
 
     /// The grid begins. Answers how many more threads are worth waking for it; `None` if no other thread may take part.
     pub(crate) fn start(&self) -> Option<u64> {
-        self.started_at.store(clock::now(), Ordering::Relaxed);
+        let now = clock::now();
+        self.started_at.store(now, Ordering::Relaxed);
+        self.services.domain.usage.begin(now);
         let chunks = self.total.div_ceil(self.chunk);
         let estimate =
             u64::from(self.parts.profile.block_time.load(Ordering::Relaxed)).saturating_mul(self.total) / 16;
         let is_short = estimate != 0 && estimate < WORTH_SHARING && !self.parts.cooperative;
-        let may_wait = self.parts.kernel.info().entry == kernel_abi::EntryKind::Warps;
+        let info = self.parts.kernel.info();
+        let may_wait = info.waits || info.entry == kernel_abi::EntryKind::Warps;
         if chunks == 1 || (is_short && !may_wait) {
             return None;
         }
@@ -217,8 +254,21 @@ impl Grid {
     /// Takes and runs blocks until none is left or `stop` says so. Answers whether this thread must go on with the
     /// queue: it ran the last block, and the thread that started the grid has left.
     pub(crate) fn run_blocks(&self, memory: &mut BlockMemory, stop: impl Fn() -> bool) -> bool {
-        let mut frame = match memory.frame(&self.frame, self.needs) {
-            Ok(frame) => frame,
+        let Some(most) = self.most_threads else { return self.run_blocks_here(memory, stop) };
+        // A thread too many leaves the blocks to those that are there.
+        let resume =
+            self.running.fetch_add(1, Ordering::Relaxed) < most && self.run_blocks_here(memory, stop);
+        self.running.fetch_sub(1, Ordering::Relaxed);
+        resume
+    }
+
+    fn run_blocks_here(&self, memory: &mut BlockMemory, stop: impl Fn() -> bool) -> bool {
+        let frames = match self.parts.cluster {
+            None => memory.frame(&self.frame, self.needs).map(Frames::Block),
+            Some(_) => memory.cluster_frames(&self.frame, self.needs).map(Frames::Cluster),
+        };
+        let mut frames = match frames {
+            Ok(frames) => frames,
             Err(error) => return self.fail_to_start(&error),
         };
         let mut resume = false;
@@ -230,10 +280,13 @@ impl Grid {
             let count = self.chunk.min(self.total - first);
             // SAFETY: the frame is as the kernel's interface asks: parameters, variables and windows were sized from
             // the kernel's own description when the grid was made, and `first + count` is within the grid.
-            let run = AssertUnwindSafe(|| unsafe { self.parts.kernel.run(&mut frame, first, count) });
+            let run = AssertUnwindSafe(|| unsafe { frames.run(&*self.parts.kernel, first, count) });
             resume = match catch_unwind(run) {
                 Ok(Ok(())) => self.count_done(count),
-                Ok(Err(fault)) => self.fail(self.explained(fault, &mut frame), count),
+                Ok(Err(fault)) => {
+                    let fault = self.explained(fault, &mut frames);
+                    self.fail(frames.in_cluster(fault), count)
+                }
                 Err(panic) => self.fail(FaultReport::of_command(describe_panic(&*panic)).fault, count),
             };
             if resume || stop() {
@@ -267,7 +320,7 @@ impl Grid {
 
     /// The fault with its thread and line, where generated code could not tell and a second run of the block fails in the same
     /// way. The launch has failed, so what that run writes does not matter.
-    fn explained(&self, fault: Fault, frame: &mut BlockFrame) -> Fault {
+    fn explained(&self, fault: Fault, frames: &mut Frames) -> Fault {
         if fault.lane.is_some() || fault.kind == FaultKind::Deadlock {
             return fault;
         }
@@ -277,11 +330,18 @@ impl Grid {
             return fault;
         }
         let launch = LaunchFrame { callbacks: &callbacks::QUIET, ..self.frame };
-        frame.launch = &launch;
-        let [x, y, z] = fault.ctaid.map(u64::from);
-        let index = (z * u64::from(launch.grid[1]) + y) * u64::from(launch.grid[0]) + x;
+        let at = match frames {
+            Frames::Block(frame) => {
+                frame.launch = &launch;
+                launch.number_of(fault.ctaid)
+            }
+            Frames::Cluster(frames) => {
+                frames.iter_mut().for_each(|frame| frame.launch = &launch);
+                launch.cluster_of(fault.ctaid)
+            }
+        };
         // SAFETY: as for the first run: this kernel was made of the same program, and needs the same parameters and variables.
-        let run = AssertUnwindSafe(|| unsafe { kernel.run(frame, index, 1) });
+        let run = AssertUnwindSafe(|| unsafe { frames.run(&*kernel, at, 1) });
         match catch_unwind(run) {
             Ok(Err(found)) if is_same(&fault, &found) => {
                 Fault { lane: found.lane, ptx_line: found.ptx_line, address: found.address, ..fault }
@@ -299,10 +359,12 @@ impl Grid {
     }
 
     fn finish(&self) {
+        let now = clock::now();
+        self.services.domain.usage.end(now);
         let fault = self.fault.lock().take();
         match fault {
             None => {
-                let time = clock::now().saturating_sub(self.started_at.load(Ordering::Relaxed));
+                let time = now.saturating_sub(self.started_at.load(Ordering::Relaxed));
                 let each = (time.saturating_mul(16) / self.total).clamp(1, u32::MAX.into());
                 self.parts.profile.block_time.store(each as u32, Ordering::Relaxed);
             }
@@ -317,7 +379,57 @@ impl Grid {
                 });
             }
         }
-        self.queue.retire(self);
+        self.queue.retire(self, self.remainder());
+    }
+
+    /// What its blocks have launched, as commands for its queue: in order, the first behind what has begun.
+    fn remainder(&self) -> Option<Vec<(Vec<Arc<Completion>>, Work)>> {
+        let Remainder { mut begun, tail } = self.services.nested.take_remainder()?;
+        let later = tail.into_iter().map(|(parts, services)| {
+            let completion = Completion::new(Arc::downgrade(&self.queue));
+            let grid = Grid::new(parts, self.frame.sm_count, self.queue.clone(), services, completion);
+            (std::mem::take(&mut begun), Work::Grid(grid))
+        });
+        let mut commands: Vec<_> = later.collect();
+        commands.push((begun, Work::Nothing));
+        Some(commands)
+    }
+}
+
+/// What blocks run in.
+enum Frames {
+    /// One after another in this.
+    Block(BlockFrame),
+    /// Those of a cluster together, each in its own.
+    Cluster(Vec<BlockFrame>),
+}
+
+impl Frames {
+    /// The fault, as a device calls it if an address names a block that the cluster has not.
+    fn in_cluster(&self, mut fault: Fault) -> Fault {
+        if let (Frames::Cluster(frames), FaultKind::IllegalAddress, Some(address)) =
+            (self, fault.kind, fault.address)
+        {
+            let windows = address.wrapping_sub(frames[0].shared as u64) / kernel_abi::CLUSTER_STRIDE;
+            if (frames.len() as u64..2 * u64::from(kernel_abi::MAX_CLUSTER)).contains(&windows) {
+                fault.kind = FaultKind::OutsideCluster;
+            }
+        }
+        fault
+    }
+
+    /// Runs so many blocks, or clusters.
+    ///
+    /// # Safety
+    /// As [`CompiledKernel::run`] and [`CompiledKernel::run_clusters`] say.
+    unsafe fn run(&mut self, kernel: &dyn CompiledKernel, first: u64, count: u64) -> Result<(), Fault> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match self {
+                Frames::Block(frame) => kernel.run(frame, first, count),
+                Frames::Cluster(frames) => kernel.run_clusters(frames, first, count),
+            }
+        }
     }
 }
 
@@ -334,7 +446,7 @@ fn is_same(first: &Fault, second: &Fault) -> bool {
         (Some(first), Some(second)) => first.abs_diff(second) < 4096,
         _ => true,
     };
-    first.kind == second.kind && first.warp == second.warp && near
+    first.kind == second.kind && first.ctaid == second.ctaid && first.warp == second.warp && near
 }
 
 /// Nanoseconds below which a launch runs on one thread: waking another takes longer.
@@ -342,16 +454,16 @@ const WORTH_SHARING: u64 = 20_000;
 /// Chunks for each thread, so that an uneven load still spreads.
 const CHUNKS_PER_THREAD: u64 = 8;
 
-/// How many blocks a thread takes at a time.
+/// How many blocks, or clusters, a thread takes at a time.
 fn chunk_len(parts: &GridParts, total: u64, workers: u64, together: u64) -> u64 {
-    // Blocks that wait for each other must not be in one thread's hands, so a kernel that suspends is spread one by one as
-    // long as its blocks could all be on the device together. Larger grids cannot rely on that.
-    let may_wait = parts.cooperative || parts.kernel.info().entry == kernel_abi::EntryKind::Warps;
-    if may_wait && (parts.cooperative || total <= together) {
+    // Blocks that wait for each other must not be in one thread's hands, so a kernel whose blocks may is spread one by one. One that
+    // has barriers could hide it, as long as its blocks could all be on the device together; larger grids cannot rely on that.
+    let may_wait = parts.kernel.info().entry == kernel_abi::EntryKind::Warps && total <= together;
+    if parts.cooperative || parts.kernel.info().waits || may_wait {
         return 1;
     }
     let chunk = (total / (workers * CHUNKS_PER_THREAD)).clamp(1, 1 << 20);
-    let row = u64::from(parts.grid[0]);
+    let row = u64::from(parts.grid[0] / parts.cluster.map_or(1, |cluster| cluster[0]));
     // Whole rows of the grid, where that leaves enough chunks.
     if chunk > row { chunk / row * row } else { chunk }
 }
@@ -381,5 +493,7 @@ pub(crate) fn empty_launch_frame() -> LaunchFrame {
         sm_count: 1,
         grid_id: 1,
         grid_workspace: 0,
+        cluster: [1; 3],
+        explicit_cluster: 0,
     }
 }

@@ -84,6 +84,10 @@ const LINGER: Duration = Duration::from_millis(500);
 /// How often the watch looks for progress, and after how many looks without work it ends.
 const WATCH: Duration = Duration::from_millis(4);
 const WATCHES: u32 = 250;
+/// Most workers that are started at a time.
+const MAX_BATCH: usize = 32;
+/// Bytes of a worker's stack: a kernel that launches another has it compiled there.
+const WORKER_STACK: usize = 8 << 20;
 /// Most workers beyond one for each core.
 const MAX_EXTRA: usize = 2048;
 
@@ -130,10 +134,16 @@ impl Executor {
                 break;
             }
         }
-        let nobody_comes = helpers <= state.spinning as u64;
-        self.summon(&mut state, helpers.min(self.threads.max(needed) as u64) as usize);
-        if nobody_comes {
-            // Its blocks may wait for each other all the same, and a spinning worker may find something else first.
+        let helpers = helpers.min(self.threads.max(needed) as u64) as usize;
+        self.call_for_blocks(&mut state, helpers, grid.blocks_wait());
+    }
+
+    /// Has so many workers come for blocks that may wait for each other, or never do.
+    fn call_for_blocks(self: &Arc<Executor>, state: &mut State, helpers: usize, blocks_wait: bool) {
+        let nobody_comes = helpers <= state.spinning;
+        self.summon(state, helpers);
+        if nobody_comes || blocks_wait {
+            // A block may wait for one that none of those who come has begun, and a spinning worker may find something else first.
             self.watch();
         }
     }
@@ -187,7 +197,7 @@ impl Executor {
         }
         let executor = self.clone();
         let is_extra = state.workers >= self.threads;
-        let thread = std::thread::Builder::new().name("anywarp-worker".into());
+        let thread = std::thread::Builder::new().name("anywarp-worker".into()).stack_size(WORKER_STACK);
         let started = thread.spawn(move || executor.work(is_extra)).is_ok();
         if started {
             state.workers += 1;
@@ -259,26 +269,74 @@ impl Executor {
         let executor = Arc::downgrade(self);
         let thread = std::thread::Builder::new().name("anywarp-watch".into());
         let started = thread.spawn(move || {
-            let (mut last, mut quiet) = (0, 0);
+            let mut watch = Watch::default();
             loop {
                 std::thread::sleep(WATCH);
                 let Some(executor) = executor.upgrade() else { return };
                 let progress = executor.progress.load(Ordering::Relaxed);
                 let mut state = executor.state.lock();
-                let waits = state.has_job();
-                quiet = if waits { 0 } else { quiet + 1 };
-                if quiet > WATCHES || state.shut_down {
-                    executor.watched.store(false, Ordering::Release);
-                    return;
+                match watch.look(&state, progress) {
+                    Remedy::Nothing => {}
+                    Remedy::Wake => executor.work_arrived.notify_all(),
+                    Remedy::Add(count) => {
+                        for _ in 0..count {
+                            executor.add_worker(&mut state);
+                        }
+                    }
+                    Remedy::End => {
+                        executor.watched.store(false, Ordering::Release);
+                        return;
+                    }
                 }
-                if waits && progress == last && state.sleeping == 0 && state.extra < MAX_EXTRA {
-                    executor.add_worker(&mut state);
-                }
-                last = progress;
             }
         });
         if started.is_err() {
             self.watched.store(false, Ordering::Release);
+        }
+    }
+}
+
+/// What the watch has seen.
+#[derive(Default)]
+struct Watch {
+    /// [`Executor::progress`] when it looked last.
+    last: u64,
+    /// Looks in a row that found no work.
+    quiet: u32,
+    /// Workers that it added last, if it has to again.
+    batch: usize,
+}
+
+/// What is to be done about work that does not get on.
+#[derive(Debug, PartialEq, Eq)]
+enum Remedy {
+    Nothing,
+    /// Those who sleep are to look for work.
+    Wake,
+    /// So many more workers.
+    Add(usize),
+    /// There has been none for long.
+    End,
+}
+
+impl Watch {
+    fn look(&mut self, state: &State, progress: u64) -> Remedy {
+        let waits = state.has_job();
+        self.quiet = if waits { 0 } else { self.quiet + 1 };
+        if self.quiet > WATCHES || state.shut_down {
+            return Remedy::End;
+        }
+        let moved = progress != std::mem::replace(&mut self.last, progress);
+        let stalls = waits && !moved;
+        // The longer nothing moves, the more blocks wait for others that have not begun.
+        let some_wait = state.grids.iter().any(|grid| grid.blocks_wait() && grid.has_blocks_left());
+        let batch = self.batch.max(1);
+        self.batch = if stalls && some_wait { (batch * 2).min(MAX_BATCH) } else { 1 };
+        match stalls {
+            false => Remedy::Nothing,
+            // Whoever was to come for it found something else, and what that was may wait for this.
+            true if state.sleeping > 0 => Remedy::Wake,
+            true => Remedy::Add(batch.min(MAX_EXTRA.saturating_sub(state.extra))),
         }
     }
 }
@@ -289,11 +347,11 @@ impl State {
             return Some(Job::Queue(queue));
         }
         self.grids.retain(|grid| grid.has_blocks_left());
-        self.grids.first().map(|grid| Job::Grid(grid.clone()))
+        self.grids.iter().find(|grid| grid.takes_threads()).map(|grid| Job::Grid(grid.clone()))
     }
 
     fn has_job(&self) -> bool {
-        !self.ready.is_empty() || self.grids.iter().any(|grid| grid.has_blocks_left())
+        !self.ready.is_empty() || self.grids.iter().any(|grid| grid.takes_threads())
     }
 }
 
@@ -305,17 +363,27 @@ mod tests {
     use crate::domain::Domain;
     use crate::fault::Health;
     use crate::memory::{AddressSpace, ContextId};
+    use crate::usage::Usage;
+
+    fn queue(executor: &Arc<Executor>) -> Arc<Queue> {
+        let space = Arc::new(AddressSpace::new(&[1 << 20]).unwrap());
+        let heap = DeviceHeap::new(space, 0, ContextId(1), 0);
+        let domain = Arc::new(Domain {
+            health: Health::new(false, ContextId(1)),
+            output: Output::new(0),
+            heap,
+            usage: Usage::private(),
+        });
+        Queue::new(executor.clone(), domain, 0)
+    }
 
     #[test]
     fn what_a_spinning_worker_leaves_is_passed_on() {
         let executor = Executor::new(2);
-        let space = Arc::new(AddressSpace::new(&[1 << 20]).unwrap());
-        let heap = DeviceHeap::new(space, 0, ContextId(1), 0);
-        let domain = Arc::new(Domain { health: Health::new(false), output: Output::new(0), heap });
         // As if a worker were about to look for work: nobody else is called for what arrives.
         executor.state.lock().spinning = 1;
         for _ in 0..2 {
-            executor.schedule(Queue::new(executor.clone(), domain.clone(), 0));
+            executor.schedule(queue(&executor));
         }
         assert_eq!(executor.state.lock().workers, 0);
         executor.state.lock().spinning = 0;
@@ -323,5 +391,41 @@ mod tests {
         assert!(matches!(executor.next_job(false), Some(Job::Queue(_))));
         assert_eq!(executor.state.lock().workers, 1, "called for the other queue");
         executor.shut_down();
+    }
+
+    #[test]
+    fn work_that_nobody_comes_for_wakes_those_who_sleep_and_then_others_come() {
+        let executor = Executor::new(1);
+        let mut state = State::default();
+        let mut watch = Watch::default();
+        assert_eq!(watch.look(&state, 7), Remedy::Nothing, "there is no work");
+        // As if the worker that was called for it had found something else: one sleeps, and there is work.
+        state.ready.insert((0, 1), queue(&executor));
+        state.sleeping = 1;
+        assert_eq!(watch.look(&state, 7), Remedy::Wake);
+        assert_eq!(watch.look(&state, 8), Remedy::Nothing, "something has moved");
+        state.sleeping = 0;
+        assert_eq!(watch.look(&state, 8), Remedy::Add(1));
+        state.extra = MAX_EXTRA;
+        assert_eq!(watch.look(&state, 8), Remedy::Add(0));
+        state.ready.clear();
+        for _ in 0..WATCHES {
+            assert_eq!(watch.look(&state, 8), Remedy::Nothing);
+        }
+        assert_eq!(watch.look(&state, 8), Remedy::End);
+    }
+
+    #[test]
+    fn blocks_that_wait_for_each_other_are_watched_from_the_start() {
+        for (blocks_wait, spinning, watched) in [(false, 0, false), (true, 0, true), (false, 1, true)] {
+            let executor = Executor::new(4);
+            let mut state = executor.state.lock();
+            state.spinning = spinning;
+            executor.call_for_blocks(&mut state, 1, blocks_wait);
+            assert_eq!(executor.watched.load(Ordering::Relaxed), watched, "{blocks_wait}, {spinning} spin");
+            state.spinning = 0;
+            drop(state);
+            executor.shut_down();
+        }
     }
 }

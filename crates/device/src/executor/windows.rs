@@ -4,7 +4,7 @@
 //! that far in both directions, so that no offset reaches anything else. A shared window ends where its mapped pages end: the first byte
 //! past a block's shared memory faults.
 
-use kernel_abi::{BlockFrame, FaultRecord, LaunchFrame, Wait};
+use kernel_abi::{BlockFrame, CLUSTER_STRIDE, FaultRecord, LaunchFrame, MAX_CLUSTER, Wait};
 
 use crate::Result;
 use crate::limits;
@@ -15,17 +15,20 @@ use crate::memory::range::{AddressRange, PAGE};
 const BEFORE: u64 = 2 << 30;
 /// Reach of a positive offset, and of the accesses there.
 const AFTER: u64 = (4 << 30) + (1 << 20);
-/// Largest local memory of a block, and largest memory for suspended values.
-const MAX_LOCAL: u64 = limits::MAX_THREADS_PER_BLOCK as u64 * limits::MAX_STACK;
+/// Largest local memory of the blocks of a cluster, and largest memory for suspended values.
+const MAX_LOCAL: u64 = limits::MAX_THREADS_PER_BLOCK as u64 * limits::MAX_STACK * MAX_CLUSTER as u64;
 const MAX_STATE: u64 = 1 << 30;
 /// Mapped part of a shared window, whole pages.
 const SHARED: u64 = limits::SHARED_PER_SM as u64;
 
-/// Memory for one block at a time.
+/// Memory for one block at a time, or for the blocks of one cluster.
 pub struct BlockMemory {
     /// Number of this memory; what `%smid` is made of.
     index: u32,
-    shared: Window,
+    /// Windows of blocks by rank, [`CLUSTER_STRIDE`] apart.
+    shared: AddressRange,
+    /// How many of them are mapped.
+    shared_mapped: u32,
     local: Window,
     state: Window,
 }
@@ -42,9 +45,13 @@ pub struct BlockNeeds {
 }
 
 impl BlockNeeds {
-    /// Whether any block memory can hold this.
-    pub fn are_possible(&self) -> bool {
-        self.shared <= SHARED && self.local <= MAX_LOCAL && self.state <= MAX_STATE
+    /// Whether any block memory can hold this for so many blocks together.
+    pub fn are_possible(&self, blocks: u32) -> bool {
+        let fit = |each: u64, most: u64| each.checked_mul(blocks.into()).is_some_and(|all| all <= most);
+        self.shared <= SHARED
+            && blocks <= MAX_CLUSTER
+            && fit(self.local, MAX_LOCAL)
+            && fit(self.state, MAX_STATE)
     }
 }
 
@@ -52,7 +59,8 @@ impl BlockMemory {
     fn new(index: u32) -> Result<BlockMemory> {
         Ok(BlockMemory {
             index,
-            shared: Window::new(SHARED)?,
+            shared: AddressRange::reserve(BEFORE + u64::from(MAX_CLUSTER) * CLUSTER_STRIDE + AFTER)?,
+            shared_mapped: 0,
             local: Window::new(MAX_LOCAL)?,
             state: Window::new(MAX_STATE)?,
         })
@@ -60,21 +68,44 @@ impl BlockMemory {
 
     /// A frame for blocks of `launch`. Its memory is this one's: one frame at a time.
     pub fn frame(&mut self, launch: &LaunchFrame, needs: BlockNeeds) -> Result<BlockFrame> {
-        self.shared.grow(SHARED)?;
-        self.local.grow(needs.local)?;
-        self.state.grow(needs.state)?;
-        let shared_end = self.shared.start() + SHARED;
-        Ok(BlockFrame {
+        self.prepare(needs, 1)?;
+        Ok(self.frame_of(launch, needs, 0))
+    }
+
+    /// Frames for the blocks of clusters of `launch`, by rank. Their memory is this one's.
+    pub fn cluster_frames(&mut self, launch: &LaunchFrame, needs: BlockNeeds) -> Result<Vec<BlockFrame>> {
+        let blocks = launch.cluster_blocks();
+        self.prepare(needs, blocks)?;
+        Ok((0..blocks).map(|rank| self.frame_of(launch, needs, rank)).collect())
+    }
+
+    /// Maps what so many blocks need.
+    fn prepare(&mut self, needs: BlockNeeds, blocks: u32) -> Result<()> {
+        while self.shared_mapped < blocks {
+            self.shared.commit(self.shared_window(self.shared_mapped), SHARED)?;
+            self.shared_mapped += 1;
+        }
+        self.local.grow(needs.local * u64::from(blocks))?;
+        self.state.grow(needs.state * u64::from(blocks))
+    }
+
+    fn shared_window(&self, rank: u32) -> u64 {
+        self.shared.base() + BEFORE + u64::from(rank) * CLUSTER_STRIDE
+    }
+
+    fn frame_of(&self, launch: &LaunchFrame, needs: BlockNeeds, rank: u32) -> BlockFrame {
+        let shared_end = self.shared_window(rank) + SHARED;
+        BlockFrame {
             launch,
             shared: (shared_end - needs.shared.next_multiple_of(1024)) as *mut u8,
-            local: self.local.start() as *mut u8,
-            state: self.state.start() as *mut u8,
+            local: (self.local.start() + u64::from(rank) * needs.local) as *mut u8,
+            state: (self.state.start() + u64::from(rank) * needs.state) as *mut u8,
             ctaid: [0; 3],
             warp: 0,
             worker: self.index % launch.sm_count.max(1),
             wait: Wait::default(),
             fault: FaultRecord::default(),
-        })
+        }
     }
 }
 
@@ -167,5 +198,34 @@ mod tests {
             assert!(guard::load::<u8>(local - 1).is_err());
         }
         pool.give(memory);
+    }
+
+    #[test]
+    fn windows_of_a_cluster_lie_a_stride_apart() {
+        let pool = BlockMemoryPool::default();
+        let mut memory = pool.take().unwrap();
+        let launch = LaunchFrame {
+            grid: [4, 1, 1],
+            cluster: [4, 1, 1],
+            ..crate::executor::grid::empty_launch_frame()
+        };
+        let needs = BlockNeeds { shared: 3000, local: 100_032, state: 5056 };
+        assert!(needs.are_possible(16) && !needs.are_possible(17));
+        let frames = memory.cluster_frames(&launch, needs).unwrap();
+        assert_eq!(frames.len(), 4);
+        for (rank, frame) in (0..).zip(&frames) {
+            let shared = frame.shared as u64;
+            assert_eq!(shared, frames[0].shared as u64 + rank * CLUSTER_STRIDE);
+            // SAFETY: the windows are the test's alone.
+            unsafe {
+                guard::store(shared + 3068, 1_u32).unwrap();
+                guard::store(frame.local as u64 + 100_028, 1_u32).unwrap();
+                guard::store(frame.state as u64 + 5052, 1_u32).unwrap();
+                assert!(guard::load::<u8>(shared + 3072).is_err(), "each ends where it ends");
+            }
+        }
+        // SAFETY: as above.
+        let beyond = unsafe { guard::load::<u8>(frames[0].shared as u64 + 4 * CLUSTER_STRIDE) };
+        assert!(beyond.is_err(), "there is no fifth block");
     }
 }

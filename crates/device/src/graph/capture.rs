@@ -175,8 +175,7 @@ impl CaptureSlot {
         let mut part = self.part.lock();
         let part = part.as_mut().ok_or(Error::IllegalState)?;
         part.capture.check()?;
-        let known = part.capture.graph.nodes();
-        if nodes.iter().any(|node| !known.contains(node)) {
+        if !part.capture.graph.has_all(nodes) {
             return Err(Error::InvalidValue);
         }
         if replace {

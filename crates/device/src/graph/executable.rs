@@ -1,19 +1,23 @@
 //! Graphs that are launched.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
 
+use super::conditional::{Condition, branch};
 use super::{Attachment, Graph, GraphMemory, NodeId, Operation};
+use crate::executor::Grid;
 use crate::lock::{Rank, RankedMutex};
-use crate::stream::Completion;
-use crate::{Error, Result, Stream};
+use crate::stream::{Completion, Queue, Work};
+use crate::{Context, Error, Result, Stream};
 
 /// A graph made ready to be launched; its operations can still be exchanged.
 pub struct ExecutableGraph {
-    /// In an order that respects dependencies, child graphs opened up.
-    steps: RankedMutex<Vec<Step>>,
+    steps: RankedMutex<Arc<Steps>>,
     /// The end of the last launch: launches of one graph do not overlap.
     last: RankedMutex<Option<Arc<Completion>>>,
     kept: RankedMutex<Kept>,
+    /// What a launch left allocated is used again by the next.
+    reuses_memory: bool,
 }
 
 /// What must live until the last launch is over.
@@ -21,6 +25,15 @@ pub struct ExecutableGraph {
 struct Kept {
     memory: Vec<Arc<GraphMemory>>,
     attachments: Vec<Attachment>,
+    conditions: Vec<Condition>,
+}
+
+/// What a launch does, in an order that respects dependencies, child graphs opened up.
+#[derive(Clone, Default)]
+pub(super) struct Steps {
+    list: Vec<Step>,
+    /// Where each node's is. It stays there.
+    positions: HashMap<NodeId, usize>,
 }
 
 #[derive(Clone)]
@@ -32,6 +45,8 @@ struct Step {
     /// How many steps before this one are those of the graph that this node is.
     children: usize,
     enabled: bool,
+    /// What a conditional node chooses from.
+    bodies: Vec<Arc<Steps>>,
 }
 
 /// Why an executable graph cannot become like another graph.
@@ -41,39 +56,77 @@ pub enum UpdateFailure {
     TopologyChanged,
     /// A node does something of another sort; the node is the other graph's.
     NodeTypeChanged(NodeId),
+    /// A node does the same with something that cannot be exchanged; the node is the other graph's.
+    ParametersChanged(NodeId),
+    /// A conditional node chooses otherwise; the node is the other graph's.
+    NotSupported(NodeId),
 }
 
 impl ExecutableGraph {
     /// Makes a graph ready.
     pub fn new(graph: &Graph) -> ExecutableGraph {
-        let mut kept = Kept::default();
-        let mut steps = Vec::new();
-        open_up(graph, &mut steps, &mut kept);
+        ExecutableGraph::with_memory(graph, false)
+    }
+
+    /// Makes a graph ready whose launches may use again what the one before left allocated, if `reuses_memory` says so.
+    pub fn with_memory(graph: &Graph, reuses_memory: bool) -> ExecutableGraph {
+        let (steps, kept) = Steps::of(graph);
         ExecutableGraph {
-            steps: RankedMutex::new(Rank::Graph, steps),
+            steps: RankedMutex::new(Rank::Graph, Arc::new(steps)),
             last: RankedMutex::new(Rank::Event, None),
             kept: RankedMutex::new(Rank::Graph, kept),
+            reuses_memory,
         }
     }
 
     /// Queues all of it. A stream that captures gets the operations as nodes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for words of memory at addresses that the device does not know, for memory to be allocated that a
+    /// launch before has left in use, and for memory to be freed that is not in use.
+    /// [`Error::StreamCaptureUnsupported`] for a graph with conditional nodes in a stream that captures.
     pub fn launch(&self, stream: &Stream) -> Result<()> {
         let steps = self.steps.lock().clone();
         let context = stream.context()?;
         context.check()?;
         if stream.is_capturing() {
-            let enabled = steps.iter().filter(|step| step.enabled);
-            return enabled.map(|step| step.operation.clone()).try_for_each(|step| stream.perform(step));
+            if steps.list.iter().any(|step| !step.bodies.is_empty()) {
+                return stream.check_not_capturing();
+            }
+            return steps.enabled().try_for_each(|step| stream.perform(step.operation.clone()));
+        }
+        for step in steps.enabled() {
+            if let Operation::Words(words) = &step.operation {
+                words.iter().try_for_each(|word| word.check_in(context.memory()))?;
+            }
+        }
+        let (allocated, freed) = steps.memory();
+        if !allocated.is_empty() || !freed.is_empty() {
+            context.memory().launch_graph_memory(&allocated, &freed, self.reuses_memory)?;
         }
         let before = self.last.lock().clone().filter(|last| !last.is_finished());
         if let Some(before) = before {
             stream.wait_completion(before)?;
         }
-        for step in steps.iter().filter(|step| step.enabled) {
-            stream.run_operation(step.operation.clone())?;
-        }
         let kept = self.kept.lock().clone();
+        if !kept.conditions.is_empty() {
+            let conditions = kept.conditions.clone();
+            let apply = move || conditions.iter().try_for_each(Condition::apply_default);
+            stream.submit(Vec::new(), Work::Task(Box::new(apply)))?;
+        }
+        for step in steps.enabled() {
+            match &step.operation {
+                Operation::Conditional(node) => {
+                    let choice = branch(Arc::downgrade(&context), node.clone(), step.bodies.clone());
+                    stream.submit(Vec::new(), choice)?;
+                }
+                operation => stream.run_operation(operation.clone())?,
+            }
+        }
         let end = stream.mark(move || drop(kept))?;
+        if !allocated.is_empty() {
+            context.memory().note_graph_launch(&allocated, &end);
+        }
         *self.last.lock() = Some(end);
         Ok(())
     }
@@ -81,35 +134,38 @@ impl ExecutableGraph {
     /// Has a node do something else of the same sort, from the next launch on.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] for another sort or a node that the graph did not have.
+    /// [`Error::InvalidValue`] for another sort, for words of memory in another number or order of waits and stores, and for
+    /// a node that the graph did not have.
     pub fn set_operation(&self, node: NodeId, operation: Operation) -> Result<()> {
-        let mut steps = self.steps.lock();
-        let step = steps.iter_mut().find(|step| step.node == node).ok_or(Error::InvalidValue)?;
-        if !step.operation.is_like(&operation) {
-            return Err(Error::InvalidValue);
-        }
-        step.operation = operation;
-        Ok(())
+        self.change(node, |step| {
+            if !step.operation.is_like(&operation) || !step.operation.has_form_of(&operation) {
+                return Err(Error::InvalidValue);
+            }
+            step.operation = operation;
+            Ok(())
+        })
     }
 
     /// What a node does.
     pub fn operation(&self, node: NodeId) -> Result<Operation> {
-        let steps = self.steps.lock();
-        let step = steps.iter().find(|step| step.node == node).ok_or(Error::InvalidValue)?;
-        Ok(step.operation.clone())
+        self.look(node, |step| step.operation.clone())
     }
 
     /// Leaves a node out of launches, or takes it in again.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a conditional node, and for a node that the graph did not have.
     pub fn set_enabled(&self, node: NodeId, enabled: bool) -> Result<()> {
-        let mut steps = self.steps.lock();
-        steps.iter_mut().find(|step| step.node == node).ok_or(Error::InvalidValue)?.enabled = enabled;
-        Ok(())
+        self.change(node, |step| {
+            step.check_can_be_left_out()?;
+            step.enabled = enabled;
+            Ok(())
+        })
     }
 
     /// Whether launches run a node.
     pub fn is_enabled(&self, node: NodeId) -> Result<bool> {
-        let steps = self.steps.lock();
-        Ok(steps.iter().find(|step| step.node == node).ok_or(Error::InvalidValue)?.enabled)
+        self.look(node, |step| step.check_can_be_left_out().map(|()| step.enabled))?
     }
 
     /// Has a node that is a graph do what another graph of the same form does, from the next launch on.
@@ -117,42 +173,142 @@ impl ExecutableGraph {
     /// # Errors
     /// [`Error::InvalidValue`] for a graph of another form, or a node that the graph did not have or that is no graph.
     pub fn set_child(&self, node: NodeId, graph: &Graph) -> Result<()> {
-        let (mut new, mut kept) = (Vec::new(), Kept::default());
-        open_up(graph, &mut new, &mut kept);
+        let (new, kept) = Steps::of(graph);
         let mut steps = self.steps.lock();
-        let at = steps.iter().position(|step| step.node == node).ok_or(Error::InvalidValue)?;
-        let children = steps[at].children;
+        let at = *steps.positions.get(&node).ok_or(Error::InvalidValue)?;
+        let children = steps.list[at].children;
         if children == 0 {
             return Err(Error::InvalidValue);
         }
         let first = at - children;
-        replace(&mut steps[first..at], first, new).map_err(|_| Error::InvalidValue)?;
+        check_form(&steps.list[first..at], first, &new.list).map_err(|_| Error::InvalidValue)?;
+        take_over(&mut Arc::make_mut(&mut steps).list[first..at], new.list);
         drop(steps);
-        let mut all = self.kept.lock();
-        all.memory.extend(kept.memory);
-        all.attachments.extend(kept.attachments);
+        self.kept.lock().extend(kept);
         Ok(())
     }
 
     /// Takes over the operations of a graph of the same form.
     pub fn update(&self, graph: &Graph) -> std::result::Result<(), UpdateFailure> {
-        let (mut new, mut kept) = (Vec::new(), Kept::default());
-        open_up(graph, &mut new, &mut kept);
+        let (new, kept) = Steps::of(graph);
         let mut steps = self.steps.lock();
-        replace(&mut steps, 0, new)?;
+        check_form(&steps.list, 0, &new.list)?;
+        take_over(&mut Arc::make_mut(&mut steps).list, new.list);
         drop(steps);
         let before = std::mem::replace(&mut *self.kept.lock(), kept);
         drop(before);
         Ok(())
     }
+
+    fn look<R>(&self, node: NodeId, look: impl FnOnce(&Step) -> R) -> Result<R> {
+        let steps = self.steps.lock().clone();
+        steps.find(node).map(look).ok_or(Error::InvalidValue)
+    }
+
+    fn change(&self, node: NodeId, change: impl FnOnce(&mut Step) -> Result<()>) -> Result<()> {
+        let mut steps = self.steps.lock();
+        steps.find(node).ok_or(Error::InvalidValue)?;
+        change(Steps::find_mut(&mut steps, node).expect("found just now"))
+    }
 }
 
-/// Has steps do what others of the same form do. The dependencies of `steps` count from `base`.
-fn replace(steps: &mut [Step], base: usize, new: Vec<Step>) -> std::result::Result<(), UpdateFailure> {
+impl Steps {
+    /// What launches of a graph do, and what must live meanwhile.
+    fn of(graph: &Graph) -> (Steps, Kept) {
+        let (mut list, mut kept) = (Vec::new(), Kept::default());
+        open_up(graph, &mut list, &mut kept);
+        let positions = list.iter().enumerate().map(|(at, step)| (step.node, at)).collect();
+        (Steps { list, positions }, kept)
+    }
+
+    fn enabled(&self) -> impl Iterator<Item = &Step> {
+        self.list.iter().filter(|step| step.enabled)
+    }
+
+    /// What a launch allocates, and what it frees.
+    fn memory(&self) -> (Vec<u64>, Vec<u64>) {
+        let (mut allocated, mut freed) = (Vec::new(), Vec::new());
+        for step in self.enabled() {
+            match step.operation {
+                Operation::Allocate { address, .. } => allocated.push(address),
+                Operation::Free { address } => freed.push(address),
+                _ => {}
+            }
+        }
+        (allocated, freed)
+    }
+
+    /// The step of a node, here or in a body.
+    fn find(&self, node: NodeId) -> Option<&Step> {
+        if let Some(at) = self.positions.get(&node) {
+            return Some(&self.list[*at]);
+        }
+        self.list.iter().flat_map(|step| &step.bodies).find_map(|body| body.find(node))
+    }
+
+    /// The same, to be changed: what launches still hold is copied before.
+    fn find_mut(this: &mut Arc<Steps>, node: NodeId) -> Option<&mut Step> {
+        let here = this.positions.get(&node).copied();
+        let has_it = |step: &Step| step.bodies.iter().any(|body| body.find(node).is_some());
+        let at = here.or_else(|| this.list.iter().position(has_it))?;
+        let step = &mut Arc::make_mut(this).list[at];
+        match here {
+            Some(_) => Some(step),
+            None => step.bodies.iter_mut().find_map(|body| match body.find(node) {
+                Some(_) => Steps::find_mut(body, node),
+                None => None,
+            }),
+        }
+    }
+}
+
+impl Step {
+    fn check_can_be_left_out(&self) -> Result<()> {
+        if self.bodies.is_empty() { Ok(()) } else { Err(Error::InvalidValue) }
+    }
+}
+
+/// What the steps of a body are to a queue.
+pub(super) fn works_of(context: &Arc<Context>, queue: &Arc<Queue>, body: &Steps) -> Result<Vec<Work>> {
+    let mut works = Vec::with_capacity(body.list.len());
+    for step in body.enabled() {
+        works.push(match &step.operation {
+            Operation::Empty => continue,
+            Operation::Copy(transfer) => {
+                let transfer = *transfer;
+                Work::Task(Box::new(move || transfer.run()))
+            }
+            Operation::Fill(fill) => {
+                let fill = *fill;
+                Work::Task(Box::new(move || fill.run()))
+            }
+            Operation::Conditional(node) => {
+                branch(Arc::downgrade(context), node.clone(), step.bodies.clone())
+            }
+            Operation::Kernel(call) => {
+                let module = call.function.module()?;
+                if !Arc::ptr_eq(&module.context()?, context) {
+                    return Err(Error::InvalidHandle);
+                }
+                let (parts, services) =
+                    call.function.prepare(context, &module, &call.launch, &call.params, 0)?;
+                let workers = context.hardware().attributes.multiprocessors;
+                let end = Completion::new(Weak::new());
+                Work::Grid(Grid::new(parts, workers, queue.clone(), services, end))
+            }
+            // Refused when the graph was made ready.
+            _ => return Err(Error::NotSupported("such a node in a conditional node's body".into())),
+        });
+    }
+    Ok(works)
+}
+
+/// Whether steps can do what others do. The dependencies of `steps` count from `base`.
+fn check_form(steps: &[Step], base: usize, new: &[Step]) -> std::result::Result<(), UpdateFailure> {
     if steps.len() != new.len() {
         return Err(UpdateFailure::TopologyChanged);
     }
-    for (step, new) in steps.iter().zip(&new) {
+    for (step, new) in steps.iter().zip(new) {
         if !step.dependencies.iter().copied().eq(new.dependencies.iter().map(|dependency| base + dependency))
         {
             return Err(UpdateFailure::TopologyChanged);
@@ -160,32 +316,66 @@ fn replace(steps: &mut [Step], base: usize, new: Vec<Step>) -> std::result::Resu
         if !step.operation.is_like(&new.operation) {
             return Err(UpdateFailure::NodeTypeChanged(new.node));
         }
-    }
-    for (step, new) in steps.iter_mut().zip(new) {
-        step.operation = new.operation;
+        if !step.operation.has_form_of(&new.operation) {
+            return Err(match new.operation {
+                Operation::Conditional(_) => UpdateFailure::NotSupported(new.node),
+                _ => UpdateFailure::ParametersChanged(new.node),
+            });
+        }
+        for (body, new) in step.bodies.iter().zip(&new.bodies) {
+            check_form(&body.list, 0, &new.list)?;
+        }
     }
     Ok(())
+}
+
+/// Has steps do what others of the same form do; they stay the steps of their nodes.
+fn take_over(steps: &mut [Step], new: Vec<Step>) {
+    for (step, new) in steps.iter_mut().zip(new) {
+        step.operation = new.operation;
+        for (body, new) in step.bodies.iter_mut().zip(new.bodies) {
+            take_over(&mut Arc::make_mut(body).list, Arc::unwrap_or_clone(new).list);
+        }
+    }
 }
 
 /// Appends the steps of a graph. A child graph's come before an empty step that stands for its node.
 fn open_up(graph: &Graph, steps: &mut Vec<Step>, kept: &mut Kept) {
     kept.memory.push(graph.memory().clone());
     kept.attachments.extend(graph.attachments());
-    let mut positions = std::collections::HashMap::new();
+    kept.conditions.extend(graph.conditions());
+    let mut positions = HashMap::new();
     for (id, node) in graph.in_order() {
         let mut dependencies: Vec<usize> = node.dependencies.iter().map(|id| positions[id]).collect();
         let first = steps.len();
+        let mut bodies = Vec::new();
         let operation = match node.operation {
             Operation::Child(child) => {
                 open_up(&child, steps, kept);
                 dependencies.extend(first..steps.len());
                 Operation::Empty
             }
+            Operation::Conditional(node) => {
+                for body in node.bodies() {
+                    let (steps, of_body) = Steps::of(body);
+                    bodies.push(Arc::new(steps));
+                    kept.extend(of_body);
+                }
+                Operation::Conditional(node)
+            }
             operation => operation,
         };
         let children = steps.len() - first;
         dependencies.sort_unstable();
         positions.insert(id, steps.len());
-        steps.push(Step { node: id, operation, dependencies, children, enabled: true });
+        steps.push(Step { node: id, operation, dependencies, children, enabled: true, bodies });
+    }
+}
+
+impl Kept {
+    fn extend(&mut self, other: Kept) {
+        self.memory.extend(other.memory);
+        self.attachments.extend(other.attachments);
+        self.conditions.extend(other.conditions);
     }
 }

@@ -4,19 +4,23 @@
 //! dependencies; branches do not run side by side.
 
 pub(crate) mod capture;
+mod conditional;
 mod executable;
+mod operation;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 pub use capture::{CaptureInfo, CaptureMode, CaptureStatus, check_unsafe_call, exchange_thread_mode};
+pub use conditional::{Conditional, ConditionalKind};
 pub use executable::{ExecutableGraph, UpdateFailure};
+pub use operation::{KernelCall, Operation};
 
 use crate::lock::{Rank, RankedMutex};
-use crate::memory::{AddressSpace, Fill, Transfer};
-use crate::stream::{Condition, Width};
-use crate::{Error, Event, Function, Launch, Result};
+use crate::memory::AddressSpace;
+use crate::{Error, Result};
+use conditional::Condition;
 
 /// A node, in whatever graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,82 +33,15 @@ impl NodeId {
     }
 }
 
-/// A kernel with all that a launch needs.
-#[derive(Clone)]
-pub struct KernelCall {
-    /// The kernel.
-    pub function: Arc<Function>,
-    /// The shape.
-    pub launch: Launch,
-    /// Its parameters.
-    pub params: Vec<u8>,
-}
-
-/// What a node does.
-#[derive(Clone)]
-pub enum Operation {
-    /// Nothing: joins dependencies.
-    Empty,
-    /// Runs a kernel.
-    Kernel(KernelCall),
-    /// Copies; memory of the program is read or written when the node runs.
-    Copy(Transfer),
-    /// Sets memory.
-    Fill(Fill),
-    /// Calls a function of the program.
-    Host(Arc<dyn Fn() + Send + Sync>),
-    /// Records an event.
-    Record(Arc<Event>),
-    /// Waits for what an event stands for when the node runs.
-    Wait(Arc<Event>),
-    /// Waits for a word of memory.
-    WaitValue {
-        /// Of the word.
-        address: u64,
-        /// Of the word.
-        width: Width,
-        /// What it is compared with.
-        value: u64,
-        /// How it is compared.
-        condition: Condition,
-    },
-    /// Stores a word of memory.
-    WriteValue {
-        /// Of the word.
-        address: u64,
-        /// Of the word.
-        width: Width,
-        /// What is stored.
-        value: u64,
-    },
-    /// Runs another graph, as it was when this one was instantiated.
-    Child(Arc<Graph>),
-    /// Memory that is there as long as the graph.
-    Allocate {
-        /// First byte.
-        address: u64,
-        /// Bytes.
-        size: u64,
-    },
-    /// The end of the use of such memory.
-    Free {
-        /// First byte.
-        address: u64,
-    },
-}
-
-impl Operation {
-    /// Whether two operations are of one sort, so that one can replace the other in an executable graph.
-    pub fn is_like(&self, other: &Operation) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
-    }
-}
-
 /// A graph that can be edited.
 pub struct Graph {
-    nodes: RankedMutex<BTreeMap<NodeId, Node>>,
+    nodes: RankedMutex<Nodes>,
     memory: Arc<GraphMemory>,
     attachments: RankedMutex<Vec<Attachment>>,
+    /// Words that say what conditional nodes run.
+    conditions: RankedMutex<Vec<Condition>>,
+    /// The graph that this one is a body in.
+    parent: Option<Weak<Graph>>,
 }
 
 /// What lives as long as a graph, its copies and what was made of them; its end is its `drop`.
@@ -114,8 +51,20 @@ pub type Attachment = Arc<dyn std::any::Any + Send + Sync>;
 struct Node {
     operation: Operation,
     dependencies: Vec<NodeId>,
-    /// The node this one was cloned from.
-    original: Option<NodeId>,
+    /// The nodes that depend on this one.
+    dependents: BTreeSet<NodeId>,
+}
+
+/// The nodes of a graph.
+#[derive(Default)]
+struct Nodes {
+    all: BTreeMap<NodeId, Node>,
+    /// Nodes that were duplicated to those that were made of them.
+    copies: HashMap<NodeId, NodeId>,
+    /// How many there are that allocate or free.
+    of_memory: usize,
+    /// How many there are that are conditional.
+    conditional: usize,
 }
 
 /// Allocations of nodes, freed with the last user of the graph.
@@ -131,8 +80,7 @@ impl Default for GraphMemory {
 
 impl Default for Graph {
     fn default() -> Graph {
-        let attachments = RankedMutex::new(Rank::GraphMemory, Vec::new());
-        Graph { nodes: RankedMutex::new(Rank::Graph, BTreeMap::new()), memory: Arc::default(), attachments }
+        Graph::with(Nodes::default(), Arc::default(), Vec::new(), None)
     }
 }
 
@@ -142,15 +90,36 @@ impl Graph {
         Arc::default()
     }
 
+    /// An empty graph that a conditional node of `parent` chooses.
+    fn new_body(parent: &Arc<Graph>) -> Arc<Graph> {
+        let parent = Some(Arc::downgrade(parent));
+        Arc::new(Graph::with(Nodes::default(), Arc::default(), Vec::new(), parent))
+    }
+
+    fn with(
+        nodes: Nodes,
+        memory: Arc<GraphMemory>,
+        attachments: Vec<Attachment>,
+        parent: Option<Weak<Graph>>,
+    ) -> Graph {
+        Graph {
+            nodes: RankedMutex::new(Rank::Graph, nodes),
+            memory,
+            attachments: RankedMutex::new(Rank::GraphMemory, attachments),
+            conditions: RankedMutex::new(Rank::GraphMemory, Vec::new()),
+            parent,
+        }
+    }
+
     /// Adds a node behind others of this graph.
     ///
     /// # Errors
     /// [`Error::InvalidValue`] for dependencies that are not here or named twice.
     pub fn add(&self, operation: Operation, dependencies: &[NodeId]) -> Result<NodeId> {
         let mut nodes = self.nodes.lock();
-        check_dependencies(&nodes, dependencies)?;
+        nodes.check_dependencies(dependencies)?;
         let id = new_id();
-        nodes.insert(id, Node { operation, dependencies: dependencies.to_vec(), original: None });
+        nodes.insert(id, operation, dependencies.to_vec());
         Ok(id)
     }
 
@@ -161,11 +130,28 @@ impl Graph {
         size: u64,
         dependencies: &[NodeId],
     ) -> Result<(NodeId, u64)> {
-        let address = context.allocate_as(size, crate::memory::Kind::Pooled)?;
-        let space = context.memory().clone();
-        let id = space.find(address).map_or(0, |found| found.id);
-        self.memory.owned.lock().push((space, address, id));
+        let address = context.allocate_for_graph(size)?;
+        self.memory.own(context.memory(), address);
         Ok((self.add(Operation::Allocate { address, size }, dependencies)?, address))
+    }
+
+    /// Whether there is a node here that allocates or frees.
+    pub fn has_memory_nodes(&self) -> bool {
+        self.nodes.lock().of_memory > 0
+    }
+
+    /// Whether there is a conditional node here.
+    pub fn has_conditional_nodes(&self) -> bool {
+        self.nodes.lock().conditional > 0
+    }
+
+    /// Whether this is what a conditional node chooses from.
+    pub fn is_body(&self) -> bool {
+        self.parent.is_some()
+    }
+
+    fn parent(&self) -> Option<Arc<Graph>> {
+        self.parent.as_ref()?.upgrade()
     }
 
     /// Removes a node and its edges.
@@ -173,28 +159,26 @@ impl Graph {
     /// # Errors
     /// [`Error::InvalidValue`] if it is not here.
     pub fn remove(&self, node: NodeId) -> Result<()> {
-        let mut nodes = self.nodes.lock();
-        nodes.remove(&node).ok_or(Error::InvalidValue)?;
-        for other in nodes.values_mut() {
-            other.dependencies.retain(|dependency| *dependency != node);
-        }
-        Ok(())
+        // Dropped outside the lock: what a node does may be a graph.
+        let removed = self.nodes.lock().remove(node);
+        removed.map(drop)
     }
 
     /// Makes `to` depend on `from`.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] if one is not here, they depend on each other already, or `from` on `to`.
+    /// [`Error::InvalidValue`] if one is not here, both are the same, or the edge is there. An edge may close a circle, with which
+    /// the graph cannot be made ready.
     pub fn add_edge(&self, from: NodeId, to: NodeId) -> Result<()> {
         let mut nodes = self.nodes.lock();
-        if !nodes.contains_key(&from) || !nodes.contains_key(&to) || from == to || reaches(&nodes, to, from) {
+        let known = nodes.all.contains_key(&from) && nodes.all.contains_key(&to);
+        if !known || from == to {
             return Err(Error::InvalidValue);
         }
-        let dependencies = &mut nodes.get_mut(&to).ok_or(Error::InvalidValue)?.dependencies;
-        if dependencies.contains(&from) {
+        if !nodes.node(from)?.dependents.insert(to) {
             return Err(Error::InvalidValue);
         }
-        dependencies.push(from);
+        nodes.node(to)?.dependencies.push(from);
         Ok(())
     }
 
@@ -204,47 +188,57 @@ impl Graph {
     /// [`Error::InvalidValue`] if it is not here.
     pub fn remove_edge(&self, from: NodeId, to: NodeId) -> Result<()> {
         let mut nodes = self.nodes.lock();
-        let dependencies = &mut nodes.get_mut(&to).ok_or(Error::InvalidValue)?.dependencies;
-        let at = dependencies.iter().position(|dependency| *dependency == from).ok_or(Error::InvalidValue)?;
-        dependencies.remove(at);
+        if !nodes.node(from)?.dependents.remove(&to) {
+            return Err(Error::InvalidValue);
+        }
+        nodes.node(to)?.dependencies.retain(|dependency| *dependency != from);
         Ok(())
     }
 
     /// All nodes, in the order in which they were added.
     pub fn nodes(&self) -> Vec<NodeId> {
-        self.nodes.lock().keys().copied().collect()
+        self.nodes.lock().all.keys().copied().collect()
+    }
+
+    /// Whether all of these nodes are here.
+    pub fn has_all(&self, nodes: &[NodeId]) -> bool {
+        let known = self.nodes.lock();
+        nodes.iter().all(|node| known.all.contains_key(node))
     }
 
     /// The nodes without dependencies.
     pub fn roots(&self) -> Vec<NodeId> {
         let nodes = self.nodes.lock();
-        nodes.iter().filter(|(_, node)| node.dependencies.is_empty()).map(|(id, _)| *id).collect()
+        nodes.all.iter().filter(|(_, node)| node.dependencies.is_empty()).map(|(id, _)| *id).collect()
     }
 
     /// All edges, from dependency to dependent.
     pub fn edges(&self) -> Vec<(NodeId, NodeId)> {
         let nodes = self.nodes.lock();
-        nodes.iter().flat_map(|(id, node)| node.dependencies.iter().map(move |from| (*from, *id))).collect()
+        let edges_to = |(id, node): (&NodeId, &Node)| -> Vec<_> {
+            node.dependencies.iter().map(|from| (*from, *id)).collect()
+        };
+        nodes.all.iter().flat_map(edges_to).collect()
     }
 
     /// What a node depends on.
     pub fn dependencies(&self, node: NodeId) -> Result<Vec<NodeId>> {
-        let nodes = self.nodes.lock();
-        Ok(nodes.get(&node).ok_or(Error::InvalidValue)?.dependencies.clone())
+        Ok(self.nodes.lock().node(node)?.dependencies.clone())
     }
 
     /// What depends on a node.
     pub fn dependents(&self, node: NodeId) -> Result<Vec<NodeId>> {
-        let nodes = self.nodes.lock();
-        if !nodes.contains_key(&node) {
-            return Err(Error::InvalidValue);
-        }
-        Ok(nodes.iter().filter(|(_, other)| other.dependencies.contains(&node)).map(|(id, _)| *id).collect())
+        Ok(self.nodes.lock().node(node)?.dependents.iter().copied().collect())
     }
 
     /// What a node does.
     pub fn operation(&self, node: NodeId) -> Result<Operation> {
-        Ok(self.nodes.lock().get(&node).ok_or(Error::InvalidValue)?.operation.clone())
+        Ok(self.nodes.lock().node(node)?.operation.clone())
+    }
+
+    /// What all nodes do.
+    fn operations(&self) -> Vec<Operation> {
+        self.nodes.lock().all.values().map(|node| node.operation.clone()).collect()
     }
 
     /// Has a node do something else of the same sort.
@@ -253,27 +247,32 @@ impl Graph {
     /// [`Error::InvalidValue`] for another sort or a node that is not here.
     pub fn set_operation(&self, node: NodeId, operation: Operation) -> Result<()> {
         let mut nodes = self.nodes.lock();
-        let node = nodes.get_mut(&node).ok_or(Error::InvalidValue)?;
+        let node = nodes.node(node)?;
         if !node.operation.is_like(&operation) {
             return Err(Error::InvalidValue);
         }
-        node.operation = operation;
+        let before = std::mem::replace(&mut node.operation, operation);
+        drop(nodes);
+        drop(before);
         Ok(())
     }
 
-    /// A copy with nodes of its own. It shares the memory of its nodes that allocate.
+    /// A copy with nodes of its own. It shares the memory of its nodes that allocate, and what its conditional nodes choose from.
     pub fn duplicate(&self) -> Arc<Graph> {
-        let nodes = self.nodes.lock().clone();
-        let new: BTreeMap<NodeId, NodeId> = nodes.keys().map(|id| (*id, new_id())).collect();
-        let copy = nodes.into_iter().map(|(id, node)| {
-            let dependencies = node.dependencies.iter().map(|dependency| new[dependency]).collect();
-            (new[&id], Node { dependencies, original: Some(id), ..node })
-        });
-        Arc::new(Graph {
-            nodes: RankedMutex::new(Rank::Graph, copy.collect()),
-            memory: self.memory.clone(),
-            attachments: RankedMutex::new(Rank::GraphMemory, self.attachments()),
-        })
+        let all = self.nodes.lock().all.clone();
+        let copies: HashMap<NodeId, NodeId> = all.keys().map(|id| (*id, new_id())).collect();
+        let mut nodes = Nodes::default();
+        // In the order of the new identities, which is that of the old ones; edges may lead back.
+        for (id, node) in &all {
+            nodes.insert(copies[id], node.operation.clone(), Vec::new());
+        }
+        for (id, node) in &all {
+            let copy = nodes.all.get_mut(&copies[id]).expect("inserted above");
+            copy.dependencies = node.dependencies.iter().map(|dependency| copies[dependency]).collect();
+            copy.dependents = node.dependents.iter().map(|dependent| copies[dependent]).collect();
+        }
+        nodes.copies = copies;
+        Arc::new(Graph::with(nodes, self.memory.clone(), self.attachments(), None))
     }
 
     /// The node that was made of `original` when this graph was duplicated.
@@ -282,8 +281,8 @@ impl Graph {
     /// [`Error::InvalidValue`] if there is none.
     pub fn find_copy(&self, original: NodeId) -> Result<NodeId> {
         let nodes = self.nodes.lock();
-        let found = nodes.iter().find(|(_, node)| node.original == Some(original));
-        found.map(|(id, _)| *id).ok_or(Error::InvalidValue)
+        let copy = nodes.copies.get(&original).filter(|copy| nodes.all.contains_key(copy));
+        copy.copied().ok_or(Error::InvalidValue)
     }
 
     /// Has something live as long as the graph.
@@ -311,29 +310,41 @@ impl Graph {
         &self.memory
     }
 
+    fn conditions(&self) -> Vec<Condition> {
+        self.conditions.lock().clone()
+    }
+
     /// Whether every one of `nodes` is among `from` or what those depend on.
     pub(crate) fn covers(&self, from: &[NodeId], nodes: &[NodeId]) -> bool {
         let all = self.nodes.lock();
-        nodes.iter().all(|node| from.iter().any(|start| start == node || reaches(&all, *node, *start)))
+        nodes.iter().all(|node| from.iter().any(|start| start == node || all.reaches(*node, *start)))
     }
 
-    /// The nodes so that each stands behind its dependencies.
+    /// A node that depends on itself by way of others.
+    pub fn circle(&self) -> Option<NodeId> {
+        let order = self.in_order();
+        let nodes = self.nodes.lock();
+        if order.len() == nodes.all.len() {
+            return None;
+        }
+        let reached: BTreeSet<NodeId> = order.into_iter().map(|(id, _)| id).collect();
+        let stuck = nodes.all.iter().filter(|(id, _)| !reached.contains(*id));
+        let behind = |id: &NodeId| nodes.all[id].dependents.iter().any(|next| !reached.contains(next));
+        stuck.map(|(id, _)| *id).find(behind)
+    }
+
+    /// The nodes so that each stands behind its dependencies; without those of circles and what is behind them.
     fn in_order(&self) -> Vec<(NodeId, Node)> {
         let nodes = self.nodes.lock();
-        let mut waiting: BTreeMap<NodeId, usize> =
-            nodes.iter().map(|(id, node)| (*id, node.dependencies.len())).collect();
-        let mut dependents: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
-        for (id, node) in nodes.iter() {
-            for dependency in &node.dependencies {
-                dependents.entry(*dependency).or_default().push(*id);
-            }
-        }
-        let mut ready: std::collections::BTreeSet<NodeId> =
+        let mut waiting: HashMap<NodeId, usize> =
+            nodes.all.iter().map(|(id, node)| (*id, node.dependencies.len())).collect();
+        let mut ready: BTreeSet<NodeId> =
             waiting.iter().filter(|(_, count)| **count == 0).map(|(id, _)| *id).collect();
-        let mut order = Vec::with_capacity(nodes.len());
+        let mut order = Vec::with_capacity(nodes.all.len());
         while let Some(id) = ready.pop_first() {
-            order.push((id, nodes[&id].clone()));
-            for dependent in dependents.get(&id).into_iter().flatten() {
+            let node = &nodes.all[&id];
+            order.push((id, node.clone()));
+            for dependent in &node.dependents {
                 let count = waiting.get_mut(dependent).expect("every node is counted");
                 *count -= 1;
                 if *count == 0 {
@@ -345,11 +356,79 @@ impl Graph {
     }
 }
 
+impl Nodes {
+    fn node(&mut self, node: NodeId) -> Result<&mut Node> {
+        self.all.get_mut(&node).ok_or(Error::InvalidValue)
+    }
+
+    fn insert(&mut self, id: NodeId, operation: Operation, dependencies: Vec<NodeId>) {
+        for dependency in &dependencies {
+            self.all.get_mut(dependency).expect("checked before").dependents.insert(id);
+        }
+        self.count(&operation, 1);
+        self.all.insert(id, Node { operation, dependencies, dependents: BTreeSet::new() });
+    }
+
+    fn remove(&mut self, id: NodeId) -> Result<Node> {
+        let node = self.all.remove(&id).ok_or(Error::InvalidValue)?;
+        for dependency in &node.dependencies {
+            self.all.get_mut(dependency).expect("both ends of an edge are here").dependents.remove(&id);
+        }
+        for dependent in &node.dependents {
+            let dependent = self.all.get_mut(dependent).expect("both ends of an edge are here");
+            dependent.dependencies.retain(|dependency| *dependency != id);
+        }
+        self.count(&node.operation, -1);
+        Ok(node)
+    }
+
+    fn count(&mut self, operation: &Operation, change: isize) {
+        let counted = match operation {
+            Operation::Allocate { .. } | Operation::Free { .. } => &mut self.of_memory,
+            Operation::Conditional(_) => &mut self.conditional,
+            _ => return,
+        };
+        *counted = counted.saturating_add_signed(change);
+    }
+
+    fn check_dependencies(&self, dependencies: &[NodeId]) -> Result<()> {
+        let mut seen = BTreeSet::new();
+        let valid = dependencies
+            .iter()
+            .all(|dependency| self.all.contains_key(dependency) && seen.insert(*dependency));
+        if valid { Ok(()) } else { Err(Error::InvalidValue) }
+    }
+
+    /// Whether `to` depends on `from`, however indirectly.
+    fn reaches(&self, from: NodeId, to: NodeId) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut pending = vec![to];
+        while let Some(id) = pending.pop() {
+            for dependency in self.all.get(&id).into_iter().flat_map(|node| &node.dependencies) {
+                if *dependency == from {
+                    return true;
+                }
+                if seen.insert(*dependency) {
+                    pending.push(*dependency);
+                }
+            }
+        }
+        false
+    }
+}
+
+impl GraphMemory {
+    /// Takes an allocation over.
+    fn own(&self, space: &Arc<AddressSpace>, address: u64) {
+        let id = space.find(address).map_or(0, |found| found.id);
+        self.owned.lock().push((space.clone(), address, id));
+    }
+}
+
 impl Drop for GraphMemory {
     fn drop(&mut self) {
         for (space, address, id) in self.owned.lock().drain(..) {
-            // The program may have freed it itself.
-            let _ = space.free(address, |allocation| allocation.id == id);
+            space.disown_graph_memory(address, id);
         }
     }
 }
@@ -359,44 +438,24 @@ fn new_id() -> NodeId {
     NodeId(LAST.fetch_add(1, Ordering::Relaxed) + 1)
 }
 
-fn check_dependencies(nodes: &BTreeMap<NodeId, Node>, dependencies: &[NodeId]) -> Result<()> {
-    let valid = dependencies
-        .iter()
-        .enumerate()
-        .all(|(at, dependency)| nodes.contains_key(dependency) && !dependencies[..at].contains(dependency));
-    if valid { Ok(()) } else { Err(Error::InvalidValue) }
-}
-
-/// Whether `to` depends on `from`, however indirectly.
-fn reaches(nodes: &BTreeMap<NodeId, Node>, from: NodeId, to: NodeId) -> bool {
-    let mut seen = std::collections::BTreeSet::new();
-    let mut pending = vec![to];
-    while let Some(id) = pending.pop() {
-        for dependency in nodes.get(&id).into_iter().flat_map(|node| &node.dependencies) {
-            if *dependency == from {
-                return true;
-            }
-            if seen.insert(*dependency) {
-                pending.push(*dependency);
-            }
-        }
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn edges_make_no_cycles() {
+    fn edges_are_there_once_and_circles_are_found() {
         let graph = Graph::new();
         let a = graph.add(Operation::Empty, &[]).unwrap();
         let b = graph.add(Operation::Empty, &[a]).unwrap();
         let c = graph.add(Operation::Empty, &[b]).unwrap();
         assert_eq!(graph.add(Operation::Empty, &[a, a]), Err(Error::InvalidValue));
-        assert_eq!(graph.add_edge(c, a), Err(Error::InvalidValue));
+        assert_eq!(graph.add_edge(a, a), Err(Error::InvalidValue));
         assert_eq!(graph.add_edge(a, b), Err(Error::InvalidValue), "there already");
+        assert_eq!(graph.circle(), None);
+        graph.add_edge(c, a).unwrap();
+        assert!([a, b, c].contains(&graph.circle().unwrap()));
+        graph.remove_edge(c, a).unwrap();
+        assert_eq!(graph.circle(), None);
         graph.add_edge(a, c).unwrap();
         assert_eq!(graph.roots(), [a]);
         assert_eq!(graph.edges().len(), 3);

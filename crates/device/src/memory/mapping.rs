@@ -69,6 +69,8 @@ pub(super) struct Mappings {
     mapped: BTreeMap<u64, Mapped>,
     /// Memory of other processes: the allocation's address to the mapping's.
     opened: BTreeMap<u64, (u64, u64, usize)>,
+    /// Memory of other APIs: the allocation's address to the mapping's start and length.
+    pub(super) external: BTreeMap<u64, (u64, u64)>,
 }
 
 struct Mapped {
@@ -92,7 +94,7 @@ impl PhysicalMemory {
         if size == 0 || !size.is_multiple_of(GRANULARITY) {
             return Err(Error::InvalidValue);
         }
-        space.device(device)?.charge(size)?;
+        space.charge_bytes(space.device(device)?, size)?;
         let file = SharedFile::create(size).inspect_err(|_| space.devices[device].discharge(size))?;
         let (id, charged) = (PhysicalMemory::new_id(), Some(space.clone()));
         Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable, charged }))

@@ -6,9 +6,13 @@
 //!
 //! **Invariant.** Nothing outside this module makes, moves or unmaps device memory.
 
+mod account;
 mod advice;
+mod array;
 pub(crate) mod extents;
+mod external;
 pub mod fill;
+mod graph;
 pub mod heap;
 pub mod machine;
 mod mapping;
@@ -18,19 +22,24 @@ mod shared;
 mod shared_pool;
 pub mod transfer;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use account::Accounts;
 use advice::AdviceMap;
 pub use advice::{Advice, Place, RangeState};
+pub use array::{ArrayLayout, ArrayMemory, Level};
+pub use external::ExternalMemory;
 pub use fill::Fill;
+use graph::GraphAllocations;
+pub use graph::GraphUsage;
 pub use heap::GRANULE;
 use heap::{Heap, Placement};
 use mapping::Mappings;
 pub use mapping::{Access, GRANULARITY, Mapping, PhysicalMemory, SharedHandle};
-pub use pool::{Pool, PoolId, PoolUsage, Reuse};
+pub use pool::{Pool, PoolBytes, PoolId, Reuse};
 use range::AddressRange;
 pub use range::PAGE;
 pub(crate) use shared::SharedFile;
@@ -39,6 +48,7 @@ use shared_pool::SharedPools;
 pub use transfer::{Extent, Region, Side, Transfer};
 
 use crate::lock::{Rank, RankedMutex};
+use crate::usage::Usage;
 use crate::{Error, Result};
 
 /// Identifies a context, and with it what it owns; never used twice in a process.
@@ -57,6 +67,8 @@ pub enum Kind {
     Device,
     /// Memory of the device from a stream-ordered allocation.
     Pooled,
+    /// Memory of the device that a node of a graph allocates.
+    Graph,
     /// Managed memory; with `attach_host`, not for kernels until it is attached otherwise.
     Managed {
         /// Made with the flag that attaches it to the host.
@@ -76,14 +88,23 @@ pub enum Kind {
     Variable,
     /// What kernels allocate from. The host has no use of it: neither copies nor frees there.
     KernelHeap,
+    /// The texels of an array. Programs have no pointers to them.
+    Array,
     /// Memory that was mapped: by the program, or from another process.
     Mapped,
+    /// Memory of another API.
+    External,
 }
 
 impl Kind {
     /// Whether the memory counts as the host's.
     pub fn is_host(self) -> bool {
         matches!(self, Kind::Pinned { .. } | Kind::Registered { .. })
+    }
+
+    /// Whether programs have no pointers to it.
+    fn is_hidden(self) -> bool {
+        matches!(self, Kind::KernelHeap | Kind::Array)
     }
 }
 
@@ -127,13 +148,15 @@ pub struct AddressSpace {
     devices: Vec<DeviceMemory>,
     allocations: RankedMutex<BTreeMap<u64, Allocation>>,
     last_id: AtomicU64,
-    pools: RankedMutex<HashMap<PoolId, PoolUsage>>,
+    accounts: RankedMutex<Accounts>,
+    /// Some pool may hold more than its threshold.
+    are_pools_full: AtomicBool,
     mappings: RankedMutex<Mappings>,
     advice: RankedMutex<AdviceMap>,
     shared_pools: RankedMutex<SharedPools>,
+    graphs: RankedMutex<GraphAllocations>,
 }
 
-#[derive(Debug)]
 struct DeviceMemory {
     /// What kernels use.
     own: Zone,
@@ -144,6 +167,8 @@ struct DeviceMemory {
     low: OnceLock<Zone>,
     total: u64,
     used: AtomicU64,
+    /// Where other processes see what is used.
+    usage: Usage,
 }
 
 /// A range of addresses and what is in it.
@@ -167,19 +192,26 @@ fn least_range(total: u64) -> u64 {
 impl AddressSpace {
     /// An empty space for devices with so much memory each.
     pub fn new(memory: &[u64]) -> Result<AddressSpace> {
-        let device = |&total: &u64| {
+        AddressSpace::counted(memory.iter().map(|total| (*total, Usage::private())).collect())
+    }
+
+    /// As [`new`](Self::new), with the places where each device's use is counted.
+    pub(crate) fn counted(memory: Vec<(u64, Usage)>) -> Result<AddressSpace> {
+        let device = |(total, usage)| {
             let own = Zone::new(AddressRange::reserve_up_to(RESERVED, least_range(total))?);
             let (host, low, used) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
-            Ok(DeviceMemory { own, host, low, total, used })
+            Ok(DeviceMemory { own, host, low, total, used, usage })
         };
         Ok(AddressSpace {
-            devices: memory.iter().map(device).collect::<Result<_>>()?,
+            devices: memory.into_iter().map(device).collect::<Result<_>>()?,
             allocations: RankedMutex::new(Rank::Allocations, BTreeMap::new()),
             last_id: AtomicU64::new(0),
-            pools: RankedMutex::new(Rank::Pools, HashMap::new()),
+            accounts: RankedMutex::new(Rank::Pools, Accounts::default()),
+            are_pools_full: AtomicBool::new(false),
             mappings: RankedMutex::new(Rank::Mappings, Mappings::default()),
             advice: RankedMutex::new(Rank::Advice, AdviceMap::default()),
             shared_pools: RankedMutex::new(Rank::Mappings, SharedPools::default()),
+            graphs: RankedMutex::new(Rank::Pools, GraphAllocations::default()),
         })
     }
 
@@ -238,21 +270,38 @@ impl AddressSpace {
         if size == 0 {
             return Err(Error::InvalidValue);
         }
-        // Host memory is not the device's to run out of, the machine's limit aside.
-        let charged = if allocation.kind.is_host() { 0 } else { size };
-        memory.charge(charged)?;
-        allocation.placement = find().inspect_err(|_| memory.discharge(charged))?;
+        self.charge(memory, &allocation)?;
+        allocation.placement = find().inspect_err(|_| self.discharge(memory, &allocation))?;
         if let Some(placement) = allocation.placement {
             allocation.base = placement.address;
         }
         self.insert(allocation).expect("no address is handed out twice");
-        if let Some(pool) = allocation.pool {
-            let mut pools = self.pools.lock();
-            let usage = pools.entry(pool).or_default();
-            usage.current += size;
-            usage.high = usage.high.max(usage.current);
-        }
         Ok(allocation.base)
+    }
+
+    /// Takes an allocation's bytes from what its device has, or from its pool.
+    fn charge(&self, memory: &DeviceMemory, allocation: &Allocation) -> Result<()> {
+        match allocation.pool {
+            // Host memory is not the device's to run out of, the machine's limit aside.
+            _ if allocation.kind.is_host() => Ok(()),
+            Some(pool) => self.take_from_account(pool, memory, allocation.size),
+            None => self.charge_bytes(memory, allocation.size),
+        }
+    }
+
+    /// Takes bytes from what a device has; what pools hold in vain goes first.
+    fn charge_bytes(&self, memory: &DeviceMemory, size: u64) -> Result<()> {
+        let charged = memory.charge(size);
+        charged.or_else(|error| if self.release_all_unused() { memory.charge(size) } else { Err(error) })
+    }
+
+    /// Takes back what [`charge`](Self::charge) did.
+    fn discharge(&self, memory: &DeviceMemory, allocation: &Allocation) {
+        match allocation.pool {
+            _ if allocation.kind.is_host() => {}
+            Some(pool) => self.give_to_account(pool, memory, allocation.size),
+            None => memory.discharge(allocation.size),
+        }
     }
 
     /// Frees the allocation that begins at `base` and for which `accept` holds.
@@ -260,16 +309,25 @@ impl AddressSpace {
     /// # Errors
     /// [`Error::InvalidValue`] if there is none.
     pub fn free(&self, base: u64, accept: impl Fn(&Allocation) -> bool) -> Result<Allocation> {
+        self.take_out(base, |found| !found.kind.is_hidden() && accept(found))
+    }
+
+    fn take_out(&self, base: u64, accept: impl Fn(&Allocation) -> bool) -> Result<Allocation> {
         let allocation = {
             let mut allocations = self.allocations.lock();
-            let found =
-                allocations.get(&base).filter(|found| found.kind != Kind::KernelHeap && accept(found));
+            let found = allocations.get(&base).filter(|found| accept(found));
             let allocation = *found.ok_or(Error::InvalidValue)?;
             allocations.remove(&base);
             allocation
         };
         self.reclaim(&allocation);
         Ok(allocation)
+    }
+
+    /// Frees the allocation that begins at `base`, if it is this context's.
+    pub(crate) fn free_if_owned(&self, base: u64, owner: ContextId) {
+        // Otherwise it is gone already.
+        let _ = self.take_out(base, |found| found.owner == owner);
     }
 
     /// Frees everything that a context owns.
@@ -316,10 +374,18 @@ impl AddressSpace {
 
     /// The allocation that an address lies in.
     pub fn find(&self, address: u64) -> Option<Allocation> {
+        self.find_any(address).filter(|found| !found.kind.is_hidden())
+    }
+
+    /// The array that an address lies in.
+    fn find_array(&self, address: u64) -> Option<Allocation> {
+        self.find_any(address).filter(|found| found.kind == Kind::Array)
+    }
+
+    fn find_any(&self, address: u64) -> Option<Allocation> {
         let allocations = self.allocations.lock();
         let (_, allocation) = allocations.range(..=address).next_back()?;
-        let is_inside = address - allocation.base < allocation.size;
-        (is_inside && allocation.kind != Kind::KernelHeap).then_some(*allocation)
+        (address - allocation.base < allocation.size).then_some(*allocation)
     }
 
     /// Says whether synchronous calls on an allocation end only when they are done.
@@ -344,7 +410,7 @@ impl AddressSpace {
             let Some(next) = allocations.get(&reached) else { return false };
             (reached, kind) = (next.end(), next.kind);
         }
-        reached >= end && address < first.end() && first.kind != Kind::KernelHeap
+        reached >= end && address < first.end() && !first.kind.is_hidden()
     }
 
     /// Whether an address lies in the range of a device, allocated or not.
@@ -352,22 +418,17 @@ impl AddressSpace {
         self.devices.iter().any(|memory| memory.contains(address))
     }
 
-    /// Free and total bytes of a device.
+    /// Where a device's use is counted.
+    pub(crate) fn usage(&self, device: usize) -> Usage {
+        self.devices.get(device).map_or_else(Usage::private, |memory| memory.usage.clone())
+    }
+
+    /// Free and total bytes of a device. What other processes use is not free.
     pub fn info(&self, device: usize) -> Result<(u64, u64)> {
         let memory = self.device(device)?;
-        let unused = memory.total - memory.used.load(Ordering::Relaxed).min(memory.total);
+        let used = memory.used.load(Ordering::Relaxed).saturating_add(memory.usage.memory_of_others());
+        let unused = memory.total.saturating_sub(used);
         Ok((unused.min(machine::available().unwrap_or(unused)), memory.total))
-    }
-
-    /// Bytes in use of a pool.
-    pub(crate) fn pool_usage(&self, pool: PoolId) -> PoolUsage {
-        self.pools.lock().get(&pool).copied().unwrap_or_default()
-    }
-
-    pub(crate) fn reset_pool_high(&self, pool: PoolId) {
-        if let Some(usage) = self.pools.lock().get_mut(&pool) {
-            usage.high = usage.current;
-        }
     }
 
     fn device(&self, device: usize) -> Result<&DeviceMemory> {
@@ -387,24 +448,23 @@ impl AddressSpace {
 
     fn reclaim(&self, allocation: &Allocation) {
         self.forget_advice(allocation);
-        if let Some(pool) = allocation.pool
-            && let Some(usage) = self.pools.lock().get_mut(&pool)
-        {
-            usage.current = usage.current.saturating_sub(allocation.size);
+        if allocation.kind == Kind::Graph {
+            self.forget_graph_memory(allocation);
         }
         let memory = &self.devices[allocation.device];
-        match allocation.placement {
+        let is_charged = match allocation.placement {
             Some(placement) => {
                 memory.heap_at(placement.address).lock().free(placement);
-                if !allocation.kind.is_host() {
-                    memory.discharge(allocation.size);
-                }
+                true
             }
+            // Otherwise it is the program's, or another process's.
             None => {
-                if allocation.kind == Kind::Pooled && self.give_to_shared_pool(allocation) {
-                    memory.discharge(allocation.size);
-                }
+                self.reclaim_external(allocation);
+                allocation.kind == Kind::Pooled && self.give_to_shared_pool(allocation)
             }
+        };
+        if is_charged {
+            self.discharge(memory, allocation);
         }
     }
 }
@@ -435,13 +495,18 @@ impl DeviceMemory {
         let size = size.checked_next_multiple_of(GRANULE).ok_or(Error::OutOfMemory)?;
         let fits = |used: u64| used.checked_add(size).filter(|used| *used <= self.total);
         match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                self.usage.add_memory(size);
+                Ok(())
+            }
             Err(_) => Err(Error::OutOfMemory),
         }
     }
 
     fn discharge(&self, size: u64) {
-        self.used.fetch_sub(size.next_multiple_of(GRANULE), Ordering::Relaxed);
+        let size = size.next_multiple_of(GRANULE);
+        self.used.fetch_sub(size, Ordering::Relaxed);
+        self.usage.remove_memory(size);
     }
 }
 

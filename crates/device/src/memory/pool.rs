@@ -1,25 +1,14 @@
 //! Pools: what stream-ordered allocations are counted in.
-//!
-//! Memory goes back to the device's heap as soon as it is freed, whatever a pool's threshold says; the heap keeps freed pages
-//! for the next allocation itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::AddressSpace;
+pub use super::account::PoolBytes;
 
 /// Identifies a pool in its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PoolId(pub(super) u64);
-
-/// Bytes in use, now and at most.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PoolUsage {
-    /// Now.
-    pub current: u64,
-    /// At most since the mark was last reset.
-    pub high: u64,
-}
 
 /// A way in which a pool may use memory again: kept, since freed memory can be used at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +26,6 @@ pub struct Pool {
     id: PoolId,
     device: usize,
     space: Arc<AddressSpace>,
-    threshold: AtomicU64,
     reuse: [AtomicBool; 3],
 }
 
@@ -46,7 +34,8 @@ impl Pool {
         static LAST_ID: AtomicU64 = AtomicU64::new(0);
         let id = PoolId(LAST_ID.fetch_add(1, Ordering::Relaxed) + 1);
         let reuse = [const { AtomicBool::new(true) }; 3];
-        Pool { id, device, space, threshold: AtomicU64::new(0), reuse }
+        space.open_account(id, device);
+        Pool { id, device, space, reuse }
     }
 
     /// Its identity.
@@ -60,23 +49,38 @@ impl Pool {
     }
 
     /// Bytes of its allocations.
-    pub fn usage(&self) -> PoolUsage {
-        self.space.pool_usage(self.id)
+    pub fn used(&self) -> PoolBytes {
+        self.space.pool_bytes(self.id)[0]
     }
 
-    /// Makes the highest usage that of now.
-    pub fn reset_high(&self) {
-        self.space.reset_pool_high(self.id);
+    /// Bytes that it has taken from its device, used or not.
+    pub fn reserved(&self) -> PoolBytes {
+        self.space.pool_bytes(self.id)[1]
     }
 
-    /// Bytes that the pool is asked to keep.
+    /// Makes the highest use that of now.
+    pub fn reset_most_used(&self) {
+        self.space.reset_pool_high(self.id, false);
+    }
+
+    /// Makes the most that it held what it holds now.
+    pub fn reset_most_reserved(&self) {
+        self.space.reset_pool_high(self.id, true);
+    }
+
+    /// Bytes that the pool keeps when somebody waits for the device.
     pub fn threshold(&self) -> u64 {
-        self.threshold.load(Ordering::Relaxed)
+        self.space.pool_threshold(self.id)
     }
 
-    /// Asks the pool to keep so many bytes.
+    /// Makes the pool keep so many bytes.
     pub fn set_threshold(&self, bytes: u64) {
-        self.threshold.store(bytes, Ordering::Relaxed);
+        self.space.set_pool_threshold(self.id, bytes);
+    }
+
+    /// Gives back what it does not use, but for so many bytes.
+    pub fn trim(&self, keep: u64) {
+        self.space.trim(self.id, keep);
     }
 
     /// Whether a way to use memory again is allowed.
@@ -87,5 +91,11 @@ impl Pool {
     /// Allows or forbids a way to use memory again.
     pub fn set_allowed(&self, reuse: Reuse, allowed: bool) {
         self.reuse[reuse as usize].store(allowed, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.space.close_account(self.id);
     }
 }

@@ -44,6 +44,15 @@ impl SharedFile {
         if len == 0 { Err(Error::InvalidValue) } else { Ok(SharedFile { file, len }) }
     }
 
+    /// Whether it can be mapped to be read and written by all who map it.
+    pub fn is_mappable(&self) -> bool {
+        // SAFETY: asks about our own descriptor.
+        let flags = unsafe { libc::fcntl(self.descriptor(), libc::F_GETFL) };
+        flags != -1
+            && flags & libc::O_ACCMODE == libc::O_RDWR
+            && self.file.metadata().is_ok_and(|metadata| metadata.is_file())
+    }
+
     /// Bytes.
     pub fn bytes(&self) -> u64 {
         self.len

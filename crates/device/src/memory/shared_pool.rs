@@ -197,7 +197,7 @@ mod tests {
         let allocate = |size| space.allocate_in(Some(pool.id()), 0, owner, size, Kind::Pooled);
         let (first, second) = (allocate(100).unwrap(), allocate(5000).unwrap());
         assert_eq!(allocate(8 << 20), Err(Error::OutOfMemory));
-        assert_eq!(pool.usage().current, 5100);
+        assert_eq!(pool.used().current, 5100);
         // As another process would.
         let imported = space.import_shared_pool(0, space.export_shared_pool(&pool).unwrap()).unwrap();
         let pointer = space.export_pointer(second).unwrap();
@@ -218,7 +218,7 @@ mod tests {
         for address in [theirs, first, second] {
             space.free(address, |_| true).unwrap();
         }
-        assert_eq!(pool.usage().current, 0);
+        assert_eq!(pool.used().current, 0);
         space.close_shared_pool(&imported);
         space.close_shared_pool(&pool);
         assert!(space.shared_pools.lock().by_id.is_empty());

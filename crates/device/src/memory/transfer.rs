@@ -14,12 +14,18 @@ pub struct Side {
 enum Rule {
     Known,
     Host,
+    Array,
 }
 
 impl Side {
     /// Memory that the device knows: its own, or pinned or registered host memory.
     pub fn device(address: u64) -> Side {
         Side { address, rule: Rule::Known }
+    }
+
+    /// Texels of an array.
+    pub(crate) fn array(address: u64) -> Side {
+        Side { address, rule: Rule::Array }
     }
 
     /// Any memory: what the device does not know is the program's.
@@ -29,6 +35,11 @@ impl Side {
     /// conflict with that. An address without memory is allowed: the copy then fails.
     pub unsafe fn any(address: u64) -> Side {
         Side { address, rule: Rule::Host }
+    }
+
+    /// Whether it is in an array.
+    pub fn is_array(self) -> bool {
+        self.rule == Rule::Array
     }
 
     /// The address.
@@ -154,6 +165,11 @@ impl Region {
         let len = self.len(extent).ok_or(Error::InvalidValue)?;
         let Side { address, rule } = self.start;
         let end = address.checked_add(len).ok_or(Error::InvalidValue)?;
+        if rule == Rule::Array {
+            // The array may have been freed since the copy was described.
+            let is_inside = space.find_array(address).is_some_and(|array| end <= array.end());
+            return if is_inside { Ok(false) } else { Err(Error::InvalidValue) };
+        }
         match space.find(address) {
             Some(allocation) if end <= allocation.end() || space.covers(address, len) => Ok(false),
             // Registered memory may end inside a longer buffer of the program.

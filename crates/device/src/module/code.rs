@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kernel_abi::{CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape};
-use simt_ir::Program;
+use ptx::Origin;
+use simt_ir::{Approximations, Program};
 
-use super::source::{self, Entry, Variable};
+use super::source::{self, Entry, ObjectVariable, Tuning, Variable};
 use crate::executor::{Locate, Profile, Replay};
+use crate::limits;
 use crate::lock::{Rank, RankedMutex};
 use crate::{Error, Result};
 
@@ -25,6 +27,9 @@ pub struct Input<'a> {
 pub struct Code {
     kernels: Vec<Arc<Kernel>>,
     variables: Vec<Variable>,
+    remarks: Vec<String>,
+    /// Variables that stand for textures, samplers and surfaces.
+    objects: Vec<ObjectVariable>,
     /// Variables that are somewhere already, and where.
     placed: HashMap<String, u64>,
 }
@@ -38,18 +43,19 @@ pub struct Kernel {
     target: u32,
     sm: u32,
     settings: Settings,
-    program: OnceLock<std::result::Result<Arc<Program>, CompileError>>,
+    /// By [`Approximations`].
+    programs: [OnceLock<std::result::Result<Arc<Program>, CompileError>>; 2],
     compiled: RankedMutex<HashMap<Shape, Arc<OnceCompiled>>>,
     profile: Arc<Profile>,
 }
 
 /// What is set for a kernel, in all contexts that it is loaded into.
 struct Settings {
-    /// Registers that the program allowed the compiler.
-    registers: AtomicU32,
     /// Dynamic shared memory a launch may have; `u32::MAX` until it is set.
     max_dynamic_shared: AtomicU32,
     hints: [AtomicI32; 3],
+    /// Blocks of a cluster in x, y, z; 0 until they are set.
+    cluster: [AtomicU32; 3],
 }
 
 /// Something that a program prefers for a kernel: kept, without effect.
@@ -66,9 +72,9 @@ pub enum Hint {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            registers: AtomicU32::new(u32::MAX),
             max_dynamic_shared: AtomicU32::new(u32::MAX),
             hints: [-1, 0, 0].map(AtomicI32::new),
+            cluster: [0; 3].map(AtomicU32::new),
         }
     }
 }
@@ -96,7 +102,7 @@ impl Code {
                 target: checked.target,
                 sm,
                 settings: Settings::default(),
-                program: OnceLock::new(),
+                programs: Default::default(),
                 compiled: RankedMutex::new(Rank::Module, HashMap::new()),
                 profile: Arc::default(),
             })
@@ -104,6 +110,8 @@ impl Code {
         Ok(Arc::new(Code {
             kernels: checked.entries.into_iter().map(kernel).collect(),
             variables: checked.variables,
+            remarks: checked.remarks,
+            objects: checked.objects,
             placed,
         }))
     }
@@ -155,6 +163,14 @@ impl Code {
         source::link(inputs, sm)
     }
 
+    /// A text with what a program asks of the compiler in it, and remarks about what cannot be done.
+    ///
+    /// # Errors
+    /// As for [`from_ptx`](Self::from_ptx).
+    pub fn tune(text: &str, tuning: Tuning, sm: u32) -> Result<(String, Vec<String>)> {
+        source::tune(text, tuning, sm)
+    }
+
     /// Checks a text that is to be linked with others, which may define what it only declares.
     ///
     /// # Errors
@@ -163,9 +179,9 @@ impl Code {
         source::check_piece(input.text, sm)
     }
 
-    /// Says that the compiler was allowed so many registers.
-    pub fn limit_registers(&self, most: u32) {
-        self.kernels.iter().for_each(|kernel| kernel.settings.registers.store(most, Ordering::Relaxed));
+    /// What is worth knowing about the text.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
     }
 
     /// The kernels, in order.
@@ -178,6 +194,11 @@ impl Code {
         self.kernels.iter().find(|kernel| kernel.entry.name == name).cloned()
     }
 
+    /// The kernel whose address kernels know by this number.
+    pub(crate) fn kernel_of_token(&self, token: u64) -> Option<Arc<Kernel>> {
+        self.kernels.iter().find(|kernel| kernel.entry.token == token).cloned()
+    }
+
     /// Where a variable is that the module does not allocate.
     pub(crate) fn placed(&self, name: &str) -> Option<u64> {
         self.placed.get(name).copied()
@@ -185,6 +206,10 @@ impl Code {
 
     pub(crate) fn variables(&self) -> &[Variable] {
         &self.variables
+    }
+
+    pub(crate) fn objects(&self) -> &[ObjectVariable] {
+        &self.objects
     }
 
     /// Compiles all kernels for the commonest shape of launch.
@@ -216,7 +241,14 @@ impl Kernel {
         self.sm
     }
 
-    /// Most threads of a block.
+    /// The greatest block that the kernel declares, which `.reqntid` does not count as, or that there can be.
+    pub fn declared_max_threads(&self) -> u32 {
+        let threads =
+            self.entry.max_block.map(|dims| dims.iter().fold(1_u32, |all, n| all.saturating_mul(*n)));
+        threads.unwrap_or(u32::MAX).min(crate::limits::MAX_THREADS_PER_BLOCK)
+    }
+
+    /// Most threads of a block that is launched.
     pub fn max_threads(&self) -> u32 {
         let product = |dims: [u32; 3]| dims.iter().fold(1_u32, |product, n| product.saturating_mul(*n));
         let declared = self.entry.required_block.or(self.entry.max_block).map(product);
@@ -231,6 +263,41 @@ impl Kernel {
     /// Sets a preference.
     pub fn set_hint(&self, hint: Hint, value: i32) {
         self.settings.hints[hint as usize].store(value, Ordering::Relaxed);
+    }
+
+    /// Blocks of the clusters that it must be launched in, if its text says so or that was set.
+    pub fn required_cluster(&self) -> Option<[u32; 3]> {
+        let set = || [0, 1, 2].map(|axis| self.required_cluster_blocks(axis));
+        self.entry.required_cluster.or_else(|| Some(set()).filter(|cluster| *cluster != [0; 3]))
+    }
+
+    /// The same in one dimension; 0 if that is open.
+    pub fn required_cluster_blocks(&self, axis: usize) -> u32 {
+        match self.entry.required_cluster {
+            Some(cluster) => cluster[axis],
+            None => self.settings.cluster[axis].load(Ordering::Relaxed),
+        }
+    }
+
+    /// Sets that for a dimension, 0 for leaving it open. Launches fail unless it is set in all or in none.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] if the kernel's text says something else.
+    pub fn set_required_cluster_blocks(&self, axis: usize, blocks: u32) -> Result<()> {
+        if self.entry.required_cluster.is_some_and(|cluster| cluster[axis] != blocks) {
+            return Err(Error::InvalidValue);
+        }
+        self.settings.cluster[axis].store(blocks, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The most blocks that a cluster may have, as far as the launch does not decide it.
+    pub fn most_in_cluster(&self) -> u32 {
+        let most = match self.hint(Hint::NonPortableCluster) {
+            0 => limits::PORTABLE_CLUSTER,
+            _ => kernel_abi::MAX_CLUSTER,
+        };
+        self.entry.max_cluster_rank.map_or(most, |rank| rank.min(most))
     }
 
     /// Dynamic shared memory that a launch may have, if that was set.
@@ -249,12 +316,20 @@ impl Kernel {
     /// # Errors
     /// As for [`program`](Self::program).
     pub fn registers(&self) -> Result<u32> {
-        /// The least that a GPU's compiler keeps to, and the most that an instruction can name.
-        const RANGE: (u32, u32) = (16, 255);
-        let allowed = self.settings.registers.load(Ordering::Relaxed).clamp(RANGE.0, RANGE.1);
         let program = self.program()?;
         let most = program.functions.iter().map(simt_ir::registers).max().unwrap_or(0);
-        Ok(most.clamp(1, allowed))
+        Ok(most.clamp(1, self.allowed_registers()))
+    }
+
+    /// What the kernel's directives leave a thread of the registers of a GPU.
+    fn allowed_registers(&self) -> u32 {
+        let entry = &self.entry;
+        let block = entry.required_block.or(entry.max_block);
+        let by_blocks = block.map(|block| source::registers_left(block, entry.min_blocks));
+        // Beside a limit of its own a block's size says nothing, unless a number of blocks is wished for.
+        let by_blocks = by_blocks.filter(|_| entry.max_registers.is_none() || entry.min_blocks.is_some());
+        let allowed = entry.max_registers.into_iter().chain(by_blocks).min();
+        allowed.unwrap_or(u32::MAX).clamp(source::fewest_registers(self.sm), source::registers_for(1))
     }
 
     /// The kernel in IR.
@@ -262,7 +337,7 @@ impl Kernel {
     /// # Errors
     /// [`Error::InvalidPtx`] for what is not implemented.
     pub fn program(&self) -> Result<Arc<Program>> {
-        self.lowered().map_err(refused)
+        self.lowered(Approximations::default()).map_err(refused)
     }
 
     /// The kernel compiled for a shape; the first time, it is compiled.
@@ -277,7 +352,7 @@ impl Kernel {
                 ptx: &self.text,
                 entry: &self.entry.name,
                 shape,
-                program: &|| self.lowered(),
+                program: &|approximations| self.lowered(approximations),
             });
             // A launch has no log to put the reason into, and its code alone tells little.
             compiled.inspect_err(|error| eprintln!("anywarp: kernel {}: {}", self.name, error.message))
@@ -292,18 +367,7 @@ impl Kernel {
     /// Finds source lines of this kernel's text.
     pub(crate) fn locate(self: &Arc<Kernel>) -> Arc<Locate> {
         let kernel = Arc::downgrade(self);
-        Arc::new(move |line| {
-            let program = kernel.upgrade()?.program().ok()?;
-            let location = program.functions.iter().find_map(|function| {
-                function
-                    .blocks()
-                    .flat_map(|block| &function.block(block).insts)
-                    .map(|inst| function.inst(*inst).loc)
-                    .find(|loc| loc.ptx_line == line && loc.file != 0)
-            })?;
-            let file = program.files.get(location.file as usize - 1)?;
-            Some((file.clone(), location.line))
-        })
+        Arc::new(move |line| Origin::of_line(&kernel.upgrade()?.text, line))
     }
 
     /// Compiles this kernel for a second run.
@@ -315,14 +379,15 @@ impl Kernel {
                 ptx: &kernel.text,
                 entry: &kernel.entry.name,
                 shape: Shape::ANY,
-                program: &|| kernel.lowered(),
+                program: &|approximations| kernel.lowered(approximations),
             };
             backend.replayer()?.compile(&request).ok()
         })
     }
 
-    fn lowered(&self) -> std::result::Result<Arc<Program>, CompileError> {
-        self.program.get_or_init(|| source::lower(&self.text, &self.entry.name)).clone()
+    fn lowered(&self, approximations: Approximations) -> std::result::Result<Arc<Program>, CompileError> {
+        let program = &self.programs[approximations as usize];
+        program.get_or_init(|| source::lower(&self.text, &self.entry.name, approximations)).clone()
     }
 }
 

@@ -61,7 +61,7 @@ impl Function {
     /// A number about it.
     pub fn attribute(&self, attribute: FunctionAttribute) -> Result<u32> {
         Ok(match attribute {
-            FunctionAttribute::MaxThreadsPerBlock => self.kernel.max_threads(),
+            FunctionAttribute::MaxThreadsPerBlock => self.kernel.declared_max_threads(),
             FunctionAttribute::SharedSize => self.static_shared()?,
             FunctionAttribute::ConstSize => {
                 let bytes: u64 = self

@@ -7,6 +7,7 @@ mod code;
 mod function;
 mod image;
 mod library;
+mod objects;
 mod source;
 mod variables;
 
@@ -17,9 +18,11 @@ pub use code::{Code, Hint, Input, Kernel};
 pub use function::{Function, FunctionAttribute};
 pub use image::{Texts, from_bytes, texts_of, texts_of_objects};
 pub use library::Library;
-pub use source::{Entry, EntryParam, ParamClass};
+use objects::Objects;
+pub use source::{Entry, EntryParam, ParamClass, Tuning};
 use variables::Variables;
 
+use crate::texture::{Bound, Reference};
 use crate::{Context, Error, Result};
 
 /// A program loaded into a context.
@@ -27,6 +30,7 @@ pub struct Module {
     code: Arc<Code>,
     context: Weak<Context>,
     variables: Variables,
+    objects: Objects,
     loaded: AtomicBool,
 }
 
@@ -60,10 +64,12 @@ impl Module {
         context.check()?;
         context.domain().output.flush();
         let variables = Variables::load(context, &code, shared)?;
+        let objects = Objects::new(context.id(), &code);
         let module = Arc::new(Module {
             code,
             context: Arc::downgrade(context),
             variables,
+            objects,
             loaded: AtomicBool::new(true),
         });
         if context.hardware().options.eager {
@@ -111,6 +117,29 @@ impl Module {
     pub fn global(&self, name: &str) -> Result<Global> {
         self.check()?;
         self.variables.find(name).ok_or(Error::NotFound)
+    }
+
+    /// The texture reference of this name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none.
+    pub fn texture_reference(&self, name: &str) -> Result<Arc<Reference>> {
+        self.check()?;
+        self.objects.texture(name).ok_or(Error::NotFound)
+    }
+
+    /// The surface reference of this name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none.
+    pub fn surface_reference(&self, name: &str) -> Result<Arc<Reference>> {
+        self.check()?;
+        self.objects.surface(name).ok_or(Error::NotFound)
+    }
+
+    /// What a variable that stands for an object is bound to now; `None` if there is no such variable.
+    pub(crate) fn bound(&self, name: &str) -> Option<Option<Arc<Bound>>> {
+        self.objects.bound(name)
     }
 
     /// Waits for the context's work, and frees the variables. Functions of the module can no longer be launched.

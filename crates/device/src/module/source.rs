@@ -4,40 +4,78 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use kernel_abi::CompileError;
-pub use ptx::lower::{Entry, EntryParam, ModuleVariable as Variable, ParamClass};
+pub use ptx::lower::{Entry, EntryParam, ModuleVariable as Variable, ObjectKind, ObjectVariable, ParamClass};
 use ptx::target::{Architecture, Device};
+pub use ptx::tune::Tuning;
 use ptx::{Bodies, Errors, LoadErrorKind, Options};
-use simt_ir::Program;
+use simt_ir::{Approximations, Program};
 
 use super::Input;
 use crate::{Error, Result};
 
 /// What a text holds.
 pub(crate) struct Checked {
+    /// What is worth knowing.
+    pub(crate) remarks: Vec<String>,
     /// Architecture of `.target`, as in `sm_90`.
     pub(crate) target: u32,
     /// The text with the device's own functions, where it uses some.
     pub(crate) completed: Option<String>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) variables: Vec<Variable>,
+    pub(crate) objects: Vec<ObjectVariable>,
 }
 
-/// Reads a text and checks all of it.
+/// Reads a text that is a whole program and checks all of it. Variables that it only declares and nobody defines become its
+/// own, of zeros.
 pub(crate) fn check(text: &str, sm: u32) -> Result<Checked> {
     let device = Device { sm };
-    let options = Options { device: Some(device), bodies: Bodies::Parsed };
-    let read = || {
-        let module = ptx::parse_with(text, &options)?;
-        ptx::link::check_unresolved(text, &module)?;
-        ptx::lower::check(text, &module)?;
-        Ok(Checked {
-            target: Architecture::parse(module.target.architecture.text).map_or(sm, |target| target.sm),
-            completed: ptx::provided::with_library(text, &module, device)?,
-            entries: ptx::lower::entries(text, &module)?,
-            variables: ptx::lower::variables(text, &module)?,
-        })
+    let undefined = match read(text, device).map_err(load_error)? {
+        Read::Checked(checked) => return Ok(checked),
+        Read::Undefined(names) => names,
     };
-    read().map_err(load_error)
+    let mut names = undefined.iter().map(String::as_str).collect();
+    let defined = define(text, &mut names, sm)?.unwrap_or_else(|| text.to_owned());
+    let mut checked = match read(&defined, device).map_err(load_error)? {
+        Read::Checked(checked) => checked,
+        Read::Undefined(names) => {
+            return Err(Error::Internal(format!("{names:?} are defined still nowhere")));
+        }
+    };
+    checked.completed.get_or_insert(defined);
+    let remark = |name: &String| format!("nothing defines the extern variable {name}: it is zero here");
+    checked.remarks = undefined.iter().map(remark).collect();
+    Ok(checked)
+}
+
+/// A text as a whole program.
+enum Read {
+    Checked(Checked),
+    /// These variables are defined nowhere.
+    Undefined(Vec<String>),
+}
+
+fn read(text: &str, device: Device) -> std::result::Result<Read, Errors> {
+    let options = Options { device: Some(device), bodies: Bodies::Parsed };
+    let module = ptx::parse_with(text, &options)?;
+    let undefined = ptx::link::undefined_variables(&module);
+    if !undefined.is_empty() {
+        return Ok(Read::Undefined(undefined.into_iter().map(str::to_owned).collect()));
+    }
+    ptx::link::check_unresolved(text, &module)?;
+    ptx::lower::check(text, &module)?;
+    let target = Architecture::parse(module.target.architecture.text).map_or(device.sm, |target| target.sm);
+    let describe = |text: &str, module: &ptx::ast::Module<'_>| {
+        Ok::<_, Errors>((ptx::lower::entries(text, module)?, ptx::lower::variables(text, module)?))
+    };
+    let completed = ptx::provided::with_library(text, &module, device)?;
+    let (entries, variables) = match &completed {
+        None => describe(text, &module)?,
+        // What runs is the whole, where functions may have other addresses.
+        Some(whole) => describe(whole, &ptx::parse_with(whole, &options)?)?,
+    };
+    let objects = ptx::lower::object_variables(&module);
+    Ok(Read::Checked(Checked { remarks: Vec::new(), target, completed, entries, variables, objects }))
 }
 
 /// Reads a text and checks all but what it leaves to others.
@@ -63,11 +101,22 @@ pub(crate) fn link(inputs: &[Input<'_>], sm: u32) -> Result<String> {
     })
 }
 
+pub(crate) use ptx::tune::{fewest_registers, registers_for, registers_left};
+
+/// The text with what is asked for in it, and remarks about what cannot be done.
+pub(crate) fn tune(text: &str, tuning: Tuning, sm: u32) -> Result<(String, Vec<String>)> {
+    ptx::tune::tune(text, tuning, Device { sm }).map_err(load_error)
+}
+
 /// Lowers one kernel of a text that has been checked.
-pub(crate) fn lower(text: &str, entry: &str) -> std::result::Result<Arc<Program>, CompileError> {
+pub(crate) fn lower(
+    text: &str,
+    entry: &str,
+    approximations: Approximations,
+) -> std::result::Result<Arc<Program>, CompileError> {
     let options = Options { device: None, bodies: Bodies::Skipped };
-    let program =
-        ptx::parse_with(text, &options).and_then(|module| ptx::lower::program(text, &module, entry));
+    let program = ptx::parse_with(text, &options)
+        .and_then(|module| ptx::lower::program_with(text, &module, entry, approximations));
     program.map(Arc::new).map_err(|errors| CompileError {
         unsupported: errors.kind() == LoadErrorKind::Unsupported,
         ..CompileError::new(errors.to_string())

@@ -20,8 +20,8 @@ use crate::context::Context;
 use crate::graph::capture::{self, CaptureSlot};
 use crate::graph::{CaptureInfo, CaptureMode, CaptureStatus, ExecutableGraph, Graph, NodeId, Operation};
 use crate::lock::{Rank, RankedMutex};
-use crate::memory::{Advice, Kind, Place, Pool};
-use crate::{Error, Event, Result};
+use crate::memory::{Advice, Allocation, Kind, Place, Pool};
+use crate::{Error, Event, Partition, Result, semaphore};
 
 /// How a stream's work is ordered with that of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,20 +43,33 @@ pub struct Stream {
     queue: Arc<Queue>,
     context: Weak<Context>,
     capture: Arc<CaptureSlot>,
+    /// The part of the device that its kernels run on, if it is one.
+    partition: Option<Arc<Partition>>,
     settings: RankedMutex<StreamSettings>,
 }
 
 impl Stream {
-    pub(crate) fn new(context: &Arc<Context>, kind: StreamKind, priority: i32) -> Arc<Stream> {
+    pub(crate) fn new(
+        context: &Arc<Context>,
+        kind: StreamKind,
+        priority: i32,
+        partition: Option<Arc<Partition>>,
+    ) -> Arc<Stream> {
         static LAST_ID: AtomicU64 = AtomicU64::new(0);
         let executor = context.hardware().executor.clone();
-        let queue = Queue::new(executor, context.domain().clone(), priority);
+        let threads = partition.as_ref().map(|partition| partition.processors());
+        let queue = Queue::with_threads(executor, context.domain().clone(), priority, threads);
         context.add_queue(&queue, kind);
         let id = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;
         let capture = CaptureSlot::new(matches!(kind, StreamKind::Blocking | StreamKind::PerThread));
         // The device has one domain of fences: both kinds of access are of it.
         let settings = RankedMutex::new(Rank::Context, StreamSettings::default());
-        Arc::new(Stream { id, kind, queue, context: Arc::downgrade(context), capture, settings })
+        Arc::new(Stream { id, kind, queue, context: Arc::downgrade(context), capture, partition, settings })
+    }
+
+    /// The part of the device that its kernels run on, if it is one.
+    pub fn partition(&self) -> Option<&Arc<Partition>> {
+        self.partition.as_ref()
     }
 
     /// A number no other stream of the process has.
@@ -89,6 +102,7 @@ impl Stream {
         if let Some(last) = self.last() {
             last.wait();
         }
+        context.release_unused_memory();
         context.domain().output.flush();
         context.check()
     }
@@ -193,10 +207,15 @@ impl Stream {
         let space = context.memory().clone();
         let found = space
             .find(address)
-            .filter(|found| found.base == address && matches!(found.kind, Kind::Device | Kind::Pooled));
-        let id = found.ok_or(Error::InvalidValue)?.id;
+            .filter(|found| found.base == address)
+            .filter(|found| matches!(found.kind, Kind::Device | Kind::Pooled | Kind::Graph));
+        let Allocation { id, kind, .. } = found.ok_or(Error::InvalidValue)?;
         if self.is_capturing() {
             return self.capture.add(Operation::Free { address });
+        }
+        // What a graph has allocated goes with the graph, unless that has gone before.
+        if kind == Kind::Graph && !space.free_graph_memory(address)? {
+            return Ok(());
         }
         let callback = move |_| drop(space.free(address, |allocation| allocation.id == id));
         self.submit(Vec::new(), Work::Callback(Box::new(callback))).map(drop)
@@ -269,8 +288,7 @@ impl Stream {
         if self.kind == StreamKind::Legacy {
             return Err(Error::StreamCaptureUnsupported);
         }
-        let known = graph.nodes();
-        if dependencies.iter().any(|node| !known.contains(node)) {
+        if !graph.has_all(dependencies) {
             return Err(Error::InvalidValue);
         }
         self.capture.begin(context.id(), mode, graph, dependencies.to_vec())
@@ -302,6 +320,11 @@ impl Stream {
         self.queue.last()
     }
 
+    /// What was asked of the stream cannot be part of its capture, which ends with that.
+    pub(crate) fn refuse_capture(&self, error: Error) -> Error {
+        self.capture.refuse(error)
+    }
+
     /// Queues an operation.
     pub(crate) fn run_operation(&self, operation: Operation) -> Result<()> {
         let task = |task: Box<dyn FnOnce() -> Result<()> + Send>| {
@@ -319,13 +342,11 @@ impl Stream {
             })),
             Operation::Record(event) => event.record(self),
             Operation::Wait(event) => self.wait_event(&event),
-            Operation::WaitValue { address, width, value, condition } => {
-                self.run_wait_value(address, width, value, condition)
-            }
-            Operation::WriteValue { address, width, value } => {
-                task(Box::new(move || words::store(address, width, value)))
-            }
+            Operation::Words(words) => words.iter().try_for_each(|word| task(Box::new(word.task()))),
+            Operation::Signal(semaphores) => task(Box::new(move || semaphore::signal(&semaphores))),
+            Operation::AwaitSemaphores(semaphores) => task(Box::new(move || semaphore::wait(&semaphores))),
             Operation::Child(graph) => ExecutableGraph::new(&graph).launch(self),
+            Operation::Conditional(_) => Err(Error::IllegalState),
         }
     }
 

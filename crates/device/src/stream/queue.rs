@@ -7,8 +7,8 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Weak};
 
 use super::completion::Completion;
 use crate::domain::Domain;
@@ -25,15 +25,33 @@ pub(crate) enum Work {
     Task(Box<dyn FnOnce() -> Result<()> + Send>),
     /// Something that is done whatever has happened before; it is told.
     Callback(Box<dyn FnOnce(Result<()>) + Send>),
+    /// Something that tells what comes next, before what is queued already. Not done any more once the context has failed.
+    Branch(Branch),
     /// A kernel.
     Grid(Arc<Grid>),
+    /// The end of a kernel whose blocks have ended before, for what they launched has ended too.
+    EndOf(Arc<Grid>),
 }
+
+/// What a command decides when its turn comes: the commands of the queue that it is in that follow it.
+pub(crate) type Branch = Box<dyn FnOnce(&Arc<Queue>) -> Result<Vec<Work>> + Send>;
 
 /// A queued command. Dropped without having run, it ends as dropped.
 struct Command {
     waits: Vec<Arc<Completion>>,
     work: Option<Work>,
     completion: Arc<Completion>,
+}
+
+impl Command {
+    /// One that another has put into the queue, whose end nobody waits for.
+    fn inner(waits: Vec<Arc<Completion>>, work: Work) -> Command {
+        let completion = match &work {
+            Work::Grid(grid) => grid.completion().clone(),
+            _ => Completion::new(Weak::new()),
+        };
+        Command { waits, work: Some(work), completion }
+    }
 }
 
 impl Drop for Command {
@@ -50,6 +68,8 @@ pub(crate) struct Queue {
     domain: Arc<Domain>,
     /// 0 is the lowest, below is higher.
     priority: AtomicI32,
+    /// How many threads may run blocks of one of its kernels, if not all may.
+    threads: Option<u32>,
     state: RankedMutex<State>,
 }
 
@@ -74,8 +94,23 @@ impl std::fmt::Debug for Queue {
 impl Queue {
     /// An empty queue.
     pub(crate) fn new(executor: Arc<Executor>, domain: Arc<Domain>, priority: i32) -> Arc<Queue> {
+        Queue::with_threads(executor, domain, priority, None)
+    }
+
+    /// An empty queue whose kernels are each run by so many threads.
+    pub(crate) fn with_threads(
+        executor: Arc<Executor>,
+        domain: Arc<Domain>,
+        priority: i32,
+        threads: Option<u32>,
+    ) -> Arc<Queue> {
         let state = RankedMutex::new(Rank::Stream, State::default());
-        Arc::new(Queue { executor, domain, priority: AtomicI32::new(priority), state })
+        Arc::new(Queue { executor, domain, priority: AtomicI32::new(priority), threads, state })
+    }
+
+    /// How many threads may run blocks of one of its kernels, if not all may.
+    pub(crate) fn threads(&self) -> Option<u32> {
+        self.threads
     }
 
     /// 0, or below for more urgent queues.
@@ -155,7 +190,7 @@ impl Queue {
             if state.claimed {
                 let grid = state.grid.clone();
                 drop(state);
-                let Some(grid) = grid.filter(|grid| grid.has_blocks_left()) else { return false };
+                let Some(grid) = grid.filter(|grid| grid.takes_threads()) else { return false };
                 queue.executor.participate(&grid, Role::Helper(&completion));
                 return true;
             }
@@ -218,6 +253,22 @@ impl Queue {
                         return;
                     }
                 }
+                Work::Branch(branch) => {
+                    drop(state);
+                    let mut next = Vec::new();
+                    self.guarded(|| {
+                        if !self.domain.health.has_failed() {
+                            next = branch(self)?;
+                        }
+                        Ok(())
+                    });
+                    if next.is_empty() {
+                        command.completion.finish();
+                    } else {
+                        // The command ends behind what it has chosen.
+                        self.put_first(next, command.completion.clone());
+                    }
+                }
                 work => {
                     drop(state);
                     self.run_command(work);
@@ -228,10 +279,28 @@ impl Queue {
         }
     }
 
-    /// The end of a grid: called once, by whoever ran its last block.
-    pub(crate) fn retire(&self, grid: &Grid) {
-        self.state.lock().grid = None;
-        grid.completion().finish();
+    /// The end of a grid's blocks: called once, by whoever ran the last. If commands `remain`, they are next, and the grid ends
+    /// behind them.
+    pub(crate) fn retire(&self, grid: &Grid, remain: Option<Vec<(Vec<Arc<Completion>>, Work)>>) {
+        let mut state = self.state.lock();
+        let this = state.grid.take();
+        let (Some(this), Some(remain)) = (this, remain) else {
+            drop(state);
+            return grid.completion().finish();
+        };
+        let end = (Vec::new(), Work::EndOf(this));
+        for (waits, work) in remain.into_iter().chain([end]).rev() {
+            state.commands.push_front(Command::inner(waits, work));
+        }
+    }
+
+    /// Has `works` come next, and `end` be over behind them.
+    fn put_first(&self, works: Vec<Work>, end: Arc<Completion>) {
+        let mut state = self.state.lock();
+        state.commands.push_front(Command { waits: Vec::new(), work: Some(Work::Nothing), completion: end });
+        for work in works.into_iter().rev() {
+            state.commands.push_front(Command::inner(Vec::new(), work));
+        }
     }
 
     fn run_grid(self: &Arc<Queue>, grid: &Arc<Grid>, role: Role<'_>) -> Continue {
@@ -247,8 +316,12 @@ impl Queue {
 
     fn run_command(&self, work: Work) {
         let health = &self.domain.health;
-        let outcome = catch_unwind(AssertUnwindSafe(|| match work {
-            Work::Nothing | Work::Grid(_) => Ok(()),
+        self.guarded(|| match work {
+            Work::Nothing | Work::Grid(_) | Work::Branch(_) => Ok(()),
+            Work::EndOf(grid) => {
+                grid.completion().finish();
+                Ok(())
+            }
             Work::Task(_) if health.has_failed() => Ok(()),
             Work::Task(task) => task(),
             Work::Callback(callback) => {
@@ -256,8 +329,13 @@ impl Queue {
                 callback(health.check());
                 Ok(())
             }
-        }));
-        match outcome {
+        });
+    }
+
+    /// Runs a command; its failure is the context's.
+    fn guarded(&self, command: impl FnOnce() -> Result<()>) {
+        let health = &self.domain.health;
+        match catch_unwind(AssertUnwindSafe(command)) {
             Ok(Ok(())) => {}
             Ok(Err(error)) => health.fail(FaultReport::of_command(format!("a queued command ({error})"))),
             Err(panic) => health.fail(FaultReport::of_command(describe_panic(&*panic))),

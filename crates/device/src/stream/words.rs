@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Stream, Work};
+use super::Stream;
 use crate::graph::Operation;
+use crate::memory::AddressSpace;
 use crate::{Error, Result};
 
 /// A comparison of a word of memory with a value, for [`Stream::wait_value`].
@@ -51,6 +52,11 @@ pub enum WordOperation {
         /// What is stored.
         value: u64,
     },
+    /// What was stored before is seen by what comes later, on the device or everywhere; the order of a stream sees to that.
+    Barrier {
+        /// Everywhere.
+        is_system_wide: bool,
+    },
 }
 
 impl Stream {
@@ -77,49 +83,84 @@ impl Stream {
     pub fn word_operations(&self, operations: &[WordOperation]) -> Result<()> {
         let context = self.context()?;
         context.check()?;
-        for operation in operations {
-            let (WordOperation::Wait { address, width, .. } | WordOperation::Write { address, width, .. }) =
-                *operation;
-            let size = width.bytes();
-            let known = context.memory().find(address).is_some_and(|found| found.end() - address >= size);
-            if !known || !address.is_multiple_of(size) {
-                return Err(Error::InvalidValue);
-            }
+        operations.iter().try_for_each(|operation| operation.check_in(context.memory()))?;
+        if operations.is_empty() {
+            return Ok(());
         }
-        for operation in operations {
-            self.perform(match *operation {
-                WordOperation::Wait { address, width, value, condition } => {
-                    Operation::WaitValue { address, width, value, condition }
-                }
-                WordOperation::Write { address, width, value } => {
-                    Operation::WriteValue { address, width, value }
-                }
-            })?;
+        self.perform(Operation::Words(operations.into()))
+    }
+}
+
+impl WordOperation {
+    /// Whether a word can be at the address, whatever is there.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for an address that is not aligned to the word.
+    pub fn check(&self) -> Result<()> {
+        match self.word() {
+            Some((address, width)) if !address.is_multiple_of(width.bytes()) => Err(Error::InvalidValue),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    pub(super) fn run_wait_value(
-        &self,
-        address: u64,
-        width: Width,
-        value: u64,
-        condition: Condition,
-    ) -> Result<()> {
-        let task = move || {
-            let mut tries = 0_u32;
-            while !condition.holds(load(address, width)?, value, width) {
-                tries = tries.saturating_add(1);
-                match tries {
-                    0..100 => std::hint::spin_loop(),
-                    100..1000 => std::thread::yield_now(),
-                    _ => std::thread::sleep(Duration::from_micros(50)),
-                }
-            }
-            Ok(())
-        };
-        self.submit(Vec::new(), Work::Task(Box::new(task))).map(drop)
+    /// Whether the word is there, at an address that one can be at.
+    pub(crate) fn check_in(&self, memory: &AddressSpace) -> Result<()> {
+        self.check()?;
+        match self.word() {
+            Some((address, width)) if !is_known(memory, address, width) => Err(Error::InvalidValue),
+            _ => Ok(()),
+        }
     }
+
+    /// Address and width of its word, if it has one.
+    fn word(&self) -> Option<(u64, Width)> {
+        match *self {
+            WordOperation::Wait { address, width, .. } | WordOperation::Write { address, width, .. } => {
+                Some((address, width))
+            }
+            WordOperation::Barrier { .. } => None,
+        }
+    }
+
+    /// Whether both do the same with words of one width.
+    pub(crate) fn is_like(&self, other: &WordOperation) -> bool {
+        match (self, other) {
+            (WordOperation::Wait { width, .. }, WordOperation::Wait { width: other, .. })
+            | (WordOperation::Write { width, .. }, WordOperation::Write { width: other, .. }) => {
+                width == other
+            }
+            (WordOperation::Barrier { .. }, barrier) => self == barrier,
+            _ => false,
+        }
+    }
+
+    /// What it does when its turn comes.
+    pub(super) fn task(self) -> impl FnOnce() -> Result<()> + Send + 'static {
+        move || match self {
+            WordOperation::Wait { address, width, value, condition } => {
+                wait(address, width, value, condition)
+            }
+            WordOperation::Write { address, width, value } => store(address, width, value),
+            WordOperation::Barrier { .. } => Ok(()),
+        }
+    }
+}
+
+fn is_known(memory: &AddressSpace, address: u64, width: Width) -> bool {
+    memory.find(address).is_some_and(|found| found.end() - address >= width.bytes())
+}
+
+fn wait(address: u64, width: Width, value: u64, condition: Condition) -> Result<()> {
+    let mut tries = 0_u32;
+    while !condition.holds(load(address, width)?, value, width) {
+        tries = tries.saturating_add(1);
+        match tries {
+            0..100 => std::hint::spin_loop(),
+            100..1000 => std::thread::yield_now(),
+            _ => std::thread::sleep(Duration::from_micros(50)),
+        }
+    }
+    Ok(())
 }
 
 impl Width {
@@ -157,7 +198,7 @@ fn load(address: u64, width: Width) -> Result<u64> {
     .map_err(|_| Error::InvalidValue)
 }
 
-pub(super) fn store(address: u64, width: Width, value: u64) -> Result<()> {
+fn store(address: u64, width: Width, value: u64) -> Result<()> {
     // SAFETY: as for `load`.
     unsafe {
         match width {

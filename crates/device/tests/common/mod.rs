@@ -146,7 +146,7 @@ pub fn with_barriers() -> KernelInfo {
 
 /// A launch of so many blocks of 32 threads.
 pub fn blocks(count: u32) -> Launch {
-    Launch { grid: [count, 1, 1], block: [32, 1, 1], dynamic_shared: 0, cooperative: false }
+    Launch { grid: [count, 1, 1], block: [32, 1, 1], dynamic_shared: 0, cooperative: false, cluster: None }
 }
 
 /// Launches a kernel.

@@ -174,7 +174,8 @@ fn cuCtxSetFlags(flags: u32) -> CuResult {
 
 #[entry_point]
 fn cuCtxGetId(ctx: CUcontext, ctxId: Out<u64>) -> CuResult {
-    ctxId.check()?.set(named_or_current(ctx)?.id().0)?;
+    let context = named_or_current(ctx)?;
+    ctxId.check()?.set(context.partition().map_or(context.id().0, |partition| partition.id()))?;
     Ok(())
 }
 
@@ -218,12 +219,12 @@ fn cuCtxGetStreamPriorityRange(leastPriority: Out<i32>, greatestPriority: Out<i3
     Ok(())
 }
 
-/// No context is limited to some multiprocessors: each has them all.
+/// A green context is limited to some multiprocessors; every other has them all.
 #[entry_point]
 fn cuCtxGetExecAffinity(pExecAffinity: Out<CUexecAffinityParam>, r#type: CUexecAffinityType) -> CuResult {
     pExecAffinity.check()?;
-    r#type.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    let multiprocessors = contexts::usable()?.attributes().multiprocessors;
+    r#type.name().ok_or(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY)?;
+    let multiprocessors = contexts::usable()?.processors();
     pExecAffinity.set(CUexecAffinityParam { r#type, smCount: multiprocessors })?;
     Ok(())
 }
@@ -232,6 +233,9 @@ fn cuCtxGetExecAffinity(pExecAffinity: Out<CUexecAffinityParam>, r#type: CUexecA
 #[entry_point]
 fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> CuResult {
     let (context, event) = (named_or_current(hCtx)?, streams::find_event(hEvent)?);
+    if let Some(partition) = context.partition() {
+        return Ok(partition.record(&event)?);
+    }
     if !Arc::ptr_eq(&context.context, &event.context()?) {
         return Err(CUDA_ERROR_INVALID_HANDLE.into());
     }
@@ -242,7 +246,10 @@ fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> CuResult {
 #[entry_point]
 fn cuCtxWaitEvent(hCtx: CUcontext, hEvent: CUevent) -> CuResult {
     let (context, event) = (named_or_current(hCtx)?, streams::find_event(hEvent)?);
-    context.wait_event(&event)?;
+    match context.partition() {
+        Some(partition) => partition.wait_event(&event)?,
+        None => context.wait_event(&event)?,
+    }
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Memory management: several copies in one call. Copies of a batch have no order among themselves; here they are made one after
 //! another.
 
+use crate::arrays;
 use crate::error::{CuResult, Failure};
 use crate::streams;
 use cuda_abi::args::{Array, Out};
@@ -192,33 +193,60 @@ unsafe fn copy_boxes(
     run(stream, default, count, |index| {
         let operation = operations.get(index)?;
         let CUextent3D { width, height, depth } = operation.extent;
-        let extent = Extent { width: width as u64, height: height as u64, depth: depth as u64 };
         if width == 0 || height == 0 || depth == 0 {
             return Err(CUDA_ERROR_INVALID_VALUE.into());
         }
+        // With an array, what counts in elements counts in its texels; two arrays have texels of one size.
+        let element = match (texel(&operation.src)?, texel(&operation.dst)?) {
+            (None, None) => 1,
+            (Some(a), Some(b)) if a != b => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+            (Some(texel), _) | (None, Some(texel)) => u64::from(texel),
+        };
+        let width = in_bytes(width, element)?;
+        let extent = Extent { width, height: height as u64, depth: depth as u64 };
         // SAFETY: the caller's duty.
-        let (to, from) = unsafe { (region(&operation.dst, extent)?, region(&operation.src, extent)?) };
+        let (to, from) =
+            unsafe { (region(&operation.dst, element, extent)?, region(&operation.src, element, extent)?) };
         Ok((Transfer { to, from, extent }, source_access(operation.srcAccessOrder, operation.flags)?))
     })
 }
 
+fn in_bytes(elements: usize, element: u64) -> CuResult<u64> {
+    Ok((elements as u64).checked_mul(element).ok_or(CUDA_ERROR_INVALID_VALUE)?)
+}
+
+/// Bytes of a texel of an operand that is an array.
+fn texel(operand: &CUmemcpy3DOperand) -> CuResult<Option<u32>> {
+    match operand.r#type {
+        CU_MEMCPY_OPERAND_TYPE_POINTER => Ok(None),
+        CU_MEMCPY_OPERAND_TYPE_ARRAY => {
+            // SAFETY: the type says that it is this member.
+            let array = unsafe { operand.op.array }.array;
+            Ok(Some(arrays::level(array)?.texel))
+        }
+        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+    }
+}
+
 /// # Safety
 /// As for [`copy_boxes`].
-unsafe fn region(operand: &CUmemcpy3DOperand, extent: Extent) -> CuResult<Region> {
-    match operand.r#type {
-        CU_MEMCPY_OPERAND_TYPE_POINTER => {}
-        CU_MEMCPY_OPERAND_TYPE_ARRAY => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
-        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+unsafe fn region(operand: &CUmemcpy3DOperand, element: u64, extent: Extent) -> CuResult<Region> {
+    if operand.r#type == CU_MEMCPY_OPERAND_TYPE_ARRAY {
+        // SAFETY: the type says that it is this member.
+        let CUmemcpy3DArray { array, offset } = unsafe { operand.op.array };
+        let x = in_bytes(offset.x, element)?;
+        return Ok(arrays::level(array)?.region(x, offset.y as u64, offset.z as u64, extent)?);
     }
     // SAFETY: the type says that it is this member.
     let memory = unsafe { operand.op.ptr };
     // Zero stands for the extent's.
-    let or = |given: usize, least: u64| match given as u64 {
+    let or = |given: u64, least: u64| match given {
         0 => Ok(least),
         given if given < least => Err(CUDA_ERROR_INVALID_VALUE),
         given => Ok(given),
     };
-    let (pitch, height) = (or(memory.rowLength, extent.width)?, or(memory.layerHeight, extent.height)?);
+    let pitch = or(in_bytes(memory.rowLength, element)?, extent.width)?;
+    let height = or(memory.layerHeight as u64, extent.height)?;
     let slice_pitch = pitch.checked_mul(height).ok_or(CUDA_ERROR_INVALID_VALUE)?;
     // SAFETY: the caller's duty.
     Ok(Region { start: unsafe { Side::any(memory.ptr.0) }, pitch, slice_pitch })

@@ -6,7 +6,7 @@ use crate::platform::{device, platform};
 use cuda_abi::args::{Array, Out, Text};
 use cuda_abi::driver::*;
 use entry_macros::entry_point;
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
 #[entry_point]
 fn cuDeviceGet(device: Out<CUdevice>, ordinal: i32) -> CuResult {
@@ -177,7 +177,42 @@ fn cuDeviceGetHostAtomicCapabilities(
     count: u32,
     dev: CUdevice,
 ) -> CuResult {
+    check_atomics(capabilities, operations, count)?;
     device(dev)?;
+    atomic_capabilities(capabilities, operations, count)
+}
+
+/// Devices too have the same memory. A device is not its own peer.
+#[entry_point]
+fn cuDeviceGetP2PAtomicCapabilities(
+    capabilities: Array<u32>,
+    operations: *const CUatomicOperation,
+    count: u32,
+    srcDevice: CUdevice,
+    dstDevice: CUdevice,
+) -> CuResult {
+    check_atomics(capabilities, operations, count)?;
+    device(srcDevice)?;
+    device(dstDevice)?;
+    if srcDevice == dstDevice {
+        return Err(CUDA_ERROR_INVALID_DEVICE.into());
+    }
+    atomic_capabilities(capabilities, operations, count)
+}
+
+/// Something is asked, and there is room for the answers.
+fn check_atomics(capabilities: Array<u32>, operations: *const CUatomicOperation, count: u32) -> CuResult {
+    if capabilities.is_null() || operations.is_null() || count == 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    Ok(())
+}
+
+fn atomic_capabilities(
+    capabilities: Array<u32>,
+    operations: *const CUatomicOperation,
+    count: u32,
+) -> CuResult {
     // SAFETY: the manual wants null, which is refused, or `count` operations.
     let operations = unsafe { operations.as_ref() }.ok_or(CUDA_ERROR_INVALID_VALUE)?;
     for index in 0..count as usize {
@@ -238,6 +273,20 @@ fn write_text(text: &str, place: Array<c_char>, len: i32) -> CuResult {
     }
     place.set(bytes.len(), 0)?;
     Ok(())
+}
+
+/// NvSciSync synchronises the parts of NVIDIA's embedded systems: the device has none, which its attributes say too.
+#[entry_point]
+fn cuDeviceGetNvSciSyncAttributes(nvSciSyncAttrList: *mut c_void, dev: CUdevice, flags: i32) -> CuResult {
+    if nvSciSyncAttrList.is_null() {
+        return Err(CUDA_ERROR_INVALID_HANDLE.into());
+    }
+    device(dev)?;
+    if !(CUDA_NVSCISYNC_ATTR_SIGNAL..=CUDA_NVSCISYNC_ATTR_SIGNAL | CUDA_NVSCISYNC_ATTR_WAIT).contains(&flags)
+    {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    Err(CUDA_ERROR_NOT_SUPPORTED.into())
 }
 
 /// Whatever writes to device memory writes to the machine's memory, which all processors see alike: there is nothing to flush.

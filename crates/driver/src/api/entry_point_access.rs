@@ -46,11 +46,11 @@ fn find(
     flags: u64,
 ) -> CuResult<CUdriverProcAddressQueryResult> {
     pfn.check()?;
-    let per_thread = match flags {
-        CU_GET_PROC_ADDRESS_DEFAULT | CU_GET_PROC_ADDRESS_LEGACY_STREAM => false,
-        CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM => true,
-        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
-    };
+    if flags & !(CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    // Of both wishes the thread's own stream prevails.
+    let per_thread = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM != 0;
     let name = symbol.to_str().unwrap_or_default();
     let variants = variants(name);
     let newest = |per_thread| {

@@ -1,4 +1,5 @@
-//! Error log management. None of these functions needs an initialised driver.
+//! Error log management. None of these functions needs an initialised driver. No flags are defined, and any are taken, as
+//! NVIDIA's driver does.
 
 use crate::error::CuResult;
 use crate::log;
@@ -33,51 +34,51 @@ fn cuLogsUnregisterCallback(callback: CUlogsCallbackHandle) -> CuResult {
 
 /// The end of the log: what is logged from now on comes after it.
 #[entry_point(before_init)]
-fn cuLogsCurrent(iterator_out: Out<CUlogIterator>, flags: u32) -> CuResult {
+fn cuLogsCurrent(iterator_out: Out<CUlogIterator>, _flags: u32) -> CuResult {
     Platform::check_process()?;
-    check_flags(flags)?;
     iterator_out.check()?.set(log::end())?;
     Ok(())
 }
 
 /// Appends the messages from a place on, or all, to a file. The place moves to the end of the log.
 #[entry_point(before_init)]
-fn cuLogsDumpToFile(iterator: Array<CUlogIterator>, pathToFile: Text, flags: u32) -> CuResult {
+fn cuLogsDumpToFile(iterator: Array<CUlogIterator>, pathToFile: Text, _flags: u32) -> CuResult {
     Platform::check_process()?;
-    check_flags(flags)?;
     let path = OsStr::from_bytes(pathToFile.get()?.to_bytes());
     let from = from(iterator)?;
-    let (lines, lost, end) = log::read(from).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    let (lines, lost, end) = log::read(from);
     let text = log::text(&lines, lost, usize::MAX).unwrap_or_default();
     let file = File::options().append(true).create(true).open(path);
     file.and_then(|mut file| file.write_all(&text)).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
     move_to(iterator, end)
 }
 
-/// Writes the messages from a place on, or all, into a buffer of `size` bytes, with a NUL at the end. The place moves to the
-/// end of the log, and `size` becomes the number of bytes before the NUL. What is old goes first if room is short.
+/// Writes the messages from a place on, or all, into a buffer of `size` bytes, with a NUL at the end; nothing, not even
+/// that, if there is no message. The place moves to the end of the log, and `size` becomes the number of bytes before the
+/// NUL. What is old goes first if room is short.
 #[entry_point(before_init)]
 unsafe fn cuLogsDumpToMemory(
     iterator: Array<CUlogIterator>,
     buffer: *mut c_char,
     size: Array<usize>,
-    flags: u32,
+    _flags: u32,
 ) -> CuResult {
     Platform::check_process()?;
-    check_flags(flags)?;
     let room = size.get(0)?;
     if buffer.is_null() || room == 0 {
         size.set(0, 0)?;
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     let from = from(iterator)?;
-    let (lines, lost, end) = log::read(from).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    let (lines, lost, end) = log::read(from);
     let text = log::text(&lines, lost, room - 1);
     let bytes = text.as_deref().unwrap_or_default();
-    // SAFETY: the caller's buffer has `room` bytes; the text and its NUL are no more.
-    unsafe {
-        std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.cast(), bytes.len());
-        buffer.add(bytes.len()).write(0);
+    if !bytes.is_empty() {
+        // SAFETY: the caller's buffer has `room` bytes; the text and its NUL are no more.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.cast(), bytes.len());
+            buffer.add(bytes.len()).write(0);
+        }
     }
     size.set(0, bytes.len())?;
     // Not even the newest message fits.
@@ -94,9 +95,4 @@ fn move_to(iterator: Array<CUlogIterator>, end: u32) -> CuResult {
         iterator.set(0, end)?;
     }
     Ok(())
-}
-
-/// None are defined.
-fn check_flags(flags: u32) -> CuResult {
-    if flags == 0 { Ok(()) } else { Err(CUDA_ERROR_INVALID_VALUE.into()) }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::CuResult;
 use crate::functions::{self, find};
+use crate::texture_references;
 use cuda_abi::args::{In, Out};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
@@ -101,6 +102,7 @@ unsafe fn cuLaunchKernel(
         block: [blockDimX, blockDimY, blockDimZ],
         dynamic_shared: sharedMemBytes,
         cooperative: false,
+        cluster: None,
     };
     // SAFETY: the caller's duty.
     unsafe { functions::launch(f, launch, hStream, default, kernelParams, extra) }
@@ -116,12 +118,15 @@ unsafe fn cuLaunchKernelEx(
 ) -> CuResult {
     let config = config.get()?;
     // SAFETY: the manual wants as many attributes as the configuration says.
-    let cooperative = unsafe { functions::is_cooperative(config.attrs, config.numAttrs) }?;
+    let asked = unsafe { functions::asked(config.attrs, config.numAttrs) }?;
+    let grid = [config.gridDimX, config.gridDimY, config.gridDimZ];
+    asked.check_preference(grid)?;
     let launch = Launch {
-        grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
+        grid,
         block: [config.blockDimX, config.blockDimY, config.blockDimZ],
         dynamic_shared: config.sharedMemBytes,
-        cooperative,
+        cooperative: asked.cooperative,
+        cluster: asked.cluster,
     };
     // SAFETY: the caller's duty.
     unsafe { functions::launch(f, launch, config.hStream, default, kernelParams, extra) }
@@ -146,6 +151,7 @@ unsafe fn cuLaunchCooperativeKernel(
         block: [blockDimX, blockDimY, blockDimZ],
         dynamic_shared: sharedMemBytes,
         cooperative: true,
+        cluster: None,
     };
     // SAFETY: the caller's duty.
     unsafe { functions::launch(f, launch, hStream, default, kernelParams, null_mut()) }
@@ -214,6 +220,15 @@ unsafe fn cuParamSetv(hfunc: CUfunction, offset: i32, ptr: *mut c_void, numbytes
     }
     // SAFETY: the manual wants so many bytes.
     set_parameter(hfunc, offset, unsafe { std::slice::from_raw_parts(ptr.cast(), numbytes as usize) })
+}
+
+/// Deprecated: a module's texture references are there for its kernels in any case.
+#[entry_point]
+fn cuParamSetTexRef(hfunc: CUfunction, texunit: i32, hTexRef: CUtexref) -> CuResult {
+    find(hfunc)?;
+    texture_references::find(hTexRef)?;
+    // The only unit that is left.
+    if texunit == CU_PARAM_TR_DEFAULT { Ok(()) } else { Err(CUDA_ERROR_INVALID_VALUE.into()) }
 }
 
 fn set_parameter(function: CUfunction, offset: i32, bytes: &[u8]) -> CuResult {

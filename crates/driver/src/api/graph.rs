@@ -30,7 +30,7 @@ fn cuGraphDestroy(hGraph: CUgraph) -> CuResult {
 
 #[entry_point]
 fn cuGraphClone(phGraphClone: Out<CUgraph>, originalGraph: CUgraph) -> CuResult {
-    phGraphClone.check()?.set(graphs::insert(find(originalGraph)?.duplicate())?)?;
+    phGraphClone.check()?.set(graphs::insert(graphs::copy_of(originalGraph)?)?)?;
     Ok(())
 }
 
@@ -214,8 +214,10 @@ fn instantiate_logged(
     log: Array<c_char>,
     size: usize,
 ) -> CuResult {
-    place.check()?.set(graphs::instantiate(graph)?)?;
-    error.set_if_wanted(CUgraphNode::NULL);
+    place.check()?;
+    let made = graphs::instantiate(graph, 0);
+    error.set_if_wanted(made.as_ref().map_or_else(|unready| unready.node, |_| CUgraphNode::NULL));
+    place.set(made?)?;
     if !log.is_null() && size > 0 {
         log.set(0, 0)?;
     }
@@ -225,7 +227,7 @@ fn instantiate_logged(
 #[entry_point]
 fn cuGraphInstantiateWithFlags(phGraphExec: Out<CUgraphExec>, hGraph: CUgraph, flags: u64) -> CuResult {
     check_flags(flags)?;
-    phGraphExec.check()?.set(graphs::instantiate(hGraph)?)?;
+    phGraphExec.check()?.set(graphs::instantiate(hGraph, flags)?)?;
     Ok(())
 }
 
@@ -240,10 +242,13 @@ fn cuGraphInstantiateWithParams(
     // SAFETY: not null; the manual wants a structure that holds the wishes and gets the outcome.
     let mut params = unsafe { instantiateParams.check()?.as_ptr().read_unaligned() };
     check_flags(params.flags)?;
-    phGraphExec.set(graphs::instantiate(hGraph)?)?;
-    params.hErrNode_out = CUgraphNode::NULL;
-    params.result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+    let made = graphs::instantiate(hGraph, params.flags);
+    (params.result_out, params.hErrNode_out) = match &made {
+        Ok(_) => (CUDA_GRAPH_INSTANTIATE_SUCCESS, CUgraphNode::NULL),
+        Err(unready) => (unready.reason, unready.node),
+    };
     instantiateParams.set(params)?;
+    phGraphExec.set(made?)?;
     Ok(())
 }
 
@@ -270,9 +275,7 @@ fn cuGraphExecDestroy(hGraphExec: CUgraphExec) -> CuResult {
 
 #[entry_point]
 fn cuGraphExecGetFlags(hGraphExec: CUgraphExec, flags: Out<u64>) -> CuResult {
-    flags.check()?;
-    find_executable(hGraphExec)?;
-    flags.set(0)?;
+    flags.check()?.set(find_executable(hGraphExec)?.flags)?;
     Ok(())
 }
 
@@ -324,6 +327,12 @@ fn update(executable: CUgraphExec, graph: CUgraph) -> CuResult<(CUgraphExecUpdat
         }
         Err(UpdateFailure::NodeTypeChanged(node)) => {
             (CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node_handle(&graph, node)?)
+        }
+        Err(UpdateFailure::ParametersChanged(node)) => {
+            (CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, node_handle(&graph, node)?)
+        }
+        Err(UpdateFailure::NotSupported(node)) => {
+            (CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, node_handle(&graph, node)?)
         }
     })
 }
@@ -420,7 +429,6 @@ fn cuGraphDestroyNode(hNode: CUgraphNode) -> CuResult {
     graphs::destroy_node(hNode)
 }
 
-/// Only the launch being cooperative is more than a hint.
 #[entry_point]
 fn cuGraphKernelNodeSetAttribute(
     hNode: CUgraphNode,
@@ -429,12 +437,18 @@ fn cuGraphKernelNodeSetAttribute(
 ) -> CuResult {
     let attribute = CUlaunchAttribute { id: attr, pad: [0; 4], value: value.get()? };
     // SAFETY: one attribute, which is ours.
-    let cooperative = unsafe { functions::is_cooperative(&attribute, 1) }?;
+    let asked = unsafe { functions::asked(&attribute, 1) }?;
     let (node, graph) = find_node(hNode)?;
-    let call = kernel_call(&graph, node.id)?;
-    if attr == CU_LAUNCH_ATTRIBUTE_COOPERATIVE {
-        set_cooperative(&graph, node.id, call, cooperative)?;
+    let mut call = kernel_call(&graph, node.id)?;
+    // The others are hints.
+    match attr {
+        CU_LAUNCH_ATTRIBUTE_COOPERATIVE => call.launch.cooperative = asked.cooperative,
+        CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => call.launch.cluster = asked.cluster,
+        _ => {}
     }
+    let operation = Operation::Kernel(call);
+    operation.check_clusters()?;
+    graph.set_operation(node.id, operation)?;
     node.set_attribute(attr, attribute.value);
     Ok(())
 }
@@ -454,6 +468,11 @@ fn cuGraphKernelNodeGetAttribute(
     if attr == CU_LAUNCH_ATTRIBUTE_COOPERATIVE {
         known.bytes[..4].copy_from_slice(&u32::from(call.launch.cooperative).to_ne_bytes());
     }
+    if let (CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, Some(cluster)) = (attr, call.launch.cluster) {
+        for (bytes, blocks) in known.bytes.chunks_exact_mut(4).zip(cluster) {
+            bytes.copy_from_slice(&blocks.to_ne_bytes());
+        }
+    }
     value.set(known)?;
     Ok(())
 }
@@ -462,8 +481,10 @@ fn cuGraphKernelNodeGetAttribute(
 fn cuGraphKernelNodeCopyAttributes(dst: CUgraphNode, src: CUgraphNode) -> CuResult {
     let ((to, to_graph), (from, from_graph)) = (find_node(dst)?, find_node(src)?);
     let source = kernel_call(&from_graph, from.id)?;
-    let call = kernel_call(&to_graph, to.id)?;
-    set_cooperative(&to_graph, to.id, call, source.launch.cooperative)?;
+    let mut call = kernel_call(&to_graph, to.id)?;
+    call.launch.cooperative = source.launch.cooperative;
+    call.launch.cluster = source.launch.cluster;
+    to_graph.set_operation(to.id, Operation::Kernel(call))?;
     if !Arc::ptr_eq(&to, &from) {
         to.copy_attributes(&from);
     }
@@ -477,12 +498,6 @@ fn kernel_call(graph: &Graph, node: NodeId) -> CuResult<KernelCall> {
     }
 }
 
-fn set_cooperative(graph: &Graph, node: NodeId, mut call: KernelCall, cooperative: bool) -> CuResult {
-    call.launch.cooperative = cooperative;
-    graph.set_operation(node, Operation::Kernel(call))?;
-    Ok(())
-}
-
 /// Writes the graph as a picture in the language of Graphviz. The flags ask for details, which are all there is.
 #[entry_point]
 fn cuGraphDebugDotPrint(hGraph: CUgraph, path: Text, flags: u32) -> CuResult {
@@ -492,6 +507,13 @@ fn cuGraphDebugDotPrint(hGraph: CUgraph, path: Text, flags: u32) -> CuResult {
     }
     let path = OsStr::from_bytes(path.get()?.to_bytes());
     let mut text = String::from("digraph graph_1 {\n");
+    draw(&graph, &mut text)?;
+    std::fs::write(path, text + "}\n").map_err(|_| CUDA_ERROR_OPERATING_SYSTEM)?;
+    Ok(())
+}
+
+/// Nodes and edges; what a conditional node chooses from is drawn in frames.
+fn draw(graph: &Graph, text: &mut String) -> CuResult {
     for node in graph.nodes() {
         let operation = graph.operation(node)?;
         let what = match &operation {
@@ -502,15 +524,25 @@ fn cuGraphDebugDotPrint(hGraph: CUgraph, path: Text, flags: u32) -> CuResult {
             }
             Operation::Allocate { address, size } => format!("{size} bytes at {address:#x}"),
             Operation::Free { address } => format!("{address:#x}"),
+            Operation::Conditional(conditional) => {
+                format!("{:?}, {} graphs", conditional.kind(), conditional.bodies().len())
+            }
             _ => String::new(),
         };
-        let kind = graphs::node_type(&operation);
-        text += &format!("  node_{} [label=\"{kind:?}\\n{what}\"];\n", node.number());
+        let (kind, number) = (graphs::node_type(&operation), node.number());
+        *text += &format!("  node_{number} [label=\"{kind:?}\\n{what}\"];\n");
+        if let Operation::Conditional(conditional) = &operation {
+            for (index, body) in conditional.bodies().iter().enumerate() {
+                *text +=
+                    &format!("  subgraph cluster_{number}_{index} {{ label=\"node_{number}: {index}\";\n");
+                draw(body, text)?;
+                *text += "  }\n";
+            }
+        }
     }
     for (from, to) in graph.edges() {
-        text += &format!("  node_{} -> node_{};\n", from.number(), to.number());
+        *text += &format!("  node_{} -> node_{};\n", from.number(), to.number());
     }
-    std::fs::write(path, text + "}\n").map_err(|_| CUDA_ERROR_OPERATING_SYSTEM)?;
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Graph management: nodes of any kind by one structure, and nodes that allocate.
 
 use super::graph::check_edges;
+use super::graph_conditional::add_conditional;
 use crate::contexts;
 use crate::error::CuResult;
 use crate::graphs::{self, find, find_executable, find_node, node_handle, node_id, read_nodes};
@@ -101,24 +102,20 @@ unsafe fn add(
         params.set(0, wanted)?;
         return Ok(());
     }
+    if wanted.r#type == CU_GRAPH_NODE_TYPE_CONDITIONAL {
+        if wanted.reserved0 != [0; 3] || wanted.reserved2 != 0 {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
+        // SAFETY: the type says that this member is set.
+        let conditional = unsafe { &mut wanted.params.conditional };
+        conditional.phGraph_out = add_conditional(place, graph, dependencies, count, conditional)?;
+        params.set(0, wanted)?;
+        return Ok(());
+    }
     // SAFETY: the caller's duty.
     let work = unsafe { Work::any(&wanted) }?;
-    let node = graphs::add(place, graph, dependencies, count, work)?;
-    if wanted.r#type == CU_GRAPH_NODE_TYPE_GRAPH {
-        let (_, owner) = find_node(place_of(place)?)?;
-        // SAFETY: the type says that this member is set.
-        let mut child = unsafe { wanted.params.graph };
-        child.graph = node.child(&owner.operation(node.id)?)?;
-        wanted.params.graph = child;
-        params.set(0, wanted)?;
-    }
+    graphs::add(place, graph, dependencies, count, work)?;
     Ok(())
-}
-
-/// The handle that was just written.
-fn place_of(place: Out<CUgraphNode>) -> CuResult<CUgraphNode> {
-    // SAFETY: written by this call.
-    Ok(unsafe { place.check()?.as_ptr().read_unaligned() })
 }
 
 /// Adds a node that allocates; its description with the address.

@@ -291,6 +291,50 @@ fn cuGraphExecEventWaitNodeSetEvent(hGraphExec: CUgraphExec, hNode: CUgraphNode,
 }
 
 #[entry_point]
+unsafe fn cuGraphAddBatchMemOpNode(
+    phGraphNode: Out<CUgraphNode>,
+    hGraph: CUgraph,
+    dependencies: Array<CUgraphNode>,
+    numDependencies: usize,
+    nodeParams: In<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
+) -> CuResult {
+    // SAFETY: the caller's duty.
+    let work = unsafe { Work::words(&nodeParams.get()?) }?;
+    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, work)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuGraphBatchMemOpNodeGetParams(
+    hNode: CUgraphNode,
+    nodeParams_out: Out<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
+) -> CuResult {
+    let (node, graph) = find_node(hNode)?;
+    nodeParams_out.check()?.set(node.words(&graph.operation(node.id)?)?)?;
+    Ok(())
+}
+
+#[entry_point]
+unsafe fn cuGraphBatchMemOpNodeSetParams(
+    hNode: CUgraphNode,
+    nodeParams: In<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
+) -> CuResult {
+    // SAFETY: the caller's duty.
+    graphs::set(hNode, unsafe { Work::words(&nodeParams.get()?) }?)
+}
+
+/// Number and sorts of the operations stay; addresses, values and comparisons may be others.
+#[entry_point]
+unsafe fn cuGraphExecBatchMemOpNodeSetParams(
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    nodeParams: In<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
+) -> CuResult {
+    // SAFETY: the caller's duty.
+    graphs::set_in_executable(hGraphExec, hNode, unsafe { Work::words(&nodeParams.get()?) }?)
+}
+
+#[entry_point]
 fn cuGraphAddMemFreeNode(
     phGraphNode: Out<CUgraphNode>,
     hGraph: CUgraph,

@@ -57,6 +57,9 @@ fn cuIpcCloseMemHandle(dptr: CUdeviceptr) -> CuResult {
 #[entry_point]
 fn cuIpcGetEventHandle(pHandle: Out<CUipcEventHandle>, event: CUevent) -> CuResult {
     pHandle.check()?;
+    if event.is_null() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     let shared = streams::find_event(event)?.share()?;
     let mut handle = CUipcEventHandle { reserved: [0; CU_IPC_HANDLE_SIZE] };
     let words = [EVENT_MAGIC.to_ne_bytes(), shared.process.to_ne_bytes(), shared.descriptor.to_ne_bytes()];

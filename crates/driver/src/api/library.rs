@@ -3,7 +3,7 @@
 use crate::error::CuResult;
 use crate::functions;
 use crate::images;
-use crate::jit::JitOptions;
+use crate::jit::{JitOptions, Use};
 use crate::libraries::{self, Kernel, find, find_kernel};
 use crate::platform::device;
 use cuda_abi::args::{Array, Out, Text};
@@ -26,9 +26,10 @@ unsafe fn cuLibraryLoadData(
 ) -> CuResult {
     library.check()?;
     check_options(libraryOptions, numLibraryOptions)?;
-    let mut options = JitOptions::read(numJitOptions, jitOptions, jitOptionsValues)?;
+    let mut options = JitOptions::read(numJitOptions, jitOptions, jitOptionsValues, Use::Load)?;
     // SAFETY: the caller's duty.
-    let loaded = unsafe { images::at(code) }.and_then(|texts| libraries::load(texts, &mut options));
+    let texts = unsafe { images::at(code, options.sm()?) };
+    let loaded = texts.and_then(|texts| libraries::load(texts, &mut options));
     options.finish();
     library.set(loaded?)?;
     Ok(())
@@ -47,9 +48,9 @@ fn cuLibraryLoadFromFile(
 ) -> CuResult {
     library.check()?;
     check_options(libraryOptions, numLibraryOptions)?;
-    let mut options = JitOptions::read(numJitOptions, jitOptions, jitOptionsValues)?;
+    let mut options = JitOptions::read(numJitOptions, jitOptions, jitOptionsValues, Use::Load)?;
     let bytes = images::read_file(fileName.get()?)?;
-    let loaded = images::of_bytes(&bytes).and_then(|texts| libraries::load(texts, &mut options));
+    let loaded = libraries::load(images::of_bytes(&bytes, options.sm()?), &mut options);
     options.finish();
     library.set(loaded?)?;
     Ok(())
@@ -57,7 +58,10 @@ fn cuLibraryLoadFromFile(
 
 fn check_options(options: Array<CUlibraryOption>, count: u32) -> CuResult {
     for index in 0..count as usize {
-        options.get(index)?.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
+        let option = options.get(index)?;
+        if option == CU_LIBRARY_NUM_OPTIONS || option.name().is_none() {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::error::CuResult;
 use crate::images;
-use crate::jit::JitOptions;
+use crate::jit::{JitOptions, Use};
 use crate::links;
 use cuda_abi::args::{Array, Out, Text};
 use cuda_abi::driver::*;
@@ -36,7 +36,7 @@ fn create(
     values: Array<*mut c_void>,
     place: Out<CUlinkState>,
 ) -> CuResult {
-    place.check()?.set(links::create(JitOptions::read(count, options, values)?)?)?;
+    place.check()?.set(links::create(JitOptions::read(count, options, values, Use::Link)?)?)?;
     Ok(())
 }
 
@@ -53,8 +53,8 @@ unsafe fn cuLinkAddData(
 ) -> CuResult {
     // SAFETY: the caller's duty.
     let bytes = unsafe { images::bytes(data, size) }?;
-    JitOptions::read(numOptions, options, optionValues)?;
-    links::add(state, r#type, bytes, name)
+    let options = JitOptions::read(numOptions, options, optionValues, Use::Piece)?;
+    links::add(state, r#type, bytes, name, options)
 }
 
 #[entry_point]
@@ -70,8 +70,8 @@ unsafe fn cuLinkAddData_v2(
 ) -> CuResult {
     // SAFETY: the caller's duty.
     let bytes = unsafe { images::bytes(data, size) }?;
-    JitOptions::read(numOptions, options, optionValues)?;
-    links::add(state, r#type, bytes, name)
+    let options = JitOptions::read(numOptions, options, optionValues, Use::Piece)?;
+    links::add(state, r#type, bytes, name, options)
 }
 
 #[entry_point]
@@ -83,8 +83,8 @@ fn cuLinkAddFile(
     options: Array<CUjit_option>,
     optionValues: Array<*mut c_void>,
 ) -> CuResult {
-    JitOptions::read(numOptions, options, optionValues)?;
-    links::add(state, r#type, &images::read_file(path.get()?)?, path)
+    let options = JitOptions::read(numOptions, options, optionValues, Use::Piece)?;
+    links::add(state, r#type, &images::read_file(path.get()?)?, path, options)
 }
 
 #[entry_point]
@@ -96,8 +96,8 @@ fn cuLinkAddFile_v2(
     options: Array<CUjit_option>,
     optionValues: Array<*mut c_void>,
 ) -> CuResult {
-    JitOptions::read(numOptions, options, optionValues)?;
-    links::add(state, r#type, &images::read_file(path.get()?)?, path)
+    let options = JitOptions::read(numOptions, options, optionValues, Use::Piece)?;
+    links::add(state, r#type, &images::read_file(path.get()?)?, path, options)
 }
 
 /// The image belongs to the link and lives as long.

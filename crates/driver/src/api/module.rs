@@ -2,7 +2,7 @@
 
 use crate::error::CuResult;
 use crate::images;
-use crate::jit::JitOptions;
+use crate::jit::{JitOptions, Use};
 use crate::modules::{self, find};
 use crate::platform::platform;
 use cuda_abi::args::{Array, Out, Text};
@@ -15,7 +15,7 @@ use std::ffi::c_void;
 fn cuModuleLoad(module: Out<CUmodule>, fname: Text) -> CuResult {
     module.check()?;
     let bytes = images::read_file(fname.get()?)?;
-    module.set(modules::load(images::of_bytes(&bytes)?, &mut JitOptions::none())?)?;
+    module.set(modules::load(images::of_bytes(&bytes, images::sm()?), &mut JitOptions::none())?)?;
     Ok(())
 }
 
@@ -24,7 +24,7 @@ fn cuModuleLoad(module: Out<CUmodule>, fname: Text) -> CuResult {
 unsafe fn cuModuleLoadData(module: Out<CUmodule>, image: *const c_void) -> CuResult {
     module.check()?;
     // SAFETY: the caller's duty.
-    let texts = unsafe { images::at(image) }?;
+    let texts = unsafe { images::at(image, images::sm()?) }?;
     module.set(modules::load(texts, &mut JitOptions::none())?)?;
     Ok(())
 }
@@ -38,9 +38,10 @@ unsafe fn cuModuleLoadDataEx(
     optionValues: Array<*mut c_void>,
 ) -> CuResult {
     module.check()?;
-    let mut options = JitOptions::read(numOptions, options, optionValues)?;
+    let mut options = JitOptions::read(numOptions, options, optionValues, Use::Load)?;
     // SAFETY: the caller's duty.
-    let loaded = unsafe { images::at(image) }.and_then(|texts| modules::load(texts, &mut options));
+    let texts = unsafe { images::at(image, options.sm()?) };
+    let loaded = texts.and_then(|texts| modules::load(texts, &mut options));
     options.finish();
     module.set(loaded?)?;
     Ok(())
@@ -50,7 +51,7 @@ unsafe fn cuModuleLoadDataEx(
 unsafe fn cuModuleLoadFatBinary(module: Out<CUmodule>, fatCubin: *const c_void) -> CuResult {
     module.check()?;
     // SAFETY: the caller's duty.
-    let texts = unsafe { images::at(fatCubin) }?;
+    let texts = unsafe { images::at(fatCubin, images::sm()?) }?;
     module.set(modules::load(texts, &mut JitOptions::none())?)?;
     Ok(())
 }
@@ -109,6 +110,18 @@ fn cuModuleGetGlobal(dptr: Out<CUdeviceptr_v1>, bytes: Out<u32>, hmod: CUmodule,
     let (address, size) = find(hmod)?.global(name)?;
     dptr.set_if_wanted(address.0 as u32);
     bytes.set_if_wanted(size as u32);
+    Ok(())
+}
+
+#[entry_point]
+fn cuModuleGetTexRef(pTexRef: Out<CUtexref>, hmod: CUmodule, name: Text) -> CuResult {
+    pTexRef.check()?.set(find(hmod)?.texture_reference(name.get()?)?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuModuleGetSurfRef(pSurfRef: Out<CUsurfref>, hmod: CUmodule, name: Text) -> CuResult {
+    pSurfRef.check()?.set(find(hmod)?.surface_reference(name.get()?)?)?;
     Ok(())
 }
 

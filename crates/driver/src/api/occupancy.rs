@@ -2,11 +2,14 @@
 
 use crate::error::CuResult;
 use crate::functions;
-use cuda_abi::args::Out;
+use cuda_abi::args::{In, Out};
 use cuda_abi::driver::*;
+use device::Launch;
+use device::limits;
 use device::module::FunctionAttribute;
-use device::occupancy::{available_dynamic_shared, best_block_size};
+use device::occupancy::{BlockShape, available_dynamic_shared, best_block_size};
 use entry_macros::entry_point;
+use std::sync::Arc;
 
 #[entry_point]
 fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -100,7 +103,7 @@ fn best_block(
         // A launch with more is refused: no block of that size fits.
         if bytes <= most_shared { bytes } else { u64::MAX }
     };
-    let most = function.function.kernel().max_threads();
+    let most = function.function.kernel().declared_max_threads();
     let most = if limit == 0 { most } else { limit.min(most) };
     let fixed = function.function.attribute(FunctionAttribute::SharedSize)?;
     let multiprocessors = function.function.module()?.context()?.attributes().multiprocessors;
@@ -120,10 +123,87 @@ fn cuOccupancyAvailableDynamicSMemPerBlock(
     dynamicSmemSize.check()?;
     let positive = |number: i32| u32::try_from(number).ok().filter(|number| *number > 0);
     let (blocks, threads) = positive(numBlocks).zip(positive(blockSize)).ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    let fixed = functions::find(func)?.function.attribute(FunctionAttribute::SharedSize)?;
-    let most = available_dynamic_shared(fixed, threads, blocks).ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    dynamicSmemSize.set(most as usize)?;
+    let function = functions::find(func)?;
+    let shape = BlockShape { threads, shared: function.function.attribute(FunctionAttribute::SharedSize)? };
+    let available = available_dynamic_shared(shape, blocks).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    dynamicSmemSize.set(available.min(function.function.max_dynamic_shared()?) as usize)?;
     Ok(())
+}
+
+/// The largest cluster that such a launch may have; 0 if not even a block of it can run.
+#[entry_point]
+unsafe fn cuOccupancyMaxPotentialClusterSize(
+    clusterSize: Out<i32>,
+    func: CUfunction,
+    config: In<CUlaunchConfig>,
+) -> CuResult {
+    clusterSize.check()?;
+    // SAFETY: the caller's duty.
+    let (function, launch) = unsafe { cluster_launch(func, &config.get()?) }?;
+    let blocks = cluster_blocks(&function, &launch)?;
+    let most = match function.attribute(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)? {
+        0 => limits::PORTABLE_CLUSTER,
+        _ => limits::MAX_CLUSTER,
+    };
+    clusterSize.set(if blocks == 0 { 0 } else { most as i32 })?;
+    Ok(())
+}
+
+/// How many clusters of such a launch run together; 0 if it has none.
+#[entry_point]
+unsafe fn cuOccupancyMaxActiveClusters(
+    numClusters: Out<i32>,
+    func: CUfunction,
+    config: In<CUlaunchConfig>,
+) -> CuResult {
+    numClusters.check()?;
+    // SAFETY: the caller's duty.
+    let (function, launch) = unsafe { cluster_launch(func, &config.get()?) }?;
+    let cluster = function.function.cluster_of(&launch)?;
+    let blocks = cluster_blocks(&function, &launch)?;
+    let clusters = match cluster {
+        None => 0,
+        // A processor runs a cluster whole, however large it is.
+        Some(_) if blocks == 0 => 0,
+        Some(cluster) => {
+            let multiprocessors = function.function.module()?.context()?.attributes().multiprocessors;
+            (blocks * multiprocessors / cluster.iter().product::<u32>()).max(1)
+        }
+    };
+    numClusters.set(clusters as i32)?;
+    Ok(())
+}
+
+/// A function and its launch, whose clusters are possible.
+///
+/// # Safety
+/// The configuration leads to as many attributes as it says.
+unsafe fn cluster_launch(
+    function: CUfunction,
+    config: &CUlaunchConfig,
+) -> CuResult<(Arc<functions::Function>, Launch)> {
+    let function = functions::find(function)?;
+    // SAFETY: the caller's duty.
+    let asked = unsafe { functions::asked(config.attrs, config.numAttrs) }?;
+    let launch = Launch {
+        grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
+        block: [config.blockDimX, config.blockDimY, config.blockDimZ],
+        dynamic_shared: config.sharedMemBytes,
+        cooperative: asked.cooperative,
+        cluster: asked.cluster,
+    };
+    if launch.grid.contains(&0) || launch.block.contains(&0) {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    function.function.cluster_of(&launch)?;
+    Ok((function, launch))
+}
+
+/// Blocks of a launch in clusters that one processor runs together.
+fn cluster_blocks(function: &functions::Function, launch: &Launch) -> CuResult<u32> {
+    let threads = launch.block.iter().fold(1_u32, |all, threads| all.saturating_mul(*threads));
+    let blocks = function.resident_blocks(threads, launch.dynamic_shared.into())?;
+    Ok(blocks.min(limits::CLUSTER_BLOCKS_PER_SM))
 }
 
 fn check_flags(flags: u32) -> CuResult {

@@ -101,6 +101,8 @@ fn value(attribute: CUpointer_attribute, pointer: CUdeviceptr, allocation: &Allo
     let mapped = mapping.as_ref().map_or(whole.clone(), |mapping| mapping.mapped.clone());
     let range = mapping.as_ref().map_or(whole, |mapping| mapping.reserved.clone());
     Ok(match attribute {
+        // Memory of a pool is the device's, no context's.
+        CU_POINTER_ATTRIBUTE_CONTEXT if allocation.pool.is_some() => Value::Long(0),
         CU_POINTER_ATTRIBUTE_CONTEXT => Value::Long(contexts::handle_of(allocation.owner).0 as u64),
         CU_POINTER_ATTRIBUTE_MEMORY_TYPE => {
             Value::Word(if is_host { CU_MEMORYTYPE_HOST.0 } else { CU_MEMORYTYPE_DEVICE.0 })

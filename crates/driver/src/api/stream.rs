@@ -2,6 +2,7 @@
 
 use crate::contexts;
 use crate::error::CuResult;
+use crate::green;
 use crate::streams::{self, find};
 use cuda_abi::args::Out;
 use cuda_abi::driver::*;
@@ -79,11 +80,10 @@ fn cuStreamGetId(default: DefaultStream, hStream: CUstream, streamId: Out<u64>) 
 
 #[entry_point(ptsz)]
 fn cuStreamGetCtx(default: DefaultStream, hStream: CUstream, pctx: Out<CUcontext>) -> CuResult {
-    pctx.check()?.set(contexts::handle_of(find(hStream, default)?.context()?.id()))?;
+    pctx.check()?.set(green::context_of(&*find(hStream, default)?)?)?;
     Ok(())
 }
 
-/// No stream belongs to a green context.
 #[entry_point(ptsz)]
 fn cuStreamGetCtx_v2(
     default: DefaultStream,
@@ -91,8 +91,9 @@ fn cuStreamGetCtx_v2(
     pCtx: Out<CUcontext>,
     pGreenCtx: Out<CUgreenCtx>,
 ) -> CuResult {
-    pCtx.check()?.set(contexts::handle_of(find(hStream, default)?.context()?.id()))?;
-    pGreenCtx.set_if_wanted(CUgreenCtx::NULL);
+    let stream = find(hStream, default)?;
+    pCtx.check()?.set(contexts::handle_of(stream.context()?.id()))?;
+    pGreenCtx.set_if_wanted(green::handle_of(&stream)?);
     Ok(())
 }
 

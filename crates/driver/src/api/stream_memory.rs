@@ -2,30 +2,12 @@
 
 use crate::error::CuResult;
 use crate::streams::find;
+use crate::words::{self, check_write, condition};
 use cuda_abi::args::Array;
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
-use device::stream::{Condition, Width, WordOperation};
+use device::stream::Width;
 use entry_macros::entry_point;
-
-/// How a flag compares. Remote writes need no flushing: the flag for it, which the device does not announce, is refused.
-fn condition(flags: u32) -> CuResult<Condition> {
-    match flags {
-        CU_STREAM_WAIT_VALUE_GEQ => Ok(Condition::GreaterOrEqual),
-        CU_STREAM_WAIT_VALUE_EQ => Ok(Condition::Equal),
-        CU_STREAM_WAIT_VALUE_AND => Ok(Condition::And),
-        CU_STREAM_WAIT_VALUE_NOR => Ok(Condition::Nor),
-        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
-    }
-}
-
-/// Every write comes behind a barrier, with the flag that asks for none too.
-fn check_write(flags: u32) -> CuResult {
-    match flags {
-        CU_STREAM_WRITE_VALUE_DEFAULT | CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER => Ok(()),
-        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
-    }
-}
 
 fn wait(
     default: DefaultStream,
@@ -53,9 +35,6 @@ fn write(
     Ok(())
 }
 
-/// Most operations of a batch.
-const MAX_BATCH: u32 = 255;
-
 /// All operations, or none if one of them is wrong.
 fn batch(
     default: DefaultStream,
@@ -65,45 +44,12 @@ fn batch(
     flags: u32,
     with_barriers: bool,
 ) -> CuResult {
-    if count > MAX_BATCH || flags != 0 {
+    if flags != 0 {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    let read = (0..count as usize).filter_map(|index| match operations.get(index) {
-        Ok(operation) => read_operation(&operation, with_barriers).transpose(),
-        Err(null) => Some(Err(null.into())),
-    });
-    let operations = read.collect::<CuResult<Vec<_>>>()?;
+    let operations = words::read(count, operations, with_barriers)?;
     find(stream, default)?.word_operations(&operations)?;
     Ok(())
-}
-
-/// An operation on a word; `None` for a barrier, which the order of the stream already is.
-fn read_operation(
-    operation: &CUstreamBatchMemOpParams,
-    with_barriers: bool,
-) -> CuResult<Option<WordOperation>> {
-    let (address, long) = (operation.address.0, operation.value64);
-    let wait = |width, value| {
-        let condition = condition(operation.flags)?;
-        Ok(Some(WordOperation::Wait { address, width, value, condition }))
-    };
-    let write = |width, value| {
-        check_write(operation.flags)?;
-        Ok(Some(WordOperation::Write { address, width, value }))
-    };
-    match operation.operation {
-        CU_STREAM_MEM_OP_WAIT_VALUE_32 => wait(Width::Bits32, long & u64::from(u32::MAX)),
-        CU_STREAM_MEM_OP_WAIT_VALUE_64 => wait(Width::Bits64, long),
-        CU_STREAM_MEM_OP_WRITE_VALUE_32 => write(Width::Bits32, long & u64::from(u32::MAX)),
-        CU_STREAM_MEM_OP_WRITE_VALUE_64 => write(Width::Bits64, long),
-        // The device does not announce that it can.
-        CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
-        CU_STREAM_MEM_OP_BARRIER if with_barriers => match operation.barrierFlags {
-            CU_STREAM_MEMORY_BARRIER_TYPE_SYS | CU_STREAM_MEMORY_BARRIER_TYPE_GPU => Ok(None),
-            _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
-        },
-        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
-    }
 }
 
 #[entry_point(ptsz)]

@@ -8,10 +8,12 @@ use crate::streams::find;
 use cuda_abi::args::{Array, In, Out};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
+use device::Device;
 use device::memory::{Reuse, SharedPointer};
 use entry_macros::entry_point;
 use std::ffi::c_void;
 use std::os::fd::{BorrowedFd, IntoRawFd};
+use std::sync::Arc;
 
 /// Memory for what the stream does from now on.
 #[entry_point(ptsz)]
@@ -61,10 +63,9 @@ fn cuMemPoolDestroy(pool: CUmemoryPool) -> CuResult {
     pools::destroy(pool)
 }
 
-/// Freed memory is the device's at once: there is nothing to give back.
 #[entry_point]
-fn cuMemPoolTrimTo(pool: CUmemoryPool, _minBytesToKeep: usize) -> CuResult {
-    pools::find(pool)?;
+fn cuMemPoolTrimTo(pool: CUmemoryPool, minBytesToKeep: usize) -> CuResult {
+    pools::find(pool)?.trim(minBytesToKeep as u64);
     Ok(())
 }
 
@@ -78,11 +79,10 @@ unsafe fn cuMemPoolGetAttribute(
     // SAFETY: the manual wants an int for the first three attributes and a 64-bit number for the others.
     let (flag, bytes) = unsafe { (Out::new(value.cast::<i32>()), Out::new(value.cast::<u64>())) };
     match attr {
-        // What is in use is all that is reserved.
-        CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT | CU_MEMPOOL_ATTR_USED_MEM_CURRENT => {
-            bytes.set(pool.usage().current)?
-        }
-        CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH | CU_MEMPOOL_ATTR_USED_MEM_HIGH => bytes.set(pool.usage().high)?,
+        CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT => bytes.set(pool.reserved().current)?,
+        CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH => bytes.set(pool.reserved().high)?,
+        CU_MEMPOOL_ATTR_USED_MEM_CURRENT => bytes.set(pool.used().current)?,
+        CU_MEMPOOL_ATTR_USED_MEM_HIGH => bytes.set(pool.used().high)?,
         CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => bytes.set(pool.threshold())?,
         _ => flag.set(pool.allows(reuse(attr)?).into())?,
     }
@@ -101,9 +101,8 @@ unsafe fn cuMemPoolSetAttribute(
     match attr {
         CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => pool.set_threshold(bytes.get()?),
         // High marks can be reset only.
-        CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH | CU_MEMPOOL_ATTR_USED_MEM_HIGH if bytes.get()? == 0 => {
-            pool.reset_high();
-        }
+        CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH if bytes.get()? == 0 => pool.reset_most_reserved(),
+        CU_MEMPOOL_ATTR_USED_MEM_HIGH if bytes.get()? == 0 => pool.reset_most_used(),
         _ => pool.set_allowed(reuse(attr)?, flag.get()? != 0),
     }
     Ok(())
@@ -145,11 +144,15 @@ unsafe fn cuMemPoolGetAccess(
     pools::find(memPool)?;
     // SAFETY: not null; the manual wants a place to be named there.
     let place = unsafe { location.check()?.as_ptr().read_unaligned() };
-    if place.r#type != CU_MEM_LOCATION_TYPE_DEVICE {
-        return Err(CUDA_ERROR_INVALID_VALUE.into());
-    }
-    device(place.id)?;
-    flags.set(CU_MEM_ACCESS_FLAGS_PROT_READWRITE)?;
+    let access = match place.r#type {
+        CU_MEM_LOCATION_TYPE_DEVICE => {
+            device(place.id)?;
+            CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+        }
+        CU_MEM_LOCATION_TYPE_HOST | CU_MEM_LOCATION_TYPE_HOST_NUMA => CU_MEM_ACCESS_FLAGS_PROT_NONE,
+        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+    };
+    flags.set(access)?;
     Ok(())
 }
 
@@ -161,14 +164,19 @@ fn cuDeviceGetDefaultMemPool(pool_out: Out<CUmemoryPool>, dev: CUdevice) -> CuRe
 
 #[entry_point]
 fn cuDeviceGetMemPool(pool: Out<CUmemoryPool>, dev: CUdevice) -> CuResult {
-    pool.check()?.set(pools::handle_of(&device(dev)?.current_pool())?)?;
+    pool.check()?.set(pools::handle_of(&pools_device(dev)?.current_pool())?)?;
     Ok(())
 }
 
 #[entry_point]
 fn cuDeviceSetMemPool(dev: CUdevice, pool: CUmemoryPool) -> CuResult {
-    device(dev)?.set_current_pool(pools::find(pool)?)?;
+    pools_device(dev)?.set_current_pool(pools::find(pool)?)?;
     Ok(())
+}
+
+/// For the current pool, a device that is not there is a wrong argument like any other, as on NVIDIA's driver.
+fn pools_device(ordinal: CUdevice) -> CuResult<&'static Arc<Device>> {
+    device(ordinal).map_err(|_| CUDA_ERROR_INVALID_VALUE.into())
 }
 
 #[entry_point]

@@ -82,7 +82,7 @@ impl Compiler for ByHand {
 
 fn compile(jit: &Jit, ptx: &str) -> Result<Arc<dyn CompiledKernel>, CompileError> {
     let shape = Shape::of([10, 1, 1], [32, 1, 1]);
-    let program = || Err(CompileError::new("not wanted"));
+    let program = |_| Err(CompileError::new("not wanted"));
     jit.compile(&CompileRequest { ptx, entry: "kernel", shape, program: &program })
 }
 
@@ -104,6 +104,8 @@ fn run(kernel: &dyn CompiledKernel) -> Result<u64, kernel_abi::Fault> {
         sm_count: 1,
         grid_id: 1,
         grid_workspace: 0,
+        cluster: [1; 3],
+        explicit_cluster: 0,
     };
     let mut frame = BlockFrame {
         launch: &launch,

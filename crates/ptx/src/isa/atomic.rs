@@ -16,7 +16,10 @@ pub(super) const FORMS: &[Form] = &[
     form("atom.order{$order}?.scope{$scope}?.space{global,$shared}?.op{min,max}.L2::cache_hint?.T{u32,s32,u64,s64} d_=T, a:address, b:T, policy?:b64", atom).effect().since(1, 1, 11),
     form("atom.order{$order}?.scope{$scope}?.space{global,$shared}?.op{add}.noftz.L2::cache_hint?.T{f16,f16x2} d_=T, a:address, b:T, policy?:b64", atom).effect().since(6, 2, 60),
     form("atom.order{$order}?.scope{$scope}?.space{global,$shared}?.op{add}.noftz.L2::cache_hint?.T{bf16,bf16x2} d_=T, a:address, b:T, policy?:b64", atom).effect().since(7, 8, 90),
-    form("atom.order{$order}?.scope{$scope}?.space{global,$shared}?.cas.L2::cache_hint?.T{b16,b32,b64} d_=T, a:address, b:T, c:T, policy?:b64", cas).effect().since(1, 1, 11),
+    form("atom.order{$order}?.scope{$scope}?.space{global,$shared}?.cas.T{b32,b64} d_=T, a:address, b:T, c:T", cas).effect().since(1, 1, 11),
+    form("atom.order{$order}?.scope{$scope}?.space{global,$shared}?.cas.T{b16} d_=T, a:address, b:T, c:T", cas).effect().since(6, 3, 70),
+    form("atom.order{$order}?.scope{$scope}?.space{global,$shared}?.exch.L2::cache_hint?.T{b128} d_=T, a:address, b:T, policy?:b64", wide).effect().since(8, 3, 90),
+    form("atom.order{$order}?.scope{$scope}?.space{global,$shared}?.cas.T{b128} d_=T, a:address, b:T, c:T", wide).effect().since(8, 3, 90),
     form("atom.order{$order}?.scope{$scope}?.space{global}?.op{add}.L2::cache_hint?.vec{v2,v4}.T{f32} d_=T*, a:address, b:T*, policy?:b64", atom).effect().since(8, 1, 90),
     form("atom.order{$order}?.scope{$scope}?.space{global}?.op{add,min,max}.noftz.L2::cache_hint?.vec{v2,v4,v8}.T{f16,bf16} d_=T*, a:address, b:T*, policy?:b64", atom).effect().since(8, 1, 90),
     form("atom.order{$order}?.scope{$scope}?.space{global}?.op{add,min,max}.noftz.L2::cache_hint?.vec{v2,v4}.T{f16x2,bf16x2} d_=T*, a:address, b:T*, policy?:b64", atom).effect().since(8, 1, 90),
@@ -48,12 +51,13 @@ pub(super) const FORMS: &[Form] = &[
     .effect()
     .since(6, 0, 70),
     // Memory has one path to every proxy here: ordering is all there is to do.
-    form("membar.proxy.kind{alias,async,async.global}", |x| fence(x, Order::AcqRel, Scope::Sys)).effect().since(7, 5, 70),
-    form("fence.proxy.kind{alias,async,async::generic}.space{global,$shared}?", |x| fence(x, Order::AcqRel, Scope::Sys)).effect().since(7, 5, 70),
+    form("membar.proxy.alias", |x| fence(x, Order::AcqRel, Scope::Sys)).effect().since(7, 5, 70),
+    form("fence.proxy.alias", |x| fence(x, Order::AcqRel, Scope::Sys)).effect().since(7, 5, 70),
+    form("fence.proxy.async.space{global,shared::cta,shared::cluster}?", |x| fence(x, Order::AcqRel, Scope::Sys)).effect().since(8, 0, 90),
     form("fence.mbarrier_init.release.cluster", |x| fence(x, Order::AcqRel, Scope::Cluster)).effect().since(8, 0, 90),
 ];
 
-fn fence(x: &mut Expander<'_, '_>, order: Order, scope: Scope) {
+pub(super) fn fence(x: &mut Expander<'_, '_>, order: Order, scope: Scope) {
     x.body.b.effect(Op::Fence { order, scope }, &[]);
 }
 
@@ -67,8 +71,8 @@ fn access(x: &Expander<'_, '_>, space: Space, offset: i64) -> Access {
     Access { space, offset, order, scope: scope(x), lanes: 1, invariant: false }
 }
 
-/// What an element of type `ty` undergoes. Floating-point addition of f32 flushes subnormals everywhere but in shared memory.
-fn operation(word: &str, ty: Ty, space: Space) -> AtomicOp {
+/// What an element of type `ty` undergoes. Floating-point addition of f32 flushes subnormals everywhere but in `shared` memory.
+pub(super) fn operation(word: &str, ty: Ty, shared: bool) -> AtomicOp {
     let signed = ty.is_signed();
     match word {
         "and" => AtomicOp::And,
@@ -77,7 +81,7 @@ fn operation(word: &str, ty: Ty, space: Space) -> AtomicOp {
         "exch" => AtomicOp::Exch,
         "inc" => AtomicOp::Inc,
         "dec" => AtomicOp::Dec,
-        "add" if ty.is_float() => AtomicOp::FAdd { ftz: ty == Ty::F32 && space != Space::Shared },
+        "add" if ty.is_float() => AtomicOp::FAdd { ftz: ty == Ty::F32 && !shared },
         "add" => AtomicOp::Add,
         "min" if ty.is_float() => AtomicOp::FMin,
         "max" if ty.is_float() => AtomicOp::FMax,
@@ -89,11 +93,12 @@ fn operation(word: &str, ty: Ty, space: Space) -> AtomicOp {
 }
 
 /// Vectors and packed types are atomic element by element, as PTX promises no more.
-fn atom(x: &mut Expander<'_, '_>) {
+pub(super) fn atom(x: &mut Expander<'_, '_>) {
     let ty = x.ty("T");
     let Some((space, base, offset)) = real_memory(x, "a") else { return };
     let element = ty.half().unwrap_or(ty);
-    let op = operation(x.word("op"), ty, space);
+    let shared = space == Space::Shared || x.word("space").starts_with("shared");
+    let op = operation(x.word("op"), ty, shared);
     let wanted = x.wants("d");
     let mut at = offset;
     let mut one = |x: &mut Expander<'_, '_>, value: Value| {
@@ -128,5 +133,23 @@ fn cas(x: &mut Expander<'_, '_>) {
         x.set("d", old);
     } else {
         x.body.b.effect(op, &[base, b, c]);
+    }
+}
+
+/// An exchange of 128 bits at once.
+fn wide(x: &mut Expander<'_, '_>) {
+    let Some((space, base, offset)) = real_memory(x, "a") else { return };
+    let access = Access { lanes: 2, ..access(x, space, offset) };
+    let op = if x.has("cas") { Op::AtomicCas(access) } else { Op::Atomic(AtomicOp::Exch, access) };
+    let mut args = vec![base];
+    args.extend(x.src_pair("b"));
+    if x.has("cas") {
+        args.extend(x.src_pair("c"));
+    }
+    let wanted = x.wants("d");
+    let results: &[Type] = if wanted { &[Type::I64; 2] } else { &[] };
+    let old = x.body.b.insts(op, &args, results);
+    if let [low, high] = old[..] {
+        x.set_pair("d", [low, high]);
     }
 }

@@ -2,47 +2,62 @@
 
 use simt_ir::{BarrierKind, Op, Type, Value};
 
+use super::rules::number;
 use super::{Form, form};
 use crate::lower::expander::Expander;
+use crate::resolve::Operand;
 
 pub(super) const FORMS: &[Form] = &[
-    form("bar.cta?.sync a:u32, b?:u32", |x| barrier(x, BarrierKind::Sync)).effect(),
-    form("bar.cta?.arrive a:u32, b:u32", |x| barrier(x, BarrierKind::Arrive)).effect().since(2, 0, 20),
+    form("bar.cta?.sync a:u32, b?:u32", |x| barrier(x, BarrierKind::Sync)).effect().only_with(ids),
+    form("bar.cta?.arrive a:u32, b:u32", |x| barrier(x, BarrierKind::Arrive))
+        .effect()
+        .only_with(some_arrive)
+        .since(2, 0, 20),
     form("bar.cta?.red.popc.u32 d=u32, a:u32, b:u32, c:pred!", |x| reduce(x, BarrierKind::RedPopc, true))
         .effect()
+        .only_with(counted_result)
         .since(2, 0, 20),
     form("bar.cta?.red.popc.u32 d=u32, a:u32, c:pred!", |x| reduce(x, BarrierKind::RedPopc, false))
         .effect()
+        .only_with(uncounted_result)
         .since(2, 0, 20),
     form("bar.cta?.red.op{and,or}.pred p=pred, a:u32, b:u32, c:pred!", |x| reduce_logic(x, true))
         .effect()
+        .only_with(counted_result)
         .since(2, 0, 20),
     form("bar.cta?.red.op{and,or}.pred p=pred, a:u32, c:pred!", |x| reduce_logic(x, false))
         .effect()
+        .only_with(uncounted_result)
         .since(2, 0, 20),
     form("barrier.cta?.sync.aligned? a:u32, b?:u32", |x| barrier(x, BarrierKind::Sync))
         .effect()
+        .only_with(ids)
         .since(6, 0, 30),
     form("barrier.cta?.arrive.aligned? a:u32, b:u32", |x| barrier(x, BarrierKind::Arrive))
         .effect()
+        .only_with(some_arrive)
         .since(6, 0, 30),
     form("barrier.cta?.red.popc.aligned?.u32 d=u32, a:u32, b:u32, c:pred!", |x| {
         reduce(x, BarrierKind::RedPopc, true)
     })
     .effect()
+    .only_with(counted_result)
     .since(6, 0, 30),
     form("barrier.cta?.red.popc.aligned?.u32 d=u32, a:u32, c:pred!", |x| {
         reduce(x, BarrierKind::RedPopc, false)
     })
     .effect()
+    .only_with(uncounted_result)
     .since(6, 0, 30),
     form("barrier.cta?.red.op{and,or}.aligned?.pred p=pred, a:u32, b:u32, c:pred!", |x| {
         reduce_logic(x, true)
     })
     .effect()
+    .only_with(counted_result)
     .since(6, 0, 30),
     form("barrier.cta?.red.op{and,or}.aligned?.pred p=pred, a:u32, c:pred!", |x| reduce_logic(x, false))
         .effect()
+        .only_with(uncounted_result)
         .since(6, 0, 30),
     form("bar.warp.sync mask:b32", |x| {
         let mask = x.src("mask");
@@ -51,6 +66,33 @@ pub(super) const FORMS: &[Form] = &[
     .effect()
     .since(6, 0, 30),
 ];
+
+/// A block has 16 barriers, and whole warps take part.
+fn legal(id: Option<u64>, threads: Option<u64>) -> Result<(), &'static str> {
+    match (id, threads) {
+        (Some(16..), _) => Err("a barrier is one of 0 to 15"),
+        (_, Some(threads)) if !threads.is_multiple_of(32) => {
+            Err("whole warps take part: a multiple of 32 threads")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn ids(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
+    legal(number(operands, 0), number(operands, 1))
+}
+
+fn some_arrive(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
+    if number(operands, 1) == Some(0) { Err("some threads take part") } else { ids(operands) }
+}
+
+fn counted_result(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
+    legal(number(operands, 1), number(operands, 2))
+}
+
+fn uncounted_result(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
+    legal(number(operands, 1), None)
+}
 
 fn barrier(x: &mut Expander<'_, '_>, kind: BarrierKind) {
     let mut args = vec![x.src("a")];

@@ -9,29 +9,38 @@ pub(super) const FORMS: &[Form] = &[
     form("setp.cmp{eq,ne}.T{$bits} p_=pred|q?_=pred, a:T, b:T", setp),
     form("setp.cmp{$cmpu}.T{u16,u32,u64} p_=pred|q?_=pred, a:T, b:T", setp),
     form("setp.cmp{$cmps}.T{s16,s32,s64} p_=pred|q?_=pred, a:T, b:T", setp),
-    form("setp.cmp{$cmpf}.ftz?.T{f32,f16} p_=pred|q?_=pred, a:T, b:T", setp),
-    form("setp.cmp{$cmpf}.T{f64,bf16} p_=pred|q?_=pred, a:T, b:T", setp),
+    form("setp.cmp{$cmpf}.ftz?.T{f32} p_=pred|q?_=pred, a:T, b:T", setp),
+    form("setp.cmp{$cmpf}.ftz?.T{f16} p=pred, a:T, b:T", setp).since(4, 2, 53),
+    form("setp.cmp{$cmpf}.T{f64} p_=pred|q?_=pred, a:T, b:T", setp),
+    form("setp.cmp{$cmpf}.T{bf16} p=pred, a:T, b:T", setp).since(7, 8, 90),
     form("setp.cmp{$cmpf}.ftz?.T{f16x2} p_=pred|q_=pred, a:T, b:T", setp_halves).since(4, 2, 53),
     form("setp.cmp{$cmpf}.T{bf16x2} p_=pred|q_=pred, a:T, b:T", setp_halves).since(7, 8, 90),
     form("setp.cmp{eq,ne}.bool{$bool}.T{$bits} p_=pred|q?_=pred, a:T, b:T, c:pred!", setp),
     form("setp.cmp{$cmpu}.bool{$bool}.T{u16,u32,u64} p_=pred|q?_=pred, a:T, b:T, c:pred!", setp),
     form("setp.cmp{$cmps}.bool{$bool}.T{s16,s32,s64} p_=pred|q?_=pred, a:T, b:T, c:pred!", setp),
-    form("setp.cmp{$cmpf}.bool{$bool}.ftz?.T{f32,f16} p_=pred|q?_=pred, a:T, b:T, c:pred!", setp),
-    form("setp.cmp{$cmpf}.bool{$bool}.T{f64,bf16} p_=pred|q?_=pred, a:T, b:T, c:pred!", setp),
+    form("setp.cmp{$cmpf}.bool{$bool}.ftz?.T{f32} p_=pred|q?_=pred, a:T, b:T, c:pred!", setp),
+    form("setp.cmp{$cmpf}.bool{$bool}.ftz?.T{f16} p=pred, a:T, b:T, c:pred!", setp).since(4, 2, 53),
+    form("setp.cmp{$cmpf}.bool{$bool}.T{f64} p_=pred|q?_=pred, a:T, b:T, c:pred!", setp),
+    form("setp.cmp{$cmpf}.bool{$bool}.T{bf16} p=pred, a:T, b:T, c:pred!", setp).since(7, 8, 90),
     form("setp.cmp{$cmpf}.bool{$bool}.ftz?.T{f16x2} p_=pred|q_=pred, a:T, b:T, c:pred!", setp_halves)
         .since(4, 2, 53),
     form("setp.cmp{$cmpf}.bool{$bool}.T{bf16x2} p_=pred|q_=pred, a:T, b:T, c:pred!", setp_halves)
         .since(7, 8, 90),
-    form("set.cmp{eq,ne}.D{u32,s32,f32,f16}.T{$bits} d=D, a:T, b:T", set),
+    form("set.cmp{eq,ne}.D{u32,s32,f32}.T{$bits} d=D, a:T, b:T", set),
     form("set.cmp{$cmpu}.D{u32,s32,f32}.T{u16,u32,u64} d=D, a:T, b:T", set),
     form("set.cmp{$cmps}.D{u32,s32,f32}.T{s16,s32,s64} d=D, a:T, b:T", set),
     form("set.cmp{$cmpf}.ftz?.D{u32,s32,f32}.T{f32} d=D, a:T, b:T", set),
     form("set.cmp{$cmpf}.D{u32,s32,f32}.T{f64} d=D, a:T, b:T", set),
     form("set.cmp{$cmpf}.ftz?.D{u16,s16,u32,s32,f16}.T{f16} d=D, a:T, b:T", set).since(4, 2, 53),
     form("set.cmp{$cmpf}.D{u16,s16,u32,s32,bf16}.T{bf16} d=D, a:T, b:T", set).since(7, 8, 90),
-    form("set.cmp{$cmpf}.D{f16}.T{f32,f64,u16,u32,u64,s16,s32,s64} d=D, a:T, b:T", set).since(4, 2, 53),
-    form("set.cmp{$cmpf}.ftz?.D{f16x2}.T{f16x2} d=D, a:T, b:T", set_halves).since(4, 2, 53),
-    form("set.cmp{$cmpf}.D{bf16x2}.T{bf16x2} d=D, a:T, b:T", set_halves).since(7, 8, 90),
+    form("set.cmp{eq,ne}.D{f16,bf16}.T{$bits} d=D, a:T, b:T", set).since(4, 2, 53).later(LATER),
+    form("set.cmp{$cmpu}.D{f16,bf16}.T{u16,u32,u64} d=D, a:T, b:T", set).since(4, 2, 53).later(LATER),
+    form("set.cmp{$cmps}.D{f16,bf16}.T{s16,s32,s64} d=D, a:T, b:T", set).since(4, 2, 53).later(LATER),
+    form("set.cmp{$cmpf}.ftz?.D{f16}.T{f32} d=D, a:T, b:T", set).since(4, 2, 53),
+    form("set.cmp{$cmpf}.D{f16}.T{f64} d=D, a:T, b:T", set).since(4, 2, 53),
+    form("set.cmp{$cmpf}.D{bf16}.T{f16,f32,f64} d=D, a:T, b:T", set).since(7, 8, 90),
+    form("set.cmp{$cmpf}.ftz?.D{f16x2,u32,s32}.T{f16x2} d=D, a:T, b:T", set_halves).since(4, 2, 53),
+    form("set.cmp{$cmpf}.D{bf16x2,u32,s32}.T{bf16x2} d=D, a:T, b:T", set_halves).since(7, 8, 90),
     form("set.cmp{eq,ne}.bool{$bool}.D{u32,s32,f32}.T{$bits} d=D, a:T, b:T, c:pred!", set),
     form("set.cmp{$cmpu}.bool{$bool}.D{u32,s32,f32}.T{u16,u32,u64} d=D, a:T, b:T, c:pred!", set),
     form("set.cmp{$cmps}.bool{$bool}.D{u32,s32,f32}.T{s16,s32,s64} d=D, a:T, b:T, c:pred!", set),
@@ -41,9 +50,22 @@ pub(super) const FORMS: &[Form] = &[
         .since(4, 2, 53),
     form("set.cmp{$cmpf}.bool{$bool}.D{u16,s16,u32,s32,bf16}.T{bf16} d=D, a:T, b:T, c:pred!", set)
         .since(7, 8, 90),
-    form("set.cmp{$cmpf}.bool{$bool}.ftz?.D{f16x2}.T{f16x2} d=D, a:T, b:T, c:pred!", set_halves)
+    form("set.cmp{eq,ne}.bool{$bool}.D{f16,bf16}.T{$bits} d=D, a:T, b:T, c:pred!", set)
+        .since(4, 2, 53)
+        .later(LATER),
+    form("set.cmp{$cmpu}.bool{$bool}.D{f16,bf16}.T{u16,u32,u64} d=D, a:T, b:T, c:pred!", set)
+        .since(4, 2, 53)
+        .later(LATER),
+    form("set.cmp{$cmps}.bool{$bool}.D{f16,bf16}.T{s16,s32,s64} d=D, a:T, b:T, c:pred!", set)
+        .since(4, 2, 53)
+        .later(LATER),
+    form("set.cmp{$cmpf}.bool{$bool}.ftz?.D{f16}.T{f32} d=D, a:T, b:T, c:pred!", set).since(4, 2, 53),
+    form("set.cmp{$cmpf}.bool{$bool}.D{f16}.T{f64} d=D, a:T, b:T, c:pred!", set).since(4, 2, 53),
+    form("set.cmp{$cmpf}.bool{$bool}.D{bf16}.T{f16,f32,f64} d=D, a:T, b:T, c:pred!", set).since(7, 8, 90),
+    form("set.cmp{$cmpf}.bool{$bool}.ftz?.D{f16x2,u32,s32}.T{f16x2} d=D, a:T, b:T, c:pred!", set_halves)
         .since(4, 2, 53),
-    form("set.cmp{$cmpf}.bool{$bool}.D{bf16x2}.T{bf16x2} d=D, a:T, b:T, c:pred!", set_halves).since(7, 8, 90),
+    form("set.cmp{$cmpf}.bool{$bool}.D{bf16x2,u32,s32}.T{bf16x2} d=D, a:T, b:T, c:pred!", set_halves)
+        .since(7, 8, 90),
     form("selp.T{$scalar} d=T, a:T, b:T, c:pred", |x| {
         let ty = x.moving("d", x.ty("T"));
         let (a, b, c) = (x.src_as("a", ty), x.src_as("b", ty), x.src("c"));
@@ -64,6 +86,9 @@ pub(super) const FORMS: &[Form] = &[
         slct(x, chosen);
     }),
 ];
+
+/// Results that came later.
+const LATER: &[(&str, u32, u32, u32)] = &[("bf16", 7, 8, 90)];
 
 fn slct(x: &mut Expander<'_, '_>, chosen: Value) {
     let ty = x.moving("d", x.ty("T"));
@@ -177,7 +202,8 @@ fn set(x: &mut Expander<'_, '_>) {
 }
 
 fn set_halves(x: &mut Expander<'_, '_>) {
-    let half = x.ty("D").half().unwrap_or(Ty::F16);
+    // As an integer each half is all ones or nothing.
+    let half = x.ty("D").half().unwrap_or(Ty::U16);
     let pair = halves(x).map(|holds| truth(x, half, holds));
     let d = x.pack(pair);
     x.set("d", d);

@@ -18,7 +18,8 @@ pub(super) const FORMS: &[Form] = &[
     form("ret.uni?", |x| x.body.leave_function()).effect(),
     form("exit", |x| x.body.end(Terminator::Exit)).effect(),
     form("trap", |x| x.body.end(Terminator::Trap)).effect(),
-    form("brkpt", |x| x.body.b.effect(Op::Breakpoint, &[])).effect().since(1, 1, 11),
+    // Without a debugger that it would stop in, an H100 ends the kernel as a trap does.
+    form("brkpt", |x| x.body.end(Terminator::Trap)).effect().since(1, 1, 11),
     form("nanosleep.u32 t:u32", |x| {
         let t = x.src("t");
         x.body.b.effect(Op::Nanosleep, &[t]);

@@ -3,10 +3,11 @@
 
 use simt_ir::{Access, IntBinary, IntCmp, Op, Space, Target, Terminator, Type, Value};
 
+use super::rules::number;
 use super::{Form, form};
 use crate::lower::expander::Expander;
 use crate::lower::place::Memory;
-use crate::resolve::{Operand, OperandKind};
+use crate::resolve::Operand;
 
 pub(super) const FORMS: &[Form] = &[
     form("cp.async.cop{ca,cg}.space{shared,shared::cta}.global.L2::cache_hint?.fetch{$prefetch}? to:address, from:address, size:imm, bytes:u32, policy?:b64", copy)
@@ -31,8 +32,11 @@ pub(super) const FORMS: &[Form] = &[
 ];
 
 fn sizes(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
-    match operands.get(2).map(|o| &o.kind) {
-        Some(OperandKind::Immediate(size)) if matches!(size.integer(), Some(4 | 8 | 16)) => Ok(()),
+    match (number(operands, 2), number(operands, 3)) {
+        (Some(size @ (4 | 8 | 16)), Some(bytes)) if bytes > size => {
+            Err("no more bytes than the size are copied")
+        }
+        (Some(4 | 8 | 16), _) => Ok(()),
         _ => Err("4, 8 or 16 bytes are copied"),
     }
 }

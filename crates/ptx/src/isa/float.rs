@@ -1,5 +1,7 @@
 //! Floating-point arithmetic: exact, and approximated within PTX's bounds.
 
+mod approx;
+
 use simt_ir::{
     Approx, Convert, FloatBinary, FloatCmp, FloatMode, FloatRel, FloatUnary, IntBinary, IntCmp, MinMax, Op,
     Type, Value,
@@ -7,6 +9,7 @@ use simt_ir::{
 
 use super::{Form, Ty, form};
 use crate::lower::expander::Expander;
+use approx::approximate;
 
 pub(super) const FORMS: &[Form] = &[
     form("add.rnd{$rnd}?.ftz?.sat?.T{f32} d=T, a:T, b:T", add),
@@ -133,12 +136,6 @@ pub(super) fn relu_of(x: &mut Expander<'_, '_>, ty: Ty, value: Value) -> Value {
 fn exact_unary(x: &mut Expander<'_, '_>, op: FloatUnary) {
     let mode = x.float_mode(false);
     let d = x.elementwise(x.ty("T"), &["a"], |x, _, v| x.float_un(op, mode, v[0]));
-    x.set("d", d);
-}
-
-fn approximate(x: &mut Expander<'_, '_>, func: Approx, sources: &[&str]) {
-    let op = Op::Approx { func, ftz: x.has("ftz") };
-    let d = x.elementwise(x.ty("T"), sources, |x, _, v| x.op(op, v));
     x.set("d", d);
 }
 

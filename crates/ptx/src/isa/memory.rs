@@ -3,56 +3,49 @@
 use simt_ir::{Access, IntBinary, IntCmp, IntUnary, Op, Order, Scope, Space, Type, Value};
 
 use super::syntax::Chosen;
-use super::{Form, Ty, form};
+use super::{Form, Ty, cluster, form};
 use crate::lower::expander::Expander;
 use crate::lower::place::{Memory, space_of};
 
 pub(super) const FORMS: &[Form] = &[
-    form("ld.weak?.space{$data}?.cop{ca,cg,cs,lu,cv}?.L1{$evict1}?.L2{$evict2}?.L2::cache_hint?.fetch{$prefetch}?.vec{v2,v4,v8}?.T{$memory} d=T+*, a:address, policy?:b64", load)
+    form("ld.weak?.space{$data}?.cop{ca,cg,cs,lu,cv}?.L1{$evict1}?.L2::cache_hint?.fetch{$prefetch}?.vec{v2,v4}?.T{$memory} d=T+*, a:address, policy?:b64", load)
         .effect()
-        .only_if(vector_width),
-    form("ld.volatile.space{$data}?.fetch{$prefetch}?.vec{v2,v4,v8}?.T{$memory} d=T+*, a:address", load).effect().only_if(vector_width),
-    form("ld.order{relaxed,acquire}.scope{$scope}.space{$data}?.L1{$evict1}?.L2{$evict2}?.L2::cache_hint?.fetch{$prefetch}?.vec{v2,v4,v8}?.T{$memory} d=T+*, a:address, policy?:b64", load)
+        .only_if(vector_width).later(LATER),
+    form("ld.volatile.space{$common}?.fetch{$prefetch}?.vec{v2,v4}?.T{$memory} d=T+*, a:address", load).effect().only_if(vector_width).later(LATER),
+    form("ld.order{relaxed,acquire}.scope{$scope}.space{$common}?.L1{$evict1}?.L2::cache_hint?.fetch{$prefetch}?.vec{v2,v4}?.T{$memory} d=T+*, a:address, policy?:b64", load)
         .effect()
         .since(6, 0, 70)
-        .only_if(vector_width),
-    form("ld.mmio.order{relaxed}.scope{sys}.space{global}?.T{$memory} d=T+*, a:address", load).effect().since(8, 2, 70).only_if(vector_width),
-    form("ld.space{global}.cop{ca,cg,cs}?.nc.L1{$evict1}?.L2{$evict2}?.L2::cache_hint?.fetch{$prefetch}?.vec{v2,v4,v8}?.T{$memory} d=T+*, a:address, policy?:b64", load)
+        .only_if(vector_width).later(LATER),
+    form("ld.mmio.order{relaxed}.scope{sys}.space{global}?.T{$memory} d=T+*, a:address", load).effect().since(8, 2, 70).only_if(vector_width).later(LATER),
+    form("ld.space{global}.cop{ca,cg,cs}?.nc.L1{$evict1}?.L2::cache_hint?.fetch{$prefetch}?.vec{v2,v4}?.T{$memory} d=T+*, a:address, policy?:b64", load)
         .effect()
         .since(3, 1, 32)
-        .only_if(vector_width),
-    form("ldu.space{global}?.vec{v2,v4}?.T{$memory} d=T+*, a:address", load).effect().since(2, 0, 20).only_if(vector_width),
-    form("st.weak?.space{$data}?.cop{wb,cg,cs,wt}?.L1{$evict1}?.L2{$evict2}?.L2::cache_hint?.vec{v2,v4,v8}?.T{$memory} a:address, b:T+*, policy?:b64", store)
+        .only_if(vector_width).later(LATER),
+    form("ldu.space{global}?.vec{v2,v4}?.T{$memory} d=T+*, a:address", load).effect().since(2, 0, 20).only_if(vector_width).later(LATER),
+    form("st.weak?.space{$written}?.cop{wb,cg,cs,wt}?.L1{$evict1}?.L2::cache_hint?.vec{v2,v4}?.T{$memory} a:address, b:T+*, policy?:b64", store)
         .effect()
-        .only_if(vector_width),
-    form("st.volatile.space{$data}?.vec{v2,v4,v8}?.T{$memory} a:address, b:T+*", store).effect().only_if(vector_width),
-    form("st.order{relaxed,release}.scope{$scope}.space{$data}?.L1{$evict1}?.L2{$evict2}?.L2::cache_hint?.vec{v2,v4,v8}?.T{$memory} a:address, b:T+*, policy?:b64", store)
+        .only_if(vector_width).later(LATER),
+    form("st.volatile.space{$common}?.vec{v2,v4}?.T{$memory} a:address, b:T+*", store).effect().only_if(vector_width).later(LATER),
+    form("st.order{relaxed,release}.scope{$scope}.space{$common}?.L1{$evict1}?.L2::cache_hint?.vec{v2,v4}?.T{$memory} a:address, b:T+*, policy?:b64", store)
         .effect()
         .since(6, 0, 70)
-        .only_if(vector_width),
-    form("st.mmio.order{relaxed}.scope{sys}.space{global}?.T{$memory} a:address, b:T+*", store).effect().since(8, 2, 70).only_if(vector_width),
+        .only_if(vector_width).later(LATER),
+    form("st.mmio.order{relaxed}.scope{sys}.space{global}?.T{$memory} a:address, b:T+*", store).effect().since(8, 2, 70).only_if(vector_width).later(LATER),
     form("cvta.space{const,global,local,shared,shared::cta,shared::cluster,param,param::entry}.T{u32,u64} d=T, a:T", |x| cvta(x, true)).since(2, 0, 20),
     form("cvta.space{const,global,local,shared,shared::cta,shared::cluster,param,param::entry}.T{u32,u64} d=T, a:symbol", |x| cvta(x, true)).since(2, 0, 20),
     form("cvta.to.space{const,global,local,shared,shared::cta,shared::cluster,param,param::entry}.T{u32,u64} d=T, a:T", |x| cvta(x, false)).since(2, 0, 20),
     form("isspacep.space{global,shared,shared::cta,shared::cluster,local,const,param,param::entry} p=pred, a:u64", isspacep).since(2, 0, 20),
+    form("isspacep.space{global,shared,shared::cta,shared::cluster,local,const,param,param::entry} p=pred, a:u32", isspacep).since(2, 0, 20),
 ];
 
-/// A vector is 128 bits wide at most: those of 256, which alone have eight elements and an L2 eviction priority, need a later
-/// architecture than the device has.
+/// Modifiers of loads and stores that older versions lack.
+const LATER: &[(&str, u32, u32, u32)] = &[("b128", 8, 3, 70)];
+
+/// A vector is 128 bits wide at most: those of 256, which alone have eight elements and an L2 eviction priority (see
+/// `unsupported`), need a later architecture than the device has.
 fn vector_width(chosen: &Chosen) -> Result<(), &'static str> {
     let bits = chosen.ty("T").map_or(0, Ty::bits) * chosen.lanes() as u32;
-    let store_to_constants = chosen.word("space").is_some_and(|s| s == "const" || s == "param::entry");
-    if bits > 128 {
-        Err("a vector of more than 128 bits")
-    } else if chosen.lanes() == 8 {
-        Err("a vector of eight elements that are not of 32 bits")
-    } else if chosen.word("L2").is_some() {
-        Err("an L2 eviction priority without a vector of 256 bits")
-    } else if store_to_constants && chosen.word("order").is_some() {
-        Err("ordering of a constant location")
-    } else {
-        Ok(())
-    }
+    if bits > 128 { Err("a vector of more than 128 bits") } else { Ok(()) }
 }
 
 /// Order and scope of an access.
@@ -78,7 +71,7 @@ pub(super) fn scope(x: &Expander<'_, '_>) -> Scope {
     }
 }
 
-fn load(x: &mut Expander<'_, '_>) {
+pub(super) fn load(x: &mut Expander<'_, '_>) {
     let (ty, lanes) = (x.ty("T"), x.lanes());
     let Some(a) = x.operand("a") else { return };
     let memory = x.body.memory(a, x.word("space"));
@@ -102,7 +95,7 @@ fn load_from(x: &mut Expander<'_, '_>, memory: Memory, ty: Type, lanes: usize) -
     }
 }
 
-fn store(x: &mut Expander<'_, '_>) {
+pub(super) fn store(x: &mut Expander<'_, '_>) {
     let (ty, lanes) = (x.ty("T"), x.lanes());
     let Some(a) = x.operand("a") else { return };
     let (values, lanes) = if ty == Ty::B128 {
@@ -133,9 +126,13 @@ fn cvta(x: &mut Expander<'_, '_>, to_generic: bool) {
         crate::resolve::OperandKind::Symbol(symbol, offset) => x.body.address_of(*symbol, *offset, operand),
         _ => x.src("a"),
     };
-    let a = x.zext(a, Type::I64);
-    let op = if to_generic { Op::ToGeneric(space) } else { Op::FromGeneric(space) };
-    let d = x.op(op, &[a]);
+    let d = if to_generic && space == Space::Shared && x.body.links.names_blocks {
+        x.body.in_cluster(a)
+    } else {
+        let a = x.zext(a, Type::I64);
+        x.op(if to_generic { Op::ToGeneric(space) } else { Op::FromGeneric(space) }, &[a])
+    };
+    let d = if !to_generic && space == Space::Shared { x.body.own_address(d) } else { d };
     let d = x.fit(d, ty);
     x.set("d", d);
 }
@@ -143,14 +140,18 @@ fn cvta(x: &mut Expander<'_, '_>, to_generic: bool) {
 fn isspacep(x: &mut Expander<'_, '_>) {
     let space = space_of(x.word("space"), x.body.is_kernel());
     let a = x.src("a");
+    let a = x.zext(a, Type::I64);
     let p = match space {
         Space::Const => is_constant(x, a),
         Space::Global => {
             let constant = is_constant(x, a);
-            let variable = x.un(IntUnary::Not, constant);
+            let shared = cluster::is_in_window(x, a);
+            let other = x.int(IntBinary::Or, constant, shared);
             let global = x.op_ty(Op::IsSpace(space), &[a], Type::Pred);
+            let variable = x.un(IntUnary::Not, other);
             x.int(IntBinary::And, global, variable)
         }
+        Space::Shared if x.word("space") == "shared::cluster" => cluster::is_in_window(x, a),
         _ => x.op_ty(Op::IsSpace(space), &[a], Type::Pred),
     };
     x.set("p", p);

@@ -7,7 +7,7 @@ use crate::lower::expander::Expander;
 use crate::resolve::OperandKind;
 
 pub(super) const FORMS: &[Form] = &[
-    form("mov.T{pred,$scalar,f16,bf16,f16x2} d=T, a:T", |x| {
+    form("mov.T{pred,$scalar} d=T, a:T", |x| {
         let ty = x.moving("d", x.ty("T"));
         let a = x.src_as("a", ty);
         x.set("d", a);

@@ -9,8 +9,10 @@
 //! * a type, or the name of a choice of types, or `2T` for the type twice as wide: a register, or a number if read;
 //! * `T+` the register may be wider; `T*` a vector of as many elements as the choice `vec` says, a scalar without it;
 //! * `T#` a vector of as many registers as [`Form::registers`](super::Form) says;
+//! * `T%` the same, or a register that is such a vector; of a result, elements may be the sink `_`;
 //! * `T/` a vector whose elements together are as wide as `T`;
-//! * `pred!` a predicate that may be negated; `imm` a number; `address`; `label`; `list` of labels; `symbol` a variable or function;
+//! * `object` a texture, sampler or surface in brackets; `image`, `surface` with coordinates, an image perhaps with a sampler;
+//! * `pred!` a predicate that may be negated; `imm` a number; `address`; `tensor` a map and coordinates in brackets; `label`; `list` of labels; `symbol` a variable or function;
 //! * `part` a word or one byte or half of it, `-part` also negated; `lanes2`, `lanes4` a word or a choice of its halves or bytes.
 //!
 //! `name?` may be left out together with all that follow; `name_` may be the sink `_`. `d=b32|p?=pred` is a pair of
@@ -25,7 +27,7 @@ const SETS: &[(&str, &str)] = &[
     ("word", "u32,s32,u64,s64"),
     ("bits", "b16,b32,b64"),
     ("scalar", "b16,b32,b64,u16,u32,u64,s16,s32,s64,f32,f64"),
-    ("memory", "b8,b16,b32,b64,b128,u8,u16,u32,u64,s8,s16,s32,s64,f16,f16x2,bf16,bf16x2,f32,f64"),
+    ("memory", "b8,b16,b32,b64,b128,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64"),
     ("rnd", "rn,rz,rm,rp"),
     ("rndi", "rni,rzi,rmi,rpi"),
     ("order", "relaxed,acquire,release,acq_rel"),
@@ -35,11 +37,17 @@ const SETS: &[(&str, &str)] = &[
     ("cmpu", "eq,ne,lt,le,gt,ge,lo,ls,hi,hs"),
     ("cmpf", "eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan"),
     ("shared", "shared,shared::cta,shared::cluster"),
+    ("common", "global,shared,shared::cta,shared::cluster"),
+    ("written", "global,shared,shared::cta,shared::cluster,local,param,param::func"),
     ("data", "global,shared,shared::cta,shared::cluster,local,const,param,param::entry,param::func"),
     ("evict1", "L1::evict_normal,L1::evict_unchanged,L1::evict_first,L1::evict_last,L1::no_allocate"),
-    ("evict2", "L2::evict_normal,L2::evict_first,L2::evict_last"),
     ("prefetch", "L2::64B,L2::128B,L2::256B"),
 ];
+
+/// The words of one of [`SETS`].
+pub(super) fn words_of_set(name: &str) -> Option<&'static str> {
+    SETS.iter().find(|(set, _)| *set == name).map(|(_, words)| *words)
+}
 
 /// One place for a modifier.
 #[derive(Debug)]
@@ -47,6 +55,28 @@ pub(crate) struct Slot {
     name: &'static str,
     words: Vec<&'static str>,
     optional: bool,
+}
+
+impl Slot {
+    /// The name by which an expansion asks for its word.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The words that may stand there.
+    pub fn words(&self) -> &[&'static str] {
+        &self.words
+    }
+
+    /// Whether it may be left out.
+    pub fn is_optional(&self) -> bool {
+        self.optional
+    }
+
+    /// The word, if it may stand there.
+    fn word(&self, modifier: &str) -> Option<&'static str> {
+        self.words.iter().copied().find(|word| *word == modifier)
+    }
 }
 
 /// What an operand of an entry is.
@@ -60,6 +90,8 @@ pub(crate) enum Shape {
     Immediate,
     /// `[…]`
     Address,
+    /// `[…, {…}]`: a tensor map and as many coordinates as the form says.
+    Tensor,
     /// A label of the function.
     Label,
     /// A word or one part of it, possibly negated.
@@ -74,6 +106,12 @@ pub(crate) enum Shape {
     Parts(TypeSpec),
     /// A vector of as many registers as the form says.
     Fragment(TypeSpec),
+    /// The same, or a register that is such a vector.
+    Tuple(TypeSpec),
+    /// `[object]`
+    Object,
+    /// `[object, coordinates]`, with a sampler between them if that is allowed.
+    Image { sampler: bool },
     /// Any number of operands of any kind.
     Rest,
 }
@@ -115,6 +153,11 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
+    /// These words in their places.
+    pub fn of(words: impl Iterator<Item = (&'static str, &'static str)>) -> Chosen {
+        Chosen { words: words.collect() }
+    }
+
     /// The word of a choice, if the instruction has one.
     pub fn word(&self, slot: &str) -> Option<&'static str> {
         self.words.iter().find(|(name, _)| *name == slot).map(|(_, word)| *word)
@@ -123,6 +166,11 @@ impl Chosen {
     /// Whether the instruction has this modifier, in whatever place.
     pub fn has(&self, word: &str) -> bool {
         self.words.iter().any(|(_, w)| *w == word)
+    }
+
+    /// Every word chosen, in order of the places.
+    pub fn all(&self) -> impl Iterator<Item = &'static str> {
+        self.words.iter().map(|(_, word)| *word)
     }
 
     /// The type in a slot.
@@ -196,21 +244,37 @@ impl Syntax {
         if slots.all(|slot| slot.optional) { Ok(chosen) } else { Err(Mismatch { at: count, missing: true }) }
     }
 
-    /// Matches modifiers whatever their order, but for types among themselves.
+    /// Matches modifiers whatever their order, but for types, and state spaces, among themselves, and what is rather a part of the opcode.
     pub fn choose_in_any_order<'m>(&self, modifiers: impl Iterator<Item = &'m str>) -> Option<Chosen> {
         let mut chosen: Vec<Option<&'static str>> = vec![None; self.slots.len()];
-        let mut next_type = 0;
-        for modifier in modifiers {
-            let is_type = Ty::from_name(modifier).is_some();
-            let first = if is_type { next_type } else { 0 };
-            let (slot, word) =
-                (first..self.slots.len()).filter(|slot| chosen[*slot].is_none()).find_map(|slot| {
-                    let word = self.slots[slot].words.iter().find(|word| **word == modifier)?;
-                    Some((slot, *word))
-                })?;
+        let (mut next_type, mut next_space, mut parts) = (0, 0, 0);
+        for (at, modifier) in modifiers.enumerate() {
+            let (is_type, is_space) = (Ty::from_name(modifier).is_some(), is_space(modifier));
+            let first = match (is_type, is_space) {
+                (true, _) => next_type,
+                (_, true) => next_space,
+                _ => 0,
+            };
+            let free = (first..self.slots.len()).filter(|slot| chosen[*slot].is_none());
+            let found = free.filter_map(|slot| Some((slot, self.slots[slot].word(modifier)?))).next();
+            let Some((slot, word)) = found else {
+                if TWICE.contains(&modifier) && chosen.contains(&Some(modifier)) {
+                    continue;
+                }
+                return None;
+            };
+            if is_part_of_opcode(self.opcode, word) {
+                if at != parts {
+                    return None;
+                }
+                parts += 1;
+            }
             chosen[slot] = Some(word);
             if is_type {
                 next_type = slot + 1;
+            }
+            if is_space {
+                next_space = slot + 1;
             }
         }
         let complete = self.slots.iter().zip(&chosen).all(|(slot, word)| slot.optional || word.is_some());
@@ -247,6 +311,45 @@ impl Syntax {
     }
 }
 
+/// Modifiers that may be said twice.
+const TWICE: [&str; 9] = ["sat", "satfinite", "ftz", "relu", "NaN", "cc", "uni", "sync", "approx"];
+
+/// Whether the word follows the opcode wherever the other modifiers stand.
+fn is_part_of_opcode(opcode: &str, word: &str) -> bool {
+    match opcode {
+        "mul" | "mad" | "madc" | "mul24" | "mad24" | "dp2a" => matches!(word, "lo" | "hi" | "wide"),
+        "div" => word == "full",
+        "cvt" => word == "pack",
+        "cvta" => word == "to",
+        "createpolicy" => matches!(word, "fractional" | "range" | "cvt"),
+        "pmevent" => word == "mask",
+        "fence" | "membar" => word == "proxy",
+        "bar" | "barrier" => matches!(word, "cta" | "cluster" | "warp"),
+        "brx" => word == "idx",
+        "setmaxnreg" => matches!(word, "inc" | "dec"),
+        "st" | "red" => word == "async",
+        "cp" => matches!(
+            word,
+            "async"
+                | "reduce"
+                | "bulk"
+                | "tensor"
+                | "prefetch"
+                | "commit_group"
+                | "wait_group"
+                | "wait_all"
+                | "mbarrier"
+        ),
+        _ => false,
+    }
+}
+
+/// Whether the modifier names a state space: of two, the order tells which is which.
+fn is_space(modifier: &str) -> bool {
+    let space = modifier.split_once("::").map_or(modifier, |(space, _)| space);
+    matches!(space, "global" | "shared" | "local" | "const" | "param")
+}
+
 fn split_outside_braces(text: &'static str, at: char) -> Vec<&'static str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0, 0);
     for (i, c) in text.char_indices() {
@@ -276,8 +379,8 @@ fn parse_slot(text: &'static str) -> Result<Slot, String> {
     for word in list.split(',') {
         match word.strip_prefix('$') {
             Some(set) => {
-                let found = SETS.iter().find(|(n, _)| *n == set).ok_or_else(|| format!("no set '{set}'"))?;
-                words.extend(found.1.split(','));
+                let found = words_of_set(set).ok_or_else(|| format!("no set '{set}'"))?;
+                words.extend(found.split(','));
             }
             None => words.push(word),
         }
@@ -310,6 +413,7 @@ fn parse_operand(text: &'static str, slots: &[Slot]) -> Result<OperandSpec, Stri
     let (kind, vector) = kind.strip_suffix('*').map_or((kind, false), |k| (k, true));
     let (kind, wider) = kind.strip_suffix('+').map_or((kind, false), |k| (k, true));
     let (kind, fragment) = kind.strip_suffix('#').map_or((kind, false), |k| (k, true));
+    let (kind, tuple) = kind.strip_suffix('%').map_or((kind, false), |k| (k, true));
     let (kind, parts) = kind.strip_suffix('/').map_or((kind, false), |k| (k, true));
     let is_slot = |name: &str| slots.iter().any(|slot| slot.name == name);
     let ty = match (Ty::from_name(kind), kind.strip_prefix('2')) {
@@ -321,6 +425,7 @@ fn parse_operand(text: &'static str, slots: &[Slot]) -> Result<OperandSpec, Stri
     let shape = match (kind, ty) {
         ("imm", _) => Shape::Immediate,
         ("address", _) => Shape::Address,
+        ("tensor", _) => Shape::Tensor,
         ("label", _) => Shape::Label,
         ("part", _) => Shape::Part { negative: false },
         ("-part", _) => Shape::Part { negative: true },
@@ -329,8 +434,12 @@ fn parse_operand(text: &'static str, slots: &[Slot]) -> Result<OperandSpec, Stri
         ("list", _) => Shape::TargetList,
         ("symbol", _) => Shape::Symbol,
         ("pred!", _) => Shape::Condition,
+        ("object", _) => Shape::Object,
+        ("image", _) => Shape::Image { sampler: true },
+        ("surface", _) => Shape::Image { sampler: false },
         (_, Some(ty)) if parts => Shape::Parts(ty),
         (_, Some(ty)) if fragment => Shape::Fragment(ty),
+        (_, Some(ty)) if tuple => Shape::Tuple(ty),
         (_, Some(ty)) => Shape::Value(ty),
         _ => return Err(format!("operand '{text}' has an unknown kind")),
     };

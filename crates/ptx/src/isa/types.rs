@@ -121,6 +121,11 @@ impl Ty {
         }
     }
 
+    /// The type of this width that says nothing of the bits.
+    pub fn untyped(bits: u32) -> Option<Ty> {
+        ALL.iter().find(|row| row.2 == bits && row.3 == Kind::Bits).map(|row| row.0)
+    }
+
     /// The integer or untyped type twice as wide, for `.wide` results.
     pub fn doubled(self) -> Option<Ty> {
         match self {
@@ -150,20 +155,28 @@ impl Ty {
     }
 
     /// Whether a register of type `register` may be an operand of this type. A `relaxed` operand (of loads, stores and
-    /// conversions) may be wider than the type, if neither is a float of its own shape.
+    /// conversions) may be wider than the type.
     pub fn accepts(self, register: ast::Type, relaxed: bool) -> bool {
         let Some(register) = Ty::from_name(register.name()) else { return false };
         if (self == Ty::Pred) != (register == Ty::Pred) {
             return false;
         }
         let same_width = self.bits() == register.bits();
-        let (own, other) = (self.kind(), register.kind());
-        let alike = own == Kind::Bits || other == Kind::Bits || own != Kind::Float && other != Kind::Float;
-        let same_float = own == Kind::Float && other == Kind::Float && same_width;
-        match (same_width, relaxed && register.bits() > self.bits()) {
-            (true, _) => alike || same_float,
-            (false, true) => alike && other != Kind::Float,
-            (false, false) => false,
+        // Registers of 128 bits are two halves, of which only whole ones are written.
+        let wider = relaxed && register.bits() > self.bits() && register != Ty::B128;
+        if !(same_width || wider) {
+            return false;
+        }
+        // A register of two halves is one of 32 bits, but no float of 32 bits.
+        let other = if register == Ty::F16x2 { Kind::Unsigned } else { register.kind() };
+        match (self.kind(), other) {
+            (Kind::Bits | Kind::Pred, _) | (_, Kind::Bits) => true,
+            _ if matches!(self, Ty::F16x2 | Ty::U16x2 | Ty::S16x2) => register == Ty::F16x2,
+            // There are no registers of these types, so they are in untyped ones.
+            _ if matches!(self, Ty::Bf16 | Ty::Bf16x2 | Ty::Tf32) => false,
+            (Kind::Float, Kind::Float) => same_width,
+            (Kind::Float, _) | (_, Kind::Float) => false,
+            _ => true,
         }
     }
 }

@@ -6,12 +6,13 @@ use super::{Form, form};
 use crate::lower::expander::Expander;
 
 pub(super) const FORMS: &[Form] = &[
-    form("shfl.sync.mode{up,down,bfly,idx}.b32 d_=b32|p?_=pred, a:b32, b:b32, c:b32, mask:b32", shfl)
+    form("shfl.sync.mode{up,down,bfly,idx}.b32 d=b32|p?_=pred, a:b32, b:b32, c:b32, mask:b32", shfl)
         .effect()
         .since(6, 0, 30),
-    form("shfl.mode{up,down,bfly,idx}.b32 d_=b32|p?_=pred, a:b32, b:b32, c:b32", shfl)
+    form("shfl.mode{up,down,bfly,idx}.b32 d=b32|p?_=pred, a:b32, b:b32, c:b32", shfl)
         .effect()
-        .since(3, 0, 30),
+        .since(3, 0, 30)
+        .until(6, 3, 70),
     form("vote.sync.mode{all,any,uni}.pred d=pred, a:pred!, mask:b32", |x| vote(x, true))
         .effect()
         .since(6, 0, 30),
@@ -21,8 +22,11 @@ pub(super) const FORMS: &[Form] = &[
         .effect()
         .since(6, 0, 30),
     form("vote.ballot.sync.b32 d=b32, a:pred!, mask:b32", |x| vote(x, true)).effect().since(6, 0, 30),
-    form("vote.mode{all,any,uni}.pred d=pred, a:pred!", |x| vote(x, false)).effect().since(1, 2, 12),
-    form("vote.ballot.b32 d=b32, a:pred!", |x| vote(x, false)).effect().since(2, 0, 20),
+    form("vote.mode{all,any,uni}.pred d=pred, a:pred!", |x| vote(x, false))
+        .effect()
+        .since(1, 2, 12)
+        .until(6, 3, 70),
+    form("vote.ballot.b32 d=b32, a:pred!", |x| vote(x, false)).effect().since(2, 0, 20).until(6, 3, 70),
     form("match.any.sync.T{b32,b64} d=b32, a:T, mask:b32", |x| {
         let (a, mask) = (x.src("a"), x.src("mask"));
         let d = x.op_ty(Op::MatchAny, &[a, mask], Type::I32);

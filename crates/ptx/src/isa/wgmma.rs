@@ -1,6 +1,6 @@
 //! `wgmma`: products of four warps together, with factors in shared memory.
 //!
-//! Each warp multiplies its own 16 of the 64 rows, in steps of eight columns, as soon as it comes to the instruction; so there
+//! Each warp multiplies its own 16 of the 64 rows as soon as it comes to the instruction; so there
 //! is nothing left to wait for. A factor in shared memory is named by a descriptor: where it starts, how far apart its
 //! pieces are, and how the 16-byte units of a row are permuted (PTX ISA, "Asynchronous Warpgroup Level Matrix Shared
 //! Memory Layout").
@@ -291,13 +291,14 @@ const fn in_registers(text: &'static str) -> Form {
     form(text, |x| multiply(x, false)).effect().registers(registers).since(8, 0, 90)
 }
 
-/// What one warp does for eight columns.
+/// What one warp does.
 fn described(chosen: &Chosen) -> MatrixMultiply {
     let word = |slot| chosen.word(slot).unwrap_or("");
-    let [_, _, k] = dimensions(word("shape"));
+    let [_, n, k] = dimensions(word("shape"));
     let sum = accumulator(word("D"));
     MatrixMultiply {
         warpgroup: true,
+        eights: (n / 8) as u8,
         saturate: chosen.has("satfinite"),
         and: word("op") == "and",
         sparse: chosen.has("sp").then_some(0),
@@ -305,39 +306,34 @@ fn described(chosen: &Chosen) -> MatrixMultiply {
     }
 }
 
-/// Steps of eight columns.
-fn column_blocks(chosen: &Chosen) -> usize {
-    let [_, n, _] = dimensions(chosen.word("shape").unwrap_or(""));
-    usize::from(n / 8)
-}
-
 fn registers(chosen: &Chosen, operand: &str) -> usize {
     let op = described(chosen);
     match operand {
         "a" => op.a_registers(),
-        _ => column_blocks(chosen) * op.d_registers(),
+        _ => op.d_registers(),
     }
 }
 
 /// A factor in shared memory: its rows are those of the first factor, or the columns of the second.
+///
+/// Its units of 16 bytes lie in lines, eight to a piece. What stands side by side in memory goes on from unit to unit, what does not from
+/// line to line; so the place of an element is a unit and bytes within it, and a group of eight with a line of that.
 struct Factor {
     start: Value,
-    /// Bytes between neighbouring pieces along a row, and from eight rows to the next eight.
-    leading: Value,
-    stride: Value,
-    /// Bytes that a row of a piece has: 16, or as many as are permuted.
-    width: Value,
-    /// Which of the three bits above the units of 128 bytes go into the number of the 16-byte unit.
-    permuted: Value,
-    /// Not permuted at all.
-    plain: Value,
+    /// Bytes from a piece to that of the next units, and to that of the next eight lines.
+    next_units: Value,
+    next_eight: Value,
+    /// Units of a line, as a power of two, and less one: these bits of an address's 128-byte number permute the units, counted
+    /// from the base.
+    line_shift: Value,
+    unit_mask: Value,
+    base: Value,
     /// A row's elements stand side by side, rather than a column's.
     by_row: bool,
-    element: Element,
 }
 
 impl Factor {
-    fn new(x: &mut Expander<'_, '_>, name: &str, element: Element, by_row: bool) -> Factor {
+    fn new(x: &mut Expander<'_, '_>, name: &str, by_row: bool) -> Factor {
         let descriptor = x.src(name);
         let field = |x: &mut Expander<'_, '_>, at: u32| {
             let value = x.shift_imm(Shift::RightU, descriptor, at);
@@ -346,70 +342,79 @@ impl Factor {
             x.shift_imm(Shift::Left, value, 4)
         };
         let (start, leading, stride) = (field(x, 0), field(x, 16), field(x, 32));
+        let base = x.shift_imm(Shift::RightU, descriptor, 49);
+        let base = x.fit(base, Type::I32);
         let mode = x.shift_imm(Shift::RightU, descriptor, 62);
         let mode = x.fit(mode, Type::I32);
         let plain = x.cmp_imm(IntCmp::Eq, mode, 0);
-        // Modes 1, 2, 3 permute 128, 64, 32 bytes.
-        let (widest, unit) = (x.imm(Type::I32, 256), x.imm(Type::I32, 16));
-        let wide = x.shift(Shift::RightU, widest, mode);
-        let width = x.select(plain, unit, wide);
-        let units = x.shift_imm(Shift::RightU, width, 4);
-        let permuted = x.int_imm(IntBinary::Sub, units, 1);
-        Factor { start, leading, stride, width, permuted, plain, by_row, element }
+        // Modes 1, 2, 3 permute 8, 4, 2 units.
+        let (four, one, zero) = (x.imm(Type::I32, 4), x.imm(Type::I32, 1), x.imm(Type::I32, 0));
+        let shift = x.int(IntBinary::Sub, four, mode);
+        let line_shift = x.select(plain, zero, shift);
+        let units = x.shift(Shift::Left, one, line_shift);
+        let unit_mask = x.int_imm(IntBinary::Sub, units, 1);
+        let (next_units, next_eight) = match by_row {
+            true => (leading, stride),
+            // Without permutation the two distances of such a factor change places.
+            false => (x.select(plain, stride, leading), x.select(plain, leading, stride)),
+        };
+        Factor { start, next_units, next_eight, line_shift, unit_mask, base, by_row }
     }
 
-    /// The address of an element in the shared window.
-    fn address(&self, x: &mut Expander<'_, '_>, row: Value, column: Value) -> Value {
-        let shift = match self.element {
-            Element::TF32 => 2,
-            Element::F16 | Element::BF16 => 1,
-            _ => 0,
-        };
-        // Bytes along what stands side by side, and the position across.
-        let (along, across) = if self.by_row { (column, row) } else { (row, column) };
-        let along = match self.element {
-            Element::B1 => x.shift_imm(Shift::RightU, along, 3),
-            _ => x.shift_imm(Shift::Left, along, shift),
-        };
-        let (next_along, next_across) = match self.by_row {
-            true => (self.leading, self.stride),
-            // Without permutation the two distances of such a factor change places.
-            false => (
-                x.select(self.plain, self.stride, self.leading),
-                x.select(self.plain, self.leading, self.stride),
-            ),
-        };
-        let piece = x.int(IntBinary::DivU, along, self.width);
-        let inside = x.int(IntBinary::RemU, along, self.width);
-        let eight = x.shift_imm(Shift::RightU, across, 3);
-        let line = x.int_imm(IntBinary::And, across, 7);
+    /// Where the line of a group of eight is, with bytes within a unit.
+    fn line(&self, x: &mut Expander<'_, '_>, line: Value, within: Value) -> Value {
+        let line = x.shift_imm(Shift::Left, line, 4);
+        let line = x.shift(Shift::Left, line, self.line_shift);
+        let line = x.int(IntBinary::Add, line, within);
+        x.int(IntBinary::Add, self.start, line)
+    }
+
+    /// The address in the shared window of what is at that place of a line in this unit and group of eight.
+    fn address(&self, x: &mut Expander<'_, '_>, line: Value, unit: Value, eight: Value) -> Value {
+        let piece = x.shift(Shift::RightU, unit, self.line_shift);
+        let inside = x.int(IntBinary::And, unit, self.unit_mask);
         let terms = [
-            x.int(IntBinary::Mul, piece, next_along),
-            x.int(IntBinary::Mul, eight, next_across),
-            x.int(IntBinary::Mul, line, self.width),
-            inside,
+            x.int(IntBinary::Mul, piece, self.next_units),
+            x.int(IntBinary::Mul, eight, self.next_eight),
+            x.shift_imm(Shift::Left, inside, 4),
         ];
-        let address = terms.into_iter().fold(self.start, |sum, term| x.int(IntBinary::Add, sum, term));
+        let address = terms.into_iter().reduce(|sum, term| x.int(IntBinary::Add, sum, term));
+        let address = x.int(IntBinary::Add, line, address.expect("there are terms"));
         let upper = x.shift_imm(Shift::RightU, address, 7);
-        let upper = x.int(IntBinary::And, upper, self.permuted);
+        let upper = x.int(IntBinary::Sub, upper, self.base);
+        let upper = x.int(IntBinary::And, upper, self.unit_mask);
         let upper = x.shift_imm(Shift::Left, upper, 4);
         x.int(IntBinary::Xor, address, upper)
     }
 
-    /// The register whose first element is at (row, column), and which goes on along the row.
-    fn register(&self, x: &mut Expander<'_, '_>, row: Value, column: Value) -> Value {
+    /// The registers of a lane: each that of a group of eight rows and of a group of columns that takes 16 bytes of a row.
+    fn registers(&self, x: &mut Expander<'_, '_>, groups: &[(Value, Value)]) -> Vec<Value> {
         let access = Access::weak(Space::Shared, 0);
+        let lane = x.special(SpecialReg::LaneId);
+        let outer = x.shift_imm(Shift::RightU, lane, 2);
+        let quarter = x.int_imm(IntBinary::And, lane, 3);
         if self.by_row {
-            let address = self.address(x, row, column);
-            return x.op_ty(Op::Load(access), &[address], Type::I32);
+            let within = x.shift_imm(Shift::Left, quarter, 2);
+            let line = self.line(x, outer, within);
+            let load = |(rows, columns): &(Value, Value)| {
+                let address = self.address(x, line, *columns, *rows);
+                x.op_ty(Op::Load(access), &[address], Type::I32)
+            };
+            return groups.iter().map(load).collect();
         }
-        let halves = [0, 1].map(|half| {
-            let column = x.int_imm(IntBinary::Add, column, half);
-            let address = self.address(x, row, column);
-            let element = x.op_ty(Op::Load(access), &[address], Type::I16);
-            x.zext(element, Type::I32)
-        });
-        join(x, halves)
+        let within = x.shift_imm(Shift::Left, outer, 1);
+        let first = x.shift_imm(Shift::Left, quarter, 1);
+        let second = x.int_imm(IntBinary::Add, first, 1);
+        let lines = [first, second].map(|line| self.line(x, line, within));
+        let load = |(rows, columns): &(Value, Value)| {
+            let halves = lines.map(|line| {
+                let address = self.address(x, line, *rows, *columns);
+                let element = x.op_ty(Op::Load(access), &[address], Type::I16);
+                x.zext(element, Type::I32)
+            });
+            join(x, halves)
+        };
+        groups.iter().map(load).collect()
     }
 }
 
@@ -428,27 +433,18 @@ fn multiply(x: &mut Expander<'_, '_>, a_in_memory: bool) {
     if let Some(selector) = &mut op.sparse {
         *selector = x.number("f") as u8;
     }
-    let lane = x.special(SpecialReg::LaneId);
-    let outer = x.shift_imm(Shift::RightU, lane, 2);
-    let quarter = x.int_imm(IntBinary::And, lane, 3);
-    let per_register = 32 / op.a.bits() as u64;
-    let inner = x.int_imm(IntBinary::Mul, quarter, per_register);
     let by_row = |x: &mut Expander<'_, '_>, name| x.operand(name).is_none() || x.number(name) == 0;
 
     let mut a = if a_in_memory {
         let by_row = by_row(x, "ta");
-        let factor = Factor::new(x, "a", op.a, by_row);
+        let factor = Factor::new(x, "a", by_row);
         let warp = x.special(SpecialReg::WarpId);
         let warp = x.int_imm(IntBinary::And, warp, 3);
-        let first = x.shift_imm(Shift::Left, warp, 4);
-        let first = x.int(IntBinary::Add, first, outer);
-        (0..op.a_registers() as u64)
-            .map(|register| {
-                let row = x.int_imm(IntBinary::Add, first, 8 * (register % 2));
-                let column = x.int_imm(IntBinary::Add, inner, register / 2 * 4 * per_register);
-                factor.register(x, row, column)
-            })
-            .collect()
+        let first = x.shift_imm(Shift::Left, warp, 1);
+        let groups: Vec<(Value, Value)> = (0..op.a_registers() as u64)
+            .map(|register| (x.int_imm(IntBinary::Add, first, register % 2), x.imm(Type::I32, register / 2)))
+            .collect();
+        factor.registers(x, &groups)
     } else {
         x.src_lanes("a", Type::I32)
     };
@@ -460,24 +456,19 @@ fn multiply(x: &mut Expander<'_, '_>, a_in_memory: bool) {
     }
 
     let by_row = by_row(x, "tb");
-    let factor = Factor::new(x, "b", op.b, by_row);
+    let factor = Factor::new(x, "b", by_row);
     let accumulates = x.src_as("p", Type::Pred);
     let sums = x.src_lanes("d", op.c.register());
     let zero = x.imm(op.c.register(), 0);
-    let mut d = Vec::new();
-    for (block, sums) in sums.chunks(op.c_registers()).enumerate() {
-        let mut args = a.clone();
-        let row = x.int_imm(IntBinary::Add, outer, 8 * block as u64);
-        for register in 0..op.b_registers() as u64 {
-            let column = x.int_imm(IntBinary::Add, inner, register * 4 * per_register);
-            args.push(factor.register(x, row, column));
-        }
-        for sum in sums {
-            args.push(x.select(accumulates, *sum, zero));
-        }
-        args.extend(metadata);
-        d.extend(x.body.b.insts(Op::MatrixMultiply(op), &args, &op.results()));
-    }
+    let each = op.b_registers() as u64 / u64::from(op.eights);
+    let groups: Vec<(Value, Value)> = (0..op.b_registers() as u64)
+        .map(|register| (x.imm(Type::I32, register / each), x.imm(Type::I32, register % each)))
+        .collect();
+    let mut args = a;
+    args.extend(factor.registers(x, &groups));
+    args.extend(sums.into_iter().map(|sum| x.select(accumulates, sum, zero)).collect::<Vec<_>>());
+    args.extend(metadata);
+    let d = x.body.b.insts(Op::MatrixMultiply(op), &args, &op.results());
     let ty = x.ty_of("d");
     x.set_lanes("d", ty, &d);
 }

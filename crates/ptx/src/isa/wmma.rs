@@ -6,9 +6,9 @@
 //! over hold zeros.
 
 use simt_ir::matrix::{Accumulator, Element, MatrixMultiply};
-use simt_ir::{Access, IntBinary, Op, Shift, Space, SpecialReg, Type, Value};
+use simt_ir::{Access, Convert, FloatMode, IntBinary, Op, Rounding, Shift, Space, SpecialReg, Type, Value};
 
-use super::matrix::{accumulator, dimensions, element, rounding};
+use super::matrix::{accumulator, dimensions, element, join, rounding};
 use super::memory::real_memory;
 use super::syntax::Chosen;
 use super::{Form, form};
@@ -32,7 +32,10 @@ pub(super) const FORMS: &[Form] = &[
     store("wmma.store.role{d}.sync.aligned.layout{row,col}.shape{m16n16k8}.space{global,shared,shared::cta}?.T{f32} p:address, d:b32#, stride?:b32").since(7, 0, 80),
     store("wmma.store.role{d}.sync.aligned.layout{row,col}.shape{m8n8k32,m8n8k128}.space{global,shared,shared::cta}?.T{s32} p:address, d:b32#, stride?:b32").since(6, 3, 75),
     store("wmma.store.role{d}.sync.aligned.layout{row,col}.shape{m8n8k4}.space{global,shared,shared::cta}?.T{f64} p:address, d:f64#, stride?:b32").since(7, 0, 80),
-    product("wmma.mma.sync.aligned.al{row,col}.bl{row,col}.shape{m16n16k16,m8n32k16,m32n8k16}.D{f16,f32}.C{f16,f32}.satfinite? d=b32#, a:b32#, b:b32#, c:b32#").since(6, 0, 70),
+    product("wmma.mma.sync.aligned.al{row,col}.bl{row,col}.shape{m16n16k16,m8n32k16,m32n8k16}.D{f16,f32}.C{f16,f32} d=b32#, a:b32#, b:b32#, c:b32#").since(6, 0, 70),
+    product("wmma.mma.sync.aligned.al{row,col}.bl{row,col}.shape{m16n16k16,m8n32k16,m32n8k16}.D{f16,f32}.C{f16,f32}.satfinite d=b32#, a:b32#, b:b32#, c:b32#")
+        .since(6, 0, 70)
+        .until(6, 4, 70),
     product("wmma.mma.sync.aligned.al{row,col}.bl{row,col}.shape{m16n16k16,m8n32k16,m32n8k16}.D{f32}.A{bf16}.B{bf16}.C{f32} d=b32#, a:b32#, b:b32#, c:b32#").since(7, 0, 80),
     product("wmma.mma.sync.aligned.al{row,col}.bl{row,col}.shape{m16n16k16,m8n32k16,m32n8k16}.D{s32}.A{u8}.B{u8}.C{s32}.satfinite? d=b32#, a:b32#, b:b32#, c:b32#").since(6, 3, 72),
     product("wmma.mma.sync.aligned.al{row,col}.bl{row,col}.shape{m16n16k16,m8n32k16,m32n8k16}.D{s32}.A{s8}.B{s8}.C{s32}.satfinite? d=b32#, a:b32#, b:b32#, c:b32#").since(6, 3, 72),
@@ -394,30 +397,50 @@ fn multiply(x: &mut Expander<'_, '_>) {
         word => element(word),
     };
     let steps = Tiling::steps(factor);
+    let (c, d) = (accumulator(x.word("C")), accumulator(x.word("D")));
+    // An f16 that is a clamped sum of f32 is rounded towards zero, so that the largest finite number is the last; others are not clamped.
+    let cut = x.has("satfinite") && (c, d) == (Accumulator::F32, Accumulator::F16);
     let op = MatrixMultiply {
         k: tiling.depth / steps,
         saturate: x.has("satfinite"),
         and: x.word("op") == "and",
         round: rounding(x.word("rnd")),
-        ..tiling.product(factor, accumulator(x.word("C")), accumulator(x.word("D")))
+        ..tiling.product(factor, c, if cut { Accumulator::F32 } else { d })
     };
     let (a, b) = (x.src_lanes("a", op.a.register()), x.src_lanes("b", op.b.register()));
     let c = x.src_lanes("c", op.c.register());
     let (left, right) = if tiling.transposed { (b, a) } else { (a, b) };
+    let op = MatrixMultiply { eights: tiling.column_blocks() as u8, ..op };
+    let (a_registers, c_registers) = (op.a_registers(), op.c_registers());
+    let b_registers = op.b_registers() / tiling.column_blocks();
+    let steps = usize::from(steps);
     let mut d = Vec::new();
     for row_block in 0..tiling.row_blocks() {
-        for column_block in 0..tiling.column_blocks() {
-            let block = row_block * tiling.column_blocks() + column_block;
-            let mut sum = c[block * op.c_registers()..][..op.c_registers()].to_vec();
-            for step in 0..usize::from(steps) {
-                let at = |block: usize, registers: usize| (block * usize::from(steps) + step) * registers;
-                let mut args = left[at(row_block, op.a_registers())..][..op.a_registers()].to_vec();
-                args.extend(&right[at(column_block, op.b_registers())..][..op.b_registers()]);
-                args.extend(&sum);
-                sum = x.body.b.insts(Op::MatrixMultiply(op), &args, &op.results());
+        let mut sum = c[row_block * c_registers..][..c_registers].to_vec();
+        for step in 0..steps {
+            let mut args = left[(row_block * steps + step) * a_registers..][..a_registers].to_vec();
+            for column_block in 0..tiling.column_blocks() {
+                args.extend(&right[(column_block * steps + step) * b_registers..][..b_registers]);
             }
-            d.extend(sum);
+            args.extend(&sum);
+            sum = x.body.b.insts(Op::MatrixMultiply(op), &args, &op.results());
         }
+        d.extend(sum);
+    }
+    if cut {
+        let mode = FloatMode { round: Rounding::Zero, ..FloatMode::default() };
+        let half = |x: &mut Expander<'_, '_>, sum: Value| {
+            let half = x.convert(Convert::FloatToFloat(mode), sum, Type::F16);
+            let half = x.convert(Convert::Bitcast, half, Type::I16);
+            x.zext(half, Type::I32)
+        };
+        d = d
+            .chunks(2)
+            .map(|pair| {
+                let pair = [half(x, pair[0]), half(x, pair[1])];
+                join(x, pair)
+            })
+            .collect();
     }
     let ty = x.ty_of("d");
     x.set_lanes("d", ty, &d);

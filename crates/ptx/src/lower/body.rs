@@ -1,13 +1,13 @@
 //! One function: control flow, guards, registers.
 
 use simt_ir::{
-    Block, Convert, FunctionBuilder, IntUnary, Op, Signature, SourceLoc, Target, Terminator, Type, Value, Var,
+    Block, Convert, FunctionBuilder, IntUnary, Op, Signature, Target, Terminator, Type, Value, Var,
 };
 
 use super::expander::Expander;
 use super::links::Links;
 use super::place::Places;
-use crate::ast::{self, Body as SyntaxBody};
+
 use crate::isa::syntax::{OperandSpec, Shape};
 use crate::isa::{self, Context, Found, Guarding, Kind, Problem, Ty};
 use crate::resolve::{Guard, LabelId, Operand, OperandKind, RegisterId, ResolvedFunction};
@@ -34,7 +34,12 @@ pub(crate) fn lower<'r>(
     links: &'r Links<'r>,
     func: &'r ResolvedFunction<'r, 'r>,
 ) -> Result<simt_ir::Function, Problem> {
-    let context = Context { version: links.version, sm: links.sm, registers: &func.registers };
+    let context = Context {
+        version: links.version,
+        sm: links.sm,
+        registers: &func.registers,
+        variables: &func.variables,
+    };
     let found = func
         .instructions
         .iter()
@@ -141,7 +146,6 @@ impl<'r> Body<'r> {
         let mut labels: Vec<LabelId> = (0..func.labels.len() as u32).map(LabelId).collect();
         labels.sort_by_key(|id| func.labels[id.0 as usize].at);
         let mut labels = labels.into_iter().peekable();
-        let lines = self.links.lines(func.function);
         for (index, (inst, found)) in func.instructions.iter().zip(found).enumerate() {
             while let Some(label) = labels.next_if(|id| func.labels[id.0 as usize].at as usize <= index) {
                 self.arrive_at(label);
@@ -151,7 +155,7 @@ impl<'r> Body<'r> {
                 let block = self.b.block();
                 self.continue_in(block);
             }
-            self.b.set_loc(lines.loc(inst.syntax));
+            self.b.set_loc(self.links.loc(inst.syntax));
             self.instruction(inst, found);
             if self.problem.is_some() {
                 return;
@@ -320,33 +324,5 @@ impl<'r> Body<'r> {
         }
         let var = self.b.var(Type::Pred);
         *self.carry.insert(var)
-    }
-}
-
-/// Lines of a function's instructions.
-pub(crate) struct Lines<'r> {
-    pub index: &'r crate::LineIndex,
-    pub locs: &'r [ast::Loc<'r>],
-    pub files: &'r [u64],
-}
-
-impl Lines<'_> {
-    fn loc(&self, inst: &ast::Instruction<'_>) -> SourceLoc {
-        let ptx_line = self.index.position(inst.span.start).line;
-        let loc = inst.loc.and_then(|index| self.locs.get(index as usize));
-        let place = loc.and_then(|loc| {
-            let file = self.files.iter().position(|index| *index == loc.file)?;
-            Some((file as u32 + 1, u32::try_from(loc.line).ok()?))
-        });
-        let (file, line) = place.unwrap_or_default();
-        SourceLoc { ptx_line, file, line }
-    }
-}
-
-/// The `.loc` lines of a function that was read.
-pub(crate) fn locs_of<'r>(function: &'r ast::Function<'r>) -> &'r [ast::Loc<'r>] {
-    match &function.body {
-        SyntaxBody::Parsed(code) => &code.locs,
-        _ => &[],
     }
 }

@@ -1,7 +1,7 @@
 //! Calls: parameters that are numbers travel as values, aggregates by their address in the local window of the thread.
 //! The caller also provides the memory of a returned aggregate: its address precedes the parameters.
 
-use simt_ir::{Op, Signature, Syscall, Terminator, Type, Value};
+use simt_ir::{Op, RuntimeFunction, Signature, Space, Syscall, Terminator, Type, Value};
 
 use super::body::Body;
 use super::place::{Place, is_aggregate, value_type};
@@ -32,19 +32,8 @@ pub(crate) fn syscall(name: &str) -> Option<Syscall> {
         "__assertfail" => Syscall::AssertFail,
         "malloc" => Syscall::Malloc,
         "free" => Syscall::Free,
-        _ => return None,
+        _ => Syscall::Runtime(RuntimeFunction::by_name(name)?),
     })
-}
-
-fn syscall_signature(call: Syscall) -> Signature {
-    use Type::{I32, I64};
-    let (params, results) = match call {
-        Syscall::Vprintf => (vec![I64, I64], vec![I32]),
-        Syscall::AssertFail => (vec![I64, I64, I32, I64, I64], vec![]),
-        Syscall::Malloc => (vec![I64], vec![I64]),
-        Syscall::Free => (vec![I64], vec![]),
-    };
-    Signature { params, results }
 }
 
 /// The operands of `call` by their parts.
@@ -182,7 +171,7 @@ impl<'r> Body<'r> {
         let op = match (self.links.function(name), syscall(name)) {
             (Some(func), _) => Op::Call(func),
             (None, Some(call)) => {
-                if signature(function) != syscall_signature(call) {
+                if signature(function) != call.signature() {
                     let message = format!("'{name}' is declared with other parameters than the device's own");
                     return self.fail(Problem::mismatch(span, message));
                 }
@@ -211,7 +200,11 @@ impl<'r> Body<'r> {
         }
         let aggregates = returns.iter().zip(parts.returns).filter(|(v, _)| is_aggregate(v));
         for (variable, operand) in aggregates.chain(params.iter().zip(parts.args)) {
-            let arg = self.argument(variable, operand);
+            let mut arg = self.argument(variable, operand);
+            if matches!(op, Op::Syscall(_)) && is_aggregate(variable) {
+                // The host knows no windows.
+                arg = self.b.inst(Op::ToGeneric(Space::Local), &[arg], Type::I64);
+            }
             args.push(arg);
         }
         let (results, targets): (Vec<Type>, Vec<&'r Operand<'r, 'r>>) = returns

@@ -11,6 +11,7 @@ use crate::ast::{Component, Immediate};
 use crate::isa::syntax::{Chosen, OperandSpec, Shape};
 use crate::isa::{Found, Problem, Ty};
 use crate::resolve::{Instruction, Operand, OperandKind, RegisterId};
+use crate::special::SpecialRegister;
 
 /// One instruction on its way into the IR.
 pub(crate) struct Expander<'x, 'r> {
@@ -113,7 +114,7 @@ impl<'r> Expander<'_, 'r> {
                     Some(Component::Element(n)) => *n,
                     _ => 0,
                 };
-                let value = self.special(crate::isa::special::register(*register, axis));
+                let value = self.special_element(*register, axis);
                 let wanted = Ty::from_name(register.describe().ty.name()).map_or(Type::I32, Ty::ir);
                 let value = if self.bits(value) < wanted.bits() { self.zext(value, wanted) } else { value };
                 if self.bits(value) < ty.bits() { self.zext(value, ty) } else { self.fit(value, ty) }
@@ -164,7 +165,7 @@ impl<'r> Expander<'_, 'r> {
         if let Some(Operand { kind: OperandKind::Special(register, None), .. }) = self.operand(name) {
             return (0..self.lanes() as u8)
                 .map(|axis| {
-                    let value = self.special(crate::isa::special::register(*register, axis));
+                    let value = self.special_element(*register, axis);
                     self.fit(value, ty)
                 })
                 .collect();
@@ -310,6 +311,14 @@ impl Expander<'_, '_> {
     /// A special register.
     pub fn special(&mut self, register: SpecialReg) -> Value {
         self.body.b.inst(Op::SpecialReg(register), &[], register.ty())
+    }
+
+    /// An element of a special register. The fourth has nothing in it.
+    fn special_element(&mut self, register: SpecialRegister, element: u8) -> Value {
+        if element > 2 {
+            return self.imm(Type::I32, 0);
+        }
+        self.special(crate::isa::special::register(register, element))
     }
 
     /// An operation whose result has the type of its first operand.

@@ -3,18 +3,20 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use simt_ir::{FuncRef, GlobalRef, SigRef, Signature};
+use simt_ir::{Approximations, FuncRef, GlobalRef, SigRef, Signature, SourceLoc};
 
-use super::body::{Lines, locs_of};
 use super::variables::{ModuleVariable, variables};
 use crate::LineIndex;
-use crate::ast::{Function, Linkage, Module, StateSpace, Variable, Version};
+use crate::ast::{Instruction, Linkage, Module, StateSpace, Variable, Version};
 use crate::resolve::{Operand, OperandKind, ResolvedFunction, Symbol};
 
 /// Functions, variables and signatures by the numbers that a program gives them.
 pub(crate) struct Links<'r> {
     pub version: Version,
     pub sm: u32,
+    /// Shared addresses say which block of the cluster they are of: the program has instructions that can tell.
+    pub names_blocks: bool,
+    pub approximations: Approximations,
     functions: HashMap<&'r str, FuncRef>,
     tokens: HashMap<&'r str, u64>,
     taken: HashSet<&'r str>,
@@ -26,7 +28,6 @@ pub(crate) struct Links<'r> {
     shared_align: u32,
     signatures: RefCell<Vec<Signature>>,
     lines: LineIndex,
-    files: Vec<u64>,
 }
 
 /// A declaration, told from others by its place in memory, and the number of the one meant if it declares several.
@@ -92,6 +93,19 @@ fn asks_for_spaces(func: &ResolvedFunction<'_, '_>) -> bool {
     func.instructions.iter().any(|inst| inst.syntax.opcode.text == "isspacep")
 }
 
+/// Whether a function has instructions for clusters, so that blocks may have each other's addresses.
+fn names_blocks(func: &ResolvedFunction<'_, '_>) -> bool {
+    let of_cluster = |inst: &Instruction<'_>| {
+        let has = |word| inst.modifiers.iter().any(|modifier| modifier.text == word);
+        match inst.opcode.text {
+            "mapa" | "getctarank" => true,
+            "barrier" => has("cluster"),
+            _ => has("shared::cluster"),
+        }
+    };
+    func.instructions.iter().any(|inst| of_cluster(inst.syntax))
+}
+
 impl<'r> Links<'r> {
     /// Numbers what `functions`, the kernel first, use. `None` if shared memory does not fit 32 bits.
     pub fn new(
@@ -104,6 +118,8 @@ impl<'r> Links<'r> {
         let mut links = Links {
             version: module.version,
             sm,
+            names_blocks: functions.iter().any(names_blocks),
+            approximations: Approximations::default(),
             functions: HashMap::new(),
             tokens: tokens(module),
             taken: taken.clone(),
@@ -115,7 +131,6 @@ impl<'r> Links<'r> {
             shared_align: 16,
             signatures: RefCell::default(),
             lines: LineIndex::new(source),
-            files: super::files(module).map(|file| file.index).collect(),
         };
         let mut shared: Vec<(&Variable<'_>, Option<u32>)> = Vec::new();
         for (func, number) in functions.iter().zip(0..) {
@@ -229,9 +244,9 @@ impl<'r> Links<'r> {
         SigRef(index as u32)
     }
 
-    /// Where the instructions of a function come from.
-    pub fn lines(&'r self, function: &'r Function<'r>) -> Lines<'r> {
-        Lines { index: &self.lines, locs: locs_of(function), files: &self.files }
+    /// Where an instruction stands.
+    pub fn loc(&self, inst: &Instruction<'_>) -> SourceLoc {
+        SourceLoc { ptx_line: self.lines.position(inst.span.start).line }
     }
 
     /// Bytes and alignment of static shared memory.

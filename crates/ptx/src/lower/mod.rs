@@ -6,13 +6,16 @@ pub(crate) mod expander;
 mod links;
 pub(crate) mod place;
 mod reach;
+mod references;
 mod variables;
 
-use simt_ir::Program;
+use simt_ir::{Approximations, Program};
 
+pub(crate) use call::syscall;
+pub use references::{ObjectKind, ObjectVariable, object_variables};
 pub use variables::{Entry, EntryParam, ModuleVariable, ParamClass, Relocation, entries, variables};
 
-use crate::ast::{self, Body, File, Function, Item, Module, StateSpace, Statement};
+use crate::ast::{self, Body, Function, Item, Module, StateSpace, Statement};
 use crate::isa;
 use crate::resolve::{ResolvedFunction, Symbols};
 use crate::target::Architecture;
@@ -22,6 +25,16 @@ use links::Links;
 /// Lowers the kernel `entry` of `module`, which was read from `source`, with all device functions it reaches. Bodies that were
 /// skipped are read where they are needed.
 pub fn program(source: &str, module: &Module<'_>, entry: &str) -> Result<Program, Errors> {
+    program_with(source, module, entry, Approximations::default())
+}
+
+/// Likewise, with a choice of what `.approx` instructions become.
+pub fn program_with(
+    source: &str,
+    module: &Module<'_>,
+    entry: &str,
+    approximations: Approximations,
+) -> Result<Program, Errors> {
     let Some(kernel) = module.entries().find(|f| f.name.text == entry) else {
         let message = format!("there is no kernel '{entry}'");
         return Err(LoadError::without_place(LoadErrorKind::Name, entry, message).into());
@@ -35,10 +48,11 @@ pub fn program(source: &str, module: &Module<'_>, entry: &str) -> Result<Program
         .functions()
         .map(|function| crate::resolve::function(&symbols, function))
         .collect::<Result<Vec<_>, Errors>>()?;
-    let links = Links::new(source, &reached.module, architecture(module), &resolved, &reached.taken)
+    let mut links = Links::new(source, &reached.module, architecture(module), &resolved, &reached.taken)
         .ok_or_else(|| {
             LoadError::at(LoadErrorKind::TooLarge, source, kernel.span, "shared memory is too large")
         })?;
+    links.approximations = approximations;
     let mut lowered = Vec::with_capacity(resolved.len());
     for func in &resolved {
         let function = body::lower(&links, func)
@@ -57,7 +71,6 @@ pub fn program(source: &str, module: &Module<'_>, entry: &str) -> Result<Program
         shared_align,
         required_block: directives.reqntid.unwrap_or_default(),
         max_threads: directives.maxntid.map_or(0, |n| n.iter().fold(1, |a: u32, b| a.saturating_mul(*b))),
-        files: files(module).map(|file| file.name.to_owned()).collect(),
     })
 }
 
@@ -114,7 +127,12 @@ pub fn check(source: &str, module: &Module<'_>) -> Result<(), Errors> {
         }
         match crate::resolve::function(&symbols, function) {
             Ok(resolved) => {
-                let context = isa::Context { version: module.version, sm, registers: &resolved.registers };
+                let context = isa::Context {
+                    version: module.version,
+                    sm,
+                    registers: &resolved.registers,
+                    variables: &resolved.variables,
+                };
                 let problems =
                     resolved.instructions.iter().filter_map(|inst| isa::find(inst, &context).err());
                 errors.extend(
@@ -153,14 +171,6 @@ fn instructions<'m, 'a>(function: &'m Function<'a>) -> impl Iterator<Item = &'m 
 }
 
 /// The number of `.target sm_90a`.
-fn architecture(module: &Module<'_>) -> u32 {
+pub(crate) fn architecture(module: &Module<'_>) -> u32 {
     Architecture::parse(module.target.architecture.text).map_or(0, |architecture| architecture.sm)
-}
-
-/// `.file` directives, in order.
-fn files<'m, 'a>(module: &'m Module<'a>) -> impl Iterator<Item = &'m File<'a>> {
-    module.items.iter().filter_map(|item| match item {
-        Item::File(file) => Some(file),
-        _ => None,
-    })
 }

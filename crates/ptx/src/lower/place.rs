@@ -1,6 +1,9 @@
 //! Where variables and parameters live, and the memory that an address operand means.
 
-use simt_ir::{Access, Convert, FunctionBuilder, IntBinary, Op, Shift, Space, Type, Value, Var};
+use simt_ir::{
+    Access, CLUSTER_STRIDE, Convert, FunctionBuilder, IntBinary, Op, Shift, Space, SpecialReg, Type, Value,
+    Var,
+};
 
 use super::body::Body;
 use super::links::Links;
@@ -186,20 +189,22 @@ impl<'r> Body<'r> {
             self.fail(Problem::mismatch(operand.span, "an address is required"));
             return self.nowhere();
         };
-        let space = space_of(space, self.is_kernel());
+        let value = match &address.base.kind {
+            OperandKind::Register(id) => Some(self.read(*id, 0)),
+            OperandKind::Component(id, Component::Element(n)) => Some(self.read(*id, usize::from(*n))),
+            OperandKind::Immediate(value) => Some(self.b.constant(Type::I64, value.integer().unwrap_or(0))),
+            _ => None,
+        };
+        if let Some(value) = value {
+            if space == "shared::cluster" {
+                let base = self.in_cluster(value);
+                return Memory::At { space: Space::Generic, base, offset: address.offset };
+            }
+            let space = space_of(space, self.is_kernel());
+            let value = if space == Space::Shared { self.own_offset(value) } else { value };
+            return self.at_value(value, space, address.offset);
+        }
         match &address.base.kind {
-            OperandKind::Register(id) => {
-                let value = self.read(*id, 0);
-                self.at_value(value, space, address.offset)
-            }
-            OperandKind::Component(id, Component::Element(n)) => {
-                let value = self.read(*id, usize::from(*n));
-                self.at_value(value, space, address.offset)
-            }
-            OperandKind::Immediate(value) => {
-                let base = self.b.constant(Type::I64, value.integer().unwrap_or(0));
-                Memory::At { space, base, offset: address.offset }
-            }
             OperandKind::Symbol(symbol, offset) => {
                 let offset = offset.wrapping_add(address.offset);
                 self.at_symbol(*symbol, offset, &address.base)
@@ -231,6 +236,44 @@ impl<'r> Body<'r> {
 
     fn nowhere(&mut self) -> Memory {
         Memory::At { space: Space::Generic, base: self.b.constant(Type::I64, 0), offset: 0 }
+    }
+
+    /// The generic address of a `.shared` one of any block of the cluster.
+    pub fn in_cluster(&mut self, address: Value) -> Value {
+        let mut distance = self.as_int(address);
+        if self.b.func().ty(distance) != Type::I32 {
+            distance = self.fit(distance, Type::I32);
+        }
+        let distance = self.own_offset(distance);
+        let distance = self.b.inst(Op::Convert(Convert::SExt), &[distance], Type::I64);
+        self.b.inst(Op::ToGeneric(Space::Shared), &[distance], Type::I64)
+    }
+
+    /// What tells the executing block's shared addresses from those of others (see [`simt_ir::CLUSTER_STRIDE`]), as `I32`. Nothing in a
+    /// program where nobody can tell: its addresses are offsets, whatever the block.
+    pub fn own_window(&mut self) -> Option<Value> {
+        if !self.links.names_blocks {
+            return None;
+        }
+        let rank = self.b.inst(Op::SpecialReg(SpecialReg::ClusterCtaRank), &[], Type::I32);
+        let bits = self.b.constant(Type::I32, CLUSTER_STRIDE.trailing_zeros().into());
+        Some(self.b.inst(Op::Shift(Shift::Left), &[rank, bits], Type::I32))
+    }
+
+    /// A shared address as a distance from the beginning of the own window.
+    pub fn own_offset(&mut self, address: Value) -> Value {
+        let Some(own) = self.own_window() else { return address };
+        let address = self.as_int(address);
+        let ty = self.b.func().ty(address);
+        let own = if ty == Type::I64 { self.widen(own) } else { own };
+        self.b.inst(Op::Int(IntBinary::Sub), &[address, own], ty)
+    }
+
+    /// The shared address at a distance of 64 bits from the beginning of the own window.
+    pub fn own_address(&mut self, distance: Value) -> Value {
+        let Some(own) = self.own_window() else { return distance };
+        let own = self.widen(own);
+        self.b.inst(Op::Int(IntBinary::Add), &[distance, own], Type::I64)
     }
 
     /// Addresses in the shared and local windows keep their width; elsewhere they are 64 bits.
@@ -294,35 +337,41 @@ impl<'r> Body<'r> {
     /// The address of a variable in the window of its space, plus `offset`, as `I64`; a function's is its token.
     pub fn address_of(&mut self, symbol: Symbol<'r, 'r>, offset: i64, operand: &Operand<'_, '_>) -> Value {
         if let Symbol::Function(function) = symbol {
-            return match self.links.function(function.name.text) {
+            let callable = self.links.function(function.name.text).filter(|_| !function.is_entry);
+            return match callable {
                 Some(func) => self.b.inst(Op::FuncToken(func), &[], Type::I64),
                 None => {
-                    // A function that is only declared has a token too, which no call can follow.
+                    // A kernel has a token too, to be launched by, and so has a function that is only declared.
                     let token = self.links.token(function.name.text);
                     self.b.constant(Type::I64, token)
                 }
             };
         }
         match self.at_symbol(symbol, offset, operand) {
-            Memory::At { base, offset, .. } => {
+            Memory::At { space, base, offset } => {
                 let base = match self.b.func().ty(base) {
                     Type::I32 => self.widen(base),
                     _ => base,
                 };
-                if let Some(bits) = self.b.known_constant(base) {
-                    return self.b.constant(Type::I64, bits.wrapping_add(offset as u64));
-                }
-                if offset == 0 {
-                    return base;
-                }
-                let offset = self.b.constant(Type::I64, offset as u64);
-                self.b.inst(Op::Int(IntBinary::Add), &[base, offset], Type::I64)
+                let address = self.plus(base, offset);
+                if space == Space::Shared { self.own_address(address) } else { address }
             }
             Memory::Value { .. } => {
                 self.fail(Problem::mismatch(operand.span, "this parameter has no address"));
                 self.b.constant(Type::I64, 0)
             }
         }
+    }
+
+    fn plus(&mut self, base: Value, offset: i64) -> Value {
+        if let Some(bits) = self.b.known_constant(base) {
+            return self.b.constant(Type::I64, bits.wrapping_add(offset as u64));
+        }
+        if offset == 0 {
+            return base;
+        }
+        let offset = self.b.constant(Type::I64, offset as u64);
+        self.b.inst(Op::Int(IntBinary::Add), &[base, offset], Type::I64)
     }
 
     fn widen(&mut self, value: Value) -> Value {

@@ -56,8 +56,20 @@ pub struct Entry {
     pub max_block: Option<[u32; 3]>,
     /// `.reqntid`
     pub required_block: Option<[u32; 3]>,
+    /// Its address, as code and variables of the module hold it.
+    pub token: u64,
+    /// `.minnctapersm`
+    pub min_blocks: Option<u32>,
+    /// `.maxnreg`
+    pub max_registers: Option<u32>,
     /// `.reqnctapercluster`
     pub required_cluster: Option<[u32; 3]>,
+    /// `.explicitcluster`
+    pub explicit_cluster: bool,
+    /// `.maxclusterrank`
+    pub max_cluster_rank: Option<u32>,
+    /// `.blocksareclusters`: the dimensions of a launch count clusters.
+    pub blocks_are_clusters: bool,
 }
 
 /// One parameter of a kernel.
@@ -101,6 +113,7 @@ impl ParamClass {
 
 /// All kernels of the module that have a body. `source` is the text it was read from.
 pub fn entries(source: &str, module: &Module<'_>) -> Result<Vec<Entry>, Errors> {
+    let tokens = tokens(module);
     module
         .entries()
         .map(|function| {
@@ -115,11 +128,17 @@ pub fn entries(source: &str, module: &Module<'_>) -> Result<Vec<Entry>, Errors> 
             });
             Ok(Entry {
                 name: function.name.text.to_owned(),
+                token: tokens.get(function.name.text).copied().unwrap_or(0),
                 params: params.collect(),
                 param_bytes,
                 max_block: function.directives.maxntid,
                 required_block: function.directives.reqntid,
+                min_blocks: function.directives.minnctapersm,
+                max_registers: function.directives.maxnreg,
                 required_cluster: function.directives.reqnctapercluster,
+                explicit_cluster: function.directives.explicitcluster,
+                max_cluster_rank: function.directives.maxclusterrank,
+                blocks_are_clusters: function.directives.blocksareclusters,
             })
         })
         .collect()

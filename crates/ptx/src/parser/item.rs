@@ -5,6 +5,7 @@ use crate::ast::{
     Alias, Attributes, Body, Directives, File, Function, Item, Linkage, Module, Section, StateSpace, Target,
     Version,
 };
+use crate::directives::{self, Place};
 use crate::error::LoadErrorKind;
 use crate::lexer::TokenKind;
 use crate::span::Span;
@@ -42,6 +43,7 @@ impl<'a> Parser<'a> {
         if let Err((kind, message)) = target::check_version(version) {
             return Err(self.error_of(kind, span, message));
         }
+        self.version = version;
         while self.token.kind == TokenKind::Dwarf {
             self.advance();
         }
@@ -114,7 +116,15 @@ impl<'a> Parser<'a> {
             _ if linkage != Linkage::Private => return Err(self.unexpected("a function or variable")),
             Some("file") => module.items.push(Item::File(self.file()?)),
             Some("section") => module.items.push(Item::Section(self.section()?)),
-            Some("pragma") => module.items.push(Item::Pragma(self.pragma()?)),
+            Some("pragma") => {
+                let pragma = self.pragma()?;
+                // Functions may say what nobody knows, modules may not.
+                if let Some(unknown) = pragma.iter().find(|text| !directives::is_pragma(text)) {
+                    let message = format!("the pragma \"{unknown}\" is not supported");
+                    return Err(self.error(self.since(start), message));
+                }
+                module.items.push(Item::Pragma(pragma));
+            }
             Some("alias") => module.items.push(Item::Alias(self.alias()?)),
             Some("loc") => self.loc()?,
             Some("target") => self.further_target(module)?,
@@ -149,7 +159,7 @@ impl<'a> Parser<'a> {
         let returns = if is_entry { Vec::new() } else { self.parameters()? };
         let name = self.name("a function's name")?;
         let params = self.parameters()?;
-        let directives = self.function_directives()?;
+        let directives = self.function_directives(is_entry)?;
         let span = self.since(start);
         let body = Body::Declared;
         let mut function =
@@ -174,15 +184,16 @@ impl<'a> Parser<'a> {
     }
 
     /// Directives between a function's parameters and its body.
-    pub(super) fn function_directives(&mut self) -> Parsed<Directives<'a>> {
+    pub(super) fn function_directives(&mut self, is_entry: bool) -> Parsed<Directives<'a>> {
         let mut d = Directives::default();
+        let start = self.token.span;
         while let Some(word) = self.dotted() {
+            self.directive_of_function(word, is_entry)?;
             match word {
                 "maxntid" => d.maxntid = Some(self.triple()?),
                 "reqntid" => d.reqntid = Some(self.triple()?),
                 "reqnctapercluster" => d.reqnctapercluster = Some(self.triple()?),
                 "minnctapersm" => d.minnctapersm = Some(self.single()?),
-                "maxnctapersm" => d.maxnctapersm = Some(self.single()?),
                 "maxnreg" => d.maxnreg = Some(self.single()?),
                 "maxclusterrank" => d.maxclusterrank = Some(self.single()?),
                 "abi_preserve" => d.abi_preserve = Some(self.single()?),
@@ -194,7 +205,32 @@ impl<'a> Parser<'a> {
                 _ => return Err(self.unexpected("a directive of functions, '{' or ';'")),
             }
         }
+        if let Some(why) = contradiction(&d) {
+            let span = self.since(start);
+            self.error_of(LoadErrorKind::Type, span, why);
+        }
         Ok(d)
+    }
+
+    /// Whether the directive may stand at such a function, in this version.
+    fn directive_of_function(&mut self, word: &str, is_entry: bool) -> Parsed<()> {
+        let span = self.token.span;
+        let Some(directive) = directives::of_function(word) else {
+            let gone = "this directive is not there any more since PTX ISA .version 2.1";
+            return if word == "maxnctapersm" { Err(self.error(span, gone)) } else { Ok(()) };
+        };
+        let place = if is_entry { Place::Kernel } else { Place::Callee };
+        if directive.place != place {
+            let whose = if is_entry { "functions that are called" } else { "kernels" };
+            return Err(self.error(span, format!("the directive '.{word}' is for {whose}")));
+        }
+        if self.version < directive.version {
+            let Version { major, minor } = directive.version;
+            let message =
+                format!("the directive '.{word}' requires PTX ISA .version {major}.{minor} or later");
+            self.error_of(LoadErrorKind::VersionTooOld, span, message);
+        }
+        Ok(())
     }
 
     fn flag(&mut self) -> bool {
@@ -270,6 +306,22 @@ impl<'a> Parser<'a> {
             return Err(self.error(open, "this '{' is not closed"));
         };
         Ok(Section { name, text: self.text(Span::new(span.start + 1, span.end - 1)) })
+    }
+}
+
+/// What is wrong with the directives of one kernel.
+fn contradiction(d: &Directives<'_>) -> Option<&'static str> {
+    let zero = |sizes: Option<[u32; 3]>| sizes.is_some_and(|sizes| sizes.contains(&0));
+    if d.maxntid.is_some() && d.reqntid.is_some() {
+        Some(".maxntid and .reqntid contradict each other")
+    } else if d.maxclusterrank.is_some() && d.reqnctapercluster.is_some() {
+        Some(".maxclusterrank and .reqnctapercluster contradict each other")
+    } else if d.blocksareclusters && (d.reqntid.is_none() || d.reqnctapercluster.is_none()) {
+        Some(".blocksareclusters requires .reqntid and .reqnctapercluster")
+    } else if zero(d.maxntid) || zero(d.reqntid) || d.maxnreg == Some(0) {
+        Some("a limit of zero leaves nothing")
+    } else {
+        None
     }
 }
 

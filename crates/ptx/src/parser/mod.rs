@@ -7,11 +7,11 @@ mod item;
 mod operand;
 mod statement;
 
-use crate::ast::{Body, Function, Module, Name};
+use crate::ast::{Body, Function, Module, Name, Version};
 use crate::error::{Errors, LoadError, LoadErrorKind};
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::span::Span;
-use crate::target::Device;
+use crate::target::{self, Device};
 
 /// How to read a module.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +93,8 @@ struct Parser<'a> {
     depth: u32,
     errors: Vec<LoadError>,
     options: Options,
+    /// Of the module.
+    version: Version,
     locs: statement::Locs<'a>,
 }
 
@@ -101,7 +103,11 @@ impl<'a> Parser<'a> {
         let mut lexer = Lexer::at(source, offset);
         let token = lexer.next_token();
         let locs = statement::Locs::default();
-        Parser { source, lexer, token, last_end: offset as u32, depth: 0, errors: Vec::new(), options, locs }
+        let errors = Vec::new();
+        // A body read by itself has no header any more.
+        let version = target::NEWEST_VERSION;
+        let last_end = offset as u32;
+        Parser { source, lexer, token, last_end, depth: 0, errors, options, version, locs }
     }
 
     /// Consumes the next token.

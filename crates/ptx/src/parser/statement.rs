@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
             return Err(self.error(placeholder, "a prototype has '_' for the function's name"));
         }
         let params = self.parameters()?;
-        let directives = self.function_directives()?;
+        let directives = self.function_directives(false)?;
         Ok(Prototype { name, returns, params, directives })
     }
 

@@ -155,6 +155,14 @@ fn check_values(ty: Type, shape: &[Option<u64>], initialiser: &Initialiser<'_>) 
         },
         (Initialiser::Value(value), []) => check_value(ty, *value),
         (Initialiser::Address(address), []) => {
+            // One byte of eight.
+            let masks = |mask: u64| mask.count_ones() == 8 && mask >> (mask.trailing_zeros() & !7) == 0xff;
+            if address.mask.is_some_and(|mask| !masks(mask)) {
+                return Err("a mask is 0xff in its place");
+            }
+            if address.mask.is_some() && ty.size() == 2 {
+                return Err("a part of an address is a byte");
+            }
             let integer = !matches!(ty, Type::F16 | Type::F16x2 | Type::F32 | Type::F64 | Type::B128);
             let fits = integer && (ty.size() == 8 || address.mask.is_some());
             if fits { Ok(()) } else { Err("an address has 64 bits") }

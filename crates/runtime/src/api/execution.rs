@@ -183,6 +183,6 @@ pub(super) fn launch_config(
 }
 
 /// The driver counts shared memory in 32 bits; no device has as much.
-fn shared_bytes(bytes: usize) -> CudaResult<u32> {
+pub(super) fn shared_bytes(bytes: usize) -> CudaResult<u32> {
     u32::try_from(bytes).map_err(|_| cudaErrorInvalidValue)
 }

@@ -9,6 +9,7 @@ pub mod error;
 pub mod error_log;
 pub mod event;
 pub mod execution;
+pub mod external;
 pub mod graph;
 pub mod ipc;
 pub mod library;

@@ -55,14 +55,15 @@ fn cudaDeviceGetDefaultMemPool(memPool: Out<cudaMemPool_t>, device: i32) -> Cuda
 #[entry_point]
 fn cudaDeviceGetMemPool(memPool: Out<cudaMemPool_t>, device: i32) -> CudaResult {
     let pool = memPool.check()?;
-    let device = devices::check(device)?;
+    context::initialize()?;
     call!(cuDeviceGetMemPool(pool.as_ptr(), device))
 }
 
 /// Sets the pool that a device allocates from.
 #[entry_point]
 fn cudaDeviceSetMemPool(device: i32, memPool: cudaMemPool_t) -> CudaResult {
-    call!(cuDeviceSetMemPool(devices::check(device)?, memPool))
+    context::initialize()?;
+    call!(cuDeviceSetMemPool(device, memPool))
 }
 
 /// Makes a pool. Both APIs lay out the properties alike.

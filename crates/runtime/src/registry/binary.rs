@@ -10,10 +10,7 @@ use cuda_abi::driver::{
     CU_LIBRARY_BINARY_IS_PRESERVED, CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE, CUDA_ERROR_NOT_FOUND,
     CUdeviceptr, CUkernel, CUlibraryHostUniversalFunctionAndDataTable,
 };
-use cuda_abi::runtime::{
-    CudaResult, cudaError_t, cudaErrorInvalidDeviceFunction, cudaErrorInvalidSymbol, cudaKernel_t,
-    cudaLibrary_t,
-};
+use cuda_abi::runtime::{CudaResult, cudaError_t, cudaErrorInvalidSymbol, cudaKernel_t, cudaLibrary_t};
 
 use crate::context;
 use crate::driver::call;
@@ -176,8 +173,7 @@ impl Kernel {
     pub fn find(&self) -> CudaResult<cudaKernel_t> {
         let library = self.binary.library()?;
         let mut handle = cudaKernel_t::NULL;
-        call!(cuLibraryGetKernel(&mut handle, library, self.name.as_ptr()))
-            .map_err(|code| if is_not_found(code) { cudaErrorInvalidDeviceFunction } else { code })?;
+        call!(cuLibraryGetKernel(&mut handle, library, self.name.as_ptr()))?;
         self.handle.store(handle.0, Ordering::Release);
         Ok(handle)
     }

@@ -73,10 +73,10 @@ fn a_function_that_the_driver_lacks_needs_a_newer_one() {
 fn a_function_that_is_missing_here_says_so() {
     begin();
     unsafe extern "C" {
-        fn cudaDestroyExternalMemory() -> u32;
+        fn cudaGraphicsGLRegisterBuffer() -> u32;
     }
     // SAFETY: a stub looks at no argument.
-    assert_eq!(unsafe { cudaDestroyExternalMemory() }, cudaErrorNotSupported.0);
+    assert_eq!(unsafe { cudaGraphicsGLRegisterBuffer() }, cudaErrorNotSupported.0);
     assert_eq!(take(), cudaErrorNotSupported);
 }
 

@@ -79,15 +79,12 @@ fn every_launch_says_why_its_binary_cannot_be_loaded() {
 }
 
 #[test]
-fn a_kernel_that_the_binary_lacks_is_an_invalid_function() {
+fn a_kernel_that_the_binary_lacks_is_not_found() {
     begin();
     mock_driver::make_current(CUcontext(0x200));
     let function = 0u64;
     let _registered = Registered::new().kernel(&function, mock_driver::MISSING);
-    assert_eq!(
-        launch(address(&function), size(1, 1, 1), size(1, 1, 1), 0, 0),
-        cudaErrorInvalidDeviceFunction
-    );
+    assert_eq!(launch(address(&function), size(1, 1, 1), size(1, 1, 1), 0, 0), cudaErrorSymbolNotFound);
 }
 
 #[test]

@@ -170,9 +170,11 @@ pub struct MatrixMultiply {
     pub quads: Option<Quads>,
     /// One quarter of a warpgroup's product (`wgmma`), whose sums of 8-bit floats have a way of their own.
     pub warpgroup: bool,
+    /// Eights of columns. Registers of the second factor, the addend and the result come eight columns after eight.
+    pub eights: u8,
 }
 
-/// Columns of the result.
+/// Columns that are computed together.
 const N: usize = 8;
 
 impl MatrixMultiply {
@@ -198,6 +200,7 @@ impl MatrixMultiply {
             round: Rounding::Nearest,
             quads: None,
             warpgroup: false,
+            eights: 1,
         }
     }
 
@@ -218,8 +221,12 @@ impl MatrixMultiply {
     pub fn b_registers(&self) -> usize {
         match self.quads {
             Some(_) => 2,
-            None => N * usize::from(self.k) / self.b.per_register() / LANES,
+            None => self.eights() * (N * usize::from(self.k) / self.b.per_register() / LANES),
         }
+    }
+
+    fn eights(&self) -> usize {
+        usize::from(self.eights)
     }
 
     /// Registers of the addend.
@@ -234,7 +241,7 @@ impl MatrixMultiply {
 
     fn accumulators(&self, ty: Accumulator) -> usize {
         let elements = if self.quads.is_some() { 8 } else { usize::from(self.m) * N / LANES };
-        elements / ty.per_register()
+        self.eights() * elements / ty.per_register()
     }
 
     /// Types of the operands: registers of `a`, `b`, `c`, then the metadata.
@@ -262,6 +269,19 @@ impl MatrixMultiply {
         let (a, rest) = operands.split_at(self.a_registers());
         let (b, rest) = rest.split_at(self.b_registers());
         let (c, metadata) = rest.split_at(self.c_registers());
+        let one = MatrixMultiply { eights: 1, ..*self };
+        let eights = b.chunks(one.b_registers()).zip(c.chunks(one.c_registers()));
+        eights.flat_map(|(b, c)| one.multiply_eight(a, b, c, metadata)).collect()
+    }
+
+    /// Eight columns of the result.
+    fn multiply_eight(
+        &self,
+        a: &[LaneWords],
+        b: &[LaneWords],
+        c: &[LaneWords],
+        metadata: &[LaneWords],
+    ) -> Vec<LaneWords> {
         let mut d = vec![[0; LANES]; self.d_registers()];
         if let Some(quads) = self.quads {
             for quad in 0..4 {
@@ -284,8 +304,8 @@ impl MatrixMultiply {
         let sum = Sum::new(self, &left, &right, rows);
         let mut chosen: Vec<u16> = (0..self.k).collect();
         for row in 0..rows {
-            if let Some(selector) = self.sparse {
-                chosen = self.columns_of_row(row, selector, &metadata[0]);
+            if self.sparse.is_some() {
+                chosen = self.columns(row, &metadata[0]).collect();
             }
             for column in 0..N {
                 let (lane, element) = accumulator_place(row, column);
@@ -296,11 +316,27 @@ impl MatrixMultiply {
         d
     }
 
-    /// The columns at which a row's elements stand, by the metadata.
-    fn columns_of_row(&self, row: usize, selector: u8, metadata: &LaneWords) -> Vec<u16> {
+    /// One element of the result: the sum of the products of a row's elements with those of a column that they meet, and an
+    /// addend. All are bits, each in the low end of its word.
+    ///
+    /// # Panics
+    /// If there are not as many factors as the product has (of a sparse one half as many), or it is one of [`Quads`].
+    pub fn element(&self, row: &[u64], column: &[u64], addend: u64) -> u64 {
+        assert!(self.quads.is_none(), "quads have sums of their own");
+        assert!(row.len() == self.stored() && column.len() == row.len(), "every factor is there");
+        let met: Vec<u16> = (0..row.len() as u16).collect();
+        let met_alone = MatrixMultiply { k: met.len() as u16, sparse: None, eights: 1, ..*self };
+        Sum::new(&met_alone, row, column, 1).of(0, 0, &met, addend)
+    }
+
+    /// The columns at which the elements of a row stand, by the metadata.
+    ///
+    /// # Panics
+    /// If the product is not sparse.
+    pub fn columns(&self, row: usize, metadata: &LaneWords) -> impl Iterator<Item = u16> + use<> {
+        let selector = usize::from(self.sparse.expect("the product is sparse"));
         let (group, upper) = (row % 8 * 4, row / 8);
         let word = |lane: usize| metadata[group + lane] & 0xffff_ffff;
-        let selector = usize::from(selector);
         let stored = self.stored();
         let bits = if self.a.bits() == 8 {
             // A whole row's part in each lane, both halves of the rows beside each other.
@@ -311,13 +347,12 @@ impl MatrixMultiply {
             let places = stored * if self.a == Element::TF32 { 4 } else { 2 };
             if places == 16 { half(selector) } else { half(selector * 2) | half(selector * 2 + 1) << 16 }
         };
-        (0..stored as u16)
-            .map(|index| match self.a {
-                // One of two, named by the pair of halves it would be.
-                Element::TF32 => index * 2 + (bits >> (4 * index) >> 1 & 1) as u16,
-                _ => index / 2 * 4 + (bits >> (2 * index) & 3) as u16,
-            })
-            .collect()
+        let one_of_two = self.a == Element::TF32;
+        (0..stored as u16).map(move |index| match one_of_two {
+            // Named by the pair of halves it would be.
+            true => index * 2 + (bits >> (4 * index) >> 1 & 1) as u16,
+            false => index / 2 * 4 + (bits >> (2 * index) & 3) as u16,
+        })
     }
 
     /// The product of the lanes of one quad and of those 16 further.

@@ -209,6 +209,20 @@ pub fn captures_spread_by_events_and_must_join() {
     ends_spoiled(s);
 }
 
+pub fn captures_do_not_merge() {
+    new_context();
+    let (s, t, fork) =
+        (stream(CU_STREAM_NON_BLOCKING), stream(CU_STREAM_NON_BLOCKING), event(CU_EVENT_DISABLE_TIMING));
+    cu!(
+        cuStreamBeginCapture_v2(s, RELAXED);
+        cuStreamBeginCapture_v2(t, RELAXED);
+        cuEventRecord(fork, s);
+    );
+    fails!(CUDA_ERROR_STREAM_CAPTURE_MERGE, cuStreamWaitEvent(t, fork, 0));
+    ends_spoiled(s);
+    ends_spoiled(t);
+}
+
 pub fn every_question_about_a_capture_is_answered() {
     new_context();
     let (s, p) = (stream(CU_STREAM_NON_BLOCKING), alloc(64));

@@ -68,7 +68,7 @@ pub fn affinity_to_multiprocessors_is_refused_without_mps() {
     cu!(cuCtxGetExecAffinity(&mut affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT));
     assert_eq!(affinity.smCount as i32, attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
     fails!(CUDA_ERROR_INVALID_VALUE, cuCtxGetExecAffinity(null_mut(), CU_EXEC_AFFINITY_TYPE_SM_COUNT));
-    fails!(CUDA_ERROR_INVALID_VALUE, cuCtxGetExecAffinity(&mut affinity, CUexecAffinityType(99)));
+    fails!(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, cuCtxGetExecAffinity(&mut affinity, CUexecAffinityType(99)));
 }
 
 pub fn contexts_stack_up_on_each_thread() {
@@ -182,22 +182,22 @@ pub fn a_destroyed_context_stays_where_it_is_not_on_top() {
     let b = create_context();
     assert_eq!(pop(), b);
     cu!(cuCtxDestroy_v2(b));
-    fails!(CUDA_ERROR_INVALID_CONTEXT, cuCtxDestroy_v2(b));
-    cu!(cuCtxPushCurrent_v2(b); cuCtxSetCurrent(b));
-    assert_eq!(current(), b);
-    cu!(cuCtxDestroy_v2(a));
-    assert_eq!(current(), b);
-    let mut pointer = CUdeviceptr(0);
-    fails!(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuMemAlloc_v2(&mut pointer, 16));
-    fails!(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuCtxSynchronize());
-    if ours_only("NVIDIA's driver reads what it has freed") {
-        let mut device = -1;
+    assert_eq!(current(), a);
+    if ours_only("NVIDIA's driver reads what it has freed: it answers by chance, or crashes") {
+        fails!(CUDA_ERROR_INVALID_CONTEXT, cuCtxDestroy_v2(b));
+        cu!(cuCtxPushCurrent_v2(b); cuCtxSetCurrent(b));
+        assert_eq!(current(), b);
+        cu!(cuCtxDestroy_v2(a));
+        assert_eq!(current(), b);
+        let (mut pointer, mut device) = (CUdeviceptr(0), -1);
+        fails!(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuMemAlloc_v2(&mut pointer, 16));
+        fails!(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuCtxSynchronize());
         cu!(cuCtxGetDevice(&mut device));
         assert_eq!(device, 0);
+        assert_eq!(version_of(b), CUDA_ERROR_INVALID_CONTEXT);
+        assert_eq!(pop(), b);
+        assert_eq!(current(), a);
     }
-    assert_eq!(version_of(b), CUDA_ERROR_INVALID_CONTEXT);
-    assert_eq!(pop(), b);
-    assert_eq!(current(), a);
 }
 
 pub fn destroying_the_top_takes_it_off() {

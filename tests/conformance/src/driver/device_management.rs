@@ -33,11 +33,11 @@ pub fn a_name_is_cut_to_the_buffer() {
     assert_eq!(name_in(5), name[..4]);
     assert_eq!(name_in(1), "");
     let mut buffer = [0 as c_char; 16];
-    if ours_only("NVIDIA's driver writes to null") {
+    if ours_only("NVIDIA's driver writes to null, and before a buffer without bytes") {
         fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetName(null_mut(), 16, 0));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetName(buffer.as_mut_ptr(), 0, 0));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetName(buffer.as_mut_ptr(), -1, 0));
     }
-    fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetName(buffer.as_mut_ptr(), 0, 0));
-    fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetName(buffer.as_mut_ptr(), -1, 0));
     fails!(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetName(buffer.as_mut_ptr(), 16, 99));
 }
 
@@ -118,6 +118,8 @@ const OURS: &[(CUdevice_attribute, i32, &str)] = &[
     (CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, 0, "no other hardware reaches device memory"),
     (CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, 0, "there is no fabric"),
     (CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT, 1, "there is one domain"),
+    (CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK, 7, "a processor unpacks what it is told to"),
+    (CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH, i32::MAX, "a processor unpacks what it is told to"),
 ];
 
 /// What is not implemented says 0; it may become what a GPU says without a change here.
@@ -300,6 +302,10 @@ pub fn host_atomics_are_told_by_operation() {
     assert!(capabilities.iter().all(|bits| *bits != 0x5555), "{capabilities:x?}");
     fails!(
         CUDA_ERROR_INVALID_VALUE,
+        cuDeviceGetHostAtomicCapabilities(capabilities.as_mut_ptr(), operations.as_ptr(), 0, 0)
+    );
+    fails!(
+        CUDA_ERROR_INVALID_VALUE,
         cuDeviceGetHostAtomicCapabilities(null_mut(), operations.as_ptr(), 2, 0)
     );
     fails!(
@@ -310,4 +316,18 @@ pub fn host_atomics_are_told_by_operation() {
         CUDA_ERROR_INVALID_DEVICE,
         cuDeviceGetHostAtomicCapabilities(capabilities.as_mut_ptr(), operations.as_ptr(), 2, 99)
     );
+}
+
+pub fn attributes_of_nv_sci_sync_are_not_there() {
+    init();
+    let mut list = [0_u64; 8];
+    let list: *mut c_void = list.as_mut_ptr().cast();
+    let both = CUDA_NVSCISYNC_ATTR_SIGNAL | CUDA_NVSCISYNC_ATTR_WAIT;
+    for flags in [CUDA_NVSCISYNC_ATTR_SIGNAL, CUDA_NVSCISYNC_ATTR_WAIT, both] {
+        fails!(CUDA_ERROR_NOT_SUPPORTED, cuDeviceGetNvSciSyncAttributes(list, 0, flags));
+    }
+    fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetNvSciSyncAttributes(list, 0, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetNvSciSyncAttributes(list, 0, 4));
+    fails!(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetNvSciSyncAttributes(list, 99, 1));
+    fails!(CUDA_ERROR_INVALID_HANDLE, cuDeviceGetNvSciSyncAttributes(null_mut(), 0, 1));
 }

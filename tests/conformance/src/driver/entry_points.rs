@@ -52,14 +52,16 @@ pub fn versions_of_a_name_are_different_functions() {
 }
 
 pub fn the_default_stream_can_be_each_threads_own() {
-    let [default, legacy, own] = [
+    let [default, legacy, own, both] = [
         CU_GET_PROC_ADDRESS_DEFAULT,
         CU_GET_PROC_ADDRESS_LEGACY_STREAM,
         CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
+        CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
     ]
     .map(|flags| ask("cuMemcpyHtoDAsync", 13000, flags).0);
     assert_eq!(default, legacy);
     assert_ne!(own, legacy);
+    assert_eq!(both, own);
     // A function without streams has one variant.
     let [legacy, own] =
         [0, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM].map(|flags| ask("cuInit", 13000, flags).0);
@@ -105,14 +107,12 @@ pub fn bad_arguments_are_refused() {
             cuGetProcAddress_v2(c"cuInit".as_ptr(), null_mut(), 13000, 0, &mut status)
         );
     }
-    fails!(
-        CUDA_ERROR_INVALID_VALUE,
-        cuGetProcAddress_v2(c"cuInit".as_ptr(), &mut address, 13000, 99, &mut status)
-    );
-    fails!(
-        CUDA_ERROR_INVALID_VALUE,
-        cuGetProcAddress_v2(c"cuInit".as_ptr(), &mut address, 13000, 3, &mut status)
-    );
+    for flags in [4, 7, 99, 1 << 32, u64::MAX] {
+        fails!(
+            CUDA_ERROR_INVALID_VALUE,
+            cuGetProcAddress_v2(c"cuInit".as_ptr(), &mut address, 13000, flags, &mut status)
+        );
+    }
 }
 
 pub fn a_made_up_table_of_exports_is_not_there() {

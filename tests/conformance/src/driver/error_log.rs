@@ -9,7 +9,8 @@ fn dump(from: Option<CUlogIterator>) -> (String, Option<CUlogIterator>) {
     let mut size = buffer.len();
     let iterator = place.as_mut().map_or(null_mut(), |place| place);
     cu!(cuLogsDumpToMemory(iterator, buffer.as_mut_ptr().cast(), &mut size, 0));
-    assert_eq!(buffer[size], 0, "the NUL after {size} bytes");
+    // Without a message nothing is written.
+    assert_eq!(buffer[size], if size == 0 { 0x55 } else { 0 }, "the NUL after {size} bytes");
     (String::from_utf8_lossy(&buffer[..size]).into_owned(), place)
 }
 
@@ -102,14 +103,17 @@ pub fn a_short_buffer_gets_the_newest_messages() {
         fail();
     }
     fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetCount(null_mut()));
-    let mut buffer = vec![0x55u8; 4 * line];
-    let (mut size, mut from) = (buffer.len() - 1, place);
+    // More than is asked for: NVIDIA's driver forgets the line that says that there is more.
+    let (mut buffer, most) = (vec![0x55u8; 8 * line], 4 * line - 1);
+    let (mut size, mut from) = (most, place);
     cu!(cuLogsDumpToMemory(&mut from, buffer.as_mut_ptr().cast(), &mut size, 0));
-    assert!(size < buffer.len() - 1);
     let text = String::from_utf8_lossy(&buffer[..size]).into_owned();
     assert!(text.lines().last().is_some_and(|line| line.contains("cuDeviceGetCount")), "{text}");
     assert_eq!(buffer[size], 0);
-    assert_eq!(buffer[buffer.len() - 1], 0x55, "written past the size");
+    if ours_only("NVIDIA's driver writes past a buffer that is too short for all messages") {
+        assert!(size < most);
+        assert_eq!(buffer[most], 0x55, "written past the size");
+    }
     // Not even one fits.
     let mut size = 8;
     fails!(
@@ -168,24 +172,30 @@ pub fn listeners_hear_of_failures_until_they_are_unregistered() {
     assert!(unsafe { &*datum.cast::<Vec<(CUlogLevel, String)>>() }.len() > first.len());
 }
 
-pub fn what_is_no_place_no_listener_or_no_flag_is_refused() {
+pub fn what_is_no_place_and_no_listener_is_refused() {
     init();
     let (mut place, mut size, mut byte) = (end(), 1, 0u8);
     let buffer: *mut c_char = (&raw mut byte).cast();
     fails!(CUDA_ERROR_INVALID_VALUE, cuLogsRegisterCallback(None, null_mut(), null_mut()));
     fails!(CUDA_ERROR_INVALID_VALUE, cuLogsCurrent(null_mut(), 0));
-    fails!(CUDA_ERROR_INVALID_VALUE, cuLogsCurrent(&mut place, 1));
     fails!(CUDA_ERROR_INVALID_VALUE, cuLogsDumpToMemory(&mut place, null_mut(), &mut size, 0));
     fails!(CUDA_ERROR_INVALID_VALUE, cuLogsDumpToMemory(&mut place, buffer, null_mut(), 0));
-    size = 1;
-    fails!(CUDA_ERROR_INVALID_VALUE, cuLogsDumpToMemory(&mut place, buffer, &mut size, 1));
-    fails!(CUDA_ERROR_INVALID_VALUE, cuLogsDumpToFile(&mut place, c"log.txt".as_ptr(), 1));
-    if ours_only("not tried: a handle that is no listener's, and a place that no message had") {
-        fails!(CUDA_ERROR_INVALID_VALUE, cuLogsUnregisterCallback(CUlogsCallbackHandle::NULL));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuLogsDumpToFile(&mut place, null(), 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuLogsUnregisterCallback(CUlogsCallbackHandle::NULL));
+    if ours_only("NVIDIA's driver follows a handle that is no listener's") {
         fails!(CUDA_ERROR_INVALID_VALUE, cuLogsUnregisterCallback(CUlogsCallbackHandle(0x1234_5678)));
-        let mut beyond = end() + 1000;
-        let (mut room, mut buffer) = (64usize, [0u8; 64]);
-        let text = buffer.as_mut_ptr().cast();
-        fails!(CUDA_ERROR_INVALID_VALUE, cuLogsDumpToMemory(&mut beyond, text, &mut room, 0));
+    }
+    if ours_only("NVIDIA's driver answers so only while there are no messages at all") {
+        let (mut beyond, mut room) = (1_000_000, 1);
+        cu!(cuLogsDumpToMemory(&mut beyond, buffer, &mut room, 0));
+        assert_eq!((beyond, room), (1_000_000, 0));
+    }
+    // No flags are defined, and any are taken.
+    let mut buffer = [0u8; 32768];
+    for flags in [1, 77, u32::MAX] {
+        let mut size = buffer.len();
+        cu!(cuLogsDumpToMemory(null_mut(), buffer.as_mut_ptr().cast(), &mut size, flags));
+        assert!(size > 0);
+        cu!(cuLogsCurrent(&mut place, flags));
     }
 }

@@ -85,7 +85,8 @@ pub fn an_event_of_another_process_is_waited_for() {
             receive::<1>(line);
             gate.open();
             cu!(cuEventSynchronize(e));
-            // And records the event itself.
+            // And records the event itself: not before, or this process would have waited for that.
+            send(line, &[2]);
             receive::<1>(line);
             let t = stream(CU_STREAM_NON_BLOCKING);
             fails!(CUDA_ERROR_NOT_READY, cuEventQuery(e));
@@ -105,6 +106,7 @@ pub fn an_event_of_another_process_is_waited_for() {
             send(line, &[1]);
             cu!(cuEventSynchronize(e); cuStreamSynchronize(s); cuEventQuery(e));
             assert_eq!(read::<u32>(p, 1), [5]);
+            receive::<1>(line);
             let gate = Gate::new();
             gate.hold(s);
             cu!(cuEventRecord(e, s));
@@ -136,7 +138,7 @@ pub fn handles_are_checked() {
     // Only events that were made for it are shared.
     let plain = event(CU_EVENT_DISABLE_TIMING);
     fails!(CUDA_ERROR_INVALID_HANDLE, cuIpcGetEventHandle(&mut event_handle, plain));
-    fails!(CUDA_ERROR_INVALID_HANDLE, cuIpcGetEventHandle(&mut event_handle, CUevent::NULL));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuIpcGetEventHandle(&mut event_handle, CUevent::NULL));
     let shared = event(CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
     cu!(cuIpcGetEventHandle(&mut event_handle, shared));
     fails!(CUDA_ERROR_INVALID_CONTEXT, cuIpcOpenEventHandle(&mut e, event_handle));

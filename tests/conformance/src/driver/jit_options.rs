@@ -154,7 +154,7 @@ pub fn a_log_is_cut_to_its_buffer() {
     assert_eq!(cut.code, CUDA_ERROR_INVALID_PTX);
     assert!(cut.log.len() < 16, "{:?}", cut.log);
     assert!(whole.log.starts_with(&cut.log), "{:?} of {:?}", cut.log, whole.log);
-    assert!(cut.used <= 16, "{}", cut.used);
+    assert_eq!((cut.used, cut.log.len()), (16, 15), "all of it, with the NUL");
 }
 
 /// Options and their values, as the loading functions take them.
@@ -200,6 +200,8 @@ pub fn options_that_tune_leave_results_alone() {
         (CU_JIT_OPTIMIZATION_LEVEL, 4),
         (CU_JIT_TARGET_FROM_CUCONTEXT, 0),
         (CU_JIT_TARGET, 90),
+        // CU_TARGET_COMPUTE_90A
+        (CU_JIT_TARGET, 0x1_0000 + 90),
         (CU_JIT_FALLBACK_STRATEGY, CU_PREFER_PTX.0 as usize),
         (CU_JIT_FALLBACK_STRATEGY, CU_PREFER_BINARY.0 as usize),
         (CU_JIT_GENERATE_DEBUG_INFO, 1),
@@ -214,6 +216,94 @@ pub fn options_that_tune_leave_results_alone() {
         assert_eq!(code, CUDA_SUCCESS, "{name:?} {value}");
         adds_up(module);
     }
+}
+
+/// What an option does to kernels is in `jit_tuning.rs`; these are of no consequence for results, whatever they say.
+pub fn options_without_effect_take_any_value() {
+    new_context();
+    for name in [
+        CU_JIT_FALLBACK_STRATEGY,
+        CU_JIT_GENERATE_LINE_INFO,
+        CU_JIT_GENERATE_DEBUG_INFO,
+        CU_JIT_FAST_COMPILE,
+        CU_JIT_LTO,
+        CU_JIT_FTZ,
+        CU_JIT_PREC_DIV,
+        CU_JIT_PREC_SQRT,
+        CU_JIT_FMA,
+        CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES,
+        CU_JIT_POSITION_INDEPENDENT_CODE,
+        CU_JIT_SPLIT_COMPILE,
+        CU_JIT_TARGET_FROM_CUCONTEXT,
+        CU_JIT_OVERRIDE_DIRECTIVE_VALUES,
+    ] {
+        for value in [0, 1, 2] {
+            let (code, module) = Options::of(&[(name, value)]).load();
+            assert_eq!(code, CUDA_SUCCESS, "{name:?} {value}");
+            adds_up(module);
+        }
+    }
+    for name in [CU_JIT_REFERENCED_KERNEL_COUNT, CU_JIT_REFERENCED_VARIABLE_COUNT] {
+        assert_eq!(Options::of(&[(name, 0)]).load().0, CUDA_SUCCESS, "{name:?}");
+    }
+}
+
+pub fn values_that_cannot_be_are_refused() {
+    new_context();
+    for (name, value) in [
+        (CU_JIT_MAX_REGISTERS, 0),
+        (CU_JIT_CACHE_MODE, 3),
+        (CU_JIT_CACHE_MODE, 99),
+        (CU_JIT_REFERENCED_KERNEL_NAMES, 0),
+        (CU_JIT_REFERENCED_VARIABLE_NAMES, 0),
+        (CU_JIT_INFO_LOG_BUFFER, 0),
+        (CU_JIT_ERROR_LOG_BUFFER, 0),
+        (CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, 0),
+        (CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 0),
+        (CU_JIT_NUM_OPTIONS, 0),
+        (CUjit_option(u32::MAX), 0),
+    ] {
+        assert_eq!(Options::of(&[(name, value)]).load().0, CUDA_ERROR_INVALID_VALUE, "{name:?} {value}");
+    }
+    let mut log = [0_u8; 16];
+    let only_a_buffer = [(CU_JIT_ERROR_LOG_BUFFER, log.as_mut_ptr() as usize)];
+    assert_eq!(Options::of(&only_a_buffer).load().0, CUDA_ERROR_INVALID_VALUE);
+    let no_buffer = [(CU_JIT_ERROR_LOG_BUFFER, 0), (CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 0)];
+    assert_eq!(Options::of(&no_buffer).load().0, CUDA_ERROR_INVALID_VALUE);
+    if ours_only("NVIDIA's driver divides by it") {
+        assert_eq!(Options::of(&[(CU_JIT_THREADS_PER_BLOCK, 0)]).load().0, CUDA_ERROR_INVALID_VALUE);
+    }
+}
+
+/// What the assembler is asked for and cannot do makes the PTX wrong.
+pub fn the_assembler_refuses_too() {
+    new_context();
+    let level = |level| (CU_JIT_OPTIMIZATION_LEVEL, level);
+    for options in [
+        vec![level(1 << 31)],
+        vec![(CU_JIT_MIN_CTA_PER_SM, 1 << 31)],
+        vec![(CU_JIT_GENERATE_DEBUG_INFO, 1), level(1)],
+        vec![(CU_JIT_NEW_SM3X_OPT, 0)],
+    ] {
+        assert_eq!(Options::of(&options).load().0, CUDA_ERROR_INVALID_PTX, "{options:?}");
+    }
+    for options in [
+        vec![level(5)],
+        vec![level((1 << 31) - 1)],
+        vec![(CU_JIT_GENERATE_DEBUG_INFO, 1), level(0)],
+        vec![(CU_JIT_GENERATE_DEBUG_INFO, 0), level(4)],
+    ] {
+        let (code, module) = Options::of(&options).load();
+        assert_eq!(code, CUDA_SUCCESS, "{options:?}");
+        adds_up(module);
+    }
+    // A library says so when it is asked for something.
+    let (mut library, mut kernel) = (CUlibrary::NULL, CUkernel::NULL);
+    let mut options = Options::of(&[level(1 << 31)]);
+    let image = CString::new(KERNELS).expect("no NUL inside");
+    let (names, values) = (options.names.as_mut_ptr(), options.values.as_mut_ptr());
+    cu!(cuLibraryLoadData(&mut library, image.as_ptr().cast(), names, values, 1, null_mut(), null_mut(), 0));
+    fails!(CUDA_ERROR_INVALID_PTX, cuLibraryGetKernel(&mut kernel, library, c"vecadd".as_ptr()));
 }
 
 pub fn limits_on_registers_are_kept_to() {
@@ -277,5 +367,67 @@ pub fn unknown_options_are_refused() {
 
 pub fn a_target_that_cannot_be_is_refused() {
     new_context();
-    assert_eq!(Options::of(&[(CU_JIT_TARGET, 7)]).load().0, CUDA_ERROR_INVALID_IMAGE);
+    let target = |number| Options::of(&[(CU_JIT_TARGET, number)]).load().0;
+    for forgotten in [7, 30, 37, 53, 62] {
+        assert_eq!(target(forgotten), CUDA_ERROR_INVALID_IMAGE, "{forgotten}");
+    }
+    for unknown in [10, 20, 51, 82, 91, 130, 999, 0x1_0000 + 80, 0x2_0000 + 90, 0x3_0000 + 90] {
+        assert_eq!(target(unknown), CUDA_ERROR_INVALID_VALUE, "{unknown}");
+    }
+    // What may be used follows the target, and only the device's own code is loaded.
+    for older in [52, 60, 75] {
+        assert_eq!(target(older), CUDA_ERROR_INVALID_PTX, "{older}");
+    }
+    for other in [80, 89, 100, 121, 0x1_0000 + 100, 0x2_0000 + 120] {
+        assert_eq!(target(other), CUDA_ERROR_INVALID_SOURCE, "{other}");
+    }
+    let together = Options::of(&[(CU_JIT_TARGET, 90), (CU_JIT_THREADS_PER_BLOCK, 256)]).load().0;
+    assert_eq!(together, CUDA_ERROR_INVALID_VALUE);
+}
+
+/// A library for another device is told of, and runs nowhere.
+pub fn a_library_for_another_device_runs_nowhere() {
+    new_context();
+    let (mut library, mut kernel) = (CUlibrary::NULL, CUkernel::NULL);
+    let (mut module, mut function) = (CUmodule::NULL, CUfunction::NULL);
+    let mut options = Options::of(&[(CU_JIT_TARGET, 80)]);
+    let image = CString::new(KERNELS).expect("no NUL inside");
+    let (names, values) = (options.names.as_mut_ptr(), options.values.as_mut_ptr());
+    cu!(
+        cuLibraryLoadData(&mut library, image.as_ptr().cast(), names, values, 1, null_mut(), null_mut(), 0);
+        cuLibraryGetKernel(&mut kernel, library, c"vecadd".as_ptr());
+    );
+    fails!(CUDA_ERROR_INVALID_SOURCE, cuLibraryGetModule(&mut module, library));
+    fails!(CUDA_ERROR_INVALID_SOURCE, cuKernelGetFunction(&mut function, kernel));
+    let code = launch(CUfunction(kernel.0), 1, 1, CUstream::NULL, &mut []);
+    assert_eq!(code, CUDA_ERROR_INVALID_SOURCE);
+}
+
+/// Of a whole program nobody else defines a variable: it is the program's own, of zeros.
+pub fn variables_that_nobody_defines_are_zero() {
+    new_context();
+    for space in ["global", "const"] {
+        let image = format!(
+            "{HEADER}.extern .{space} .u32 v;
+            .visible .entry k(.param .u64 out) {{
+                .reg .b32 %r<2>; .reg .b64 %rd<3>;
+                ld.param.u64 %rd1, [out];
+                ld.{space}.u32 %r1, [v];
+                add.u32 %r1, %r1, 5;
+                st.global.u32 [%rd1], %r1;
+                ret;
+            }}"
+        );
+        is_taken(&image);
+        let (module, out) = (load(&image), alloc_with(&[9_u32]));
+        let (mut address, mut size) = (CUdeviceptr(0), 0);
+        cu!(cuModuleGetGlobal_v2(&mut address, &mut size, module, c"v".as_ptr()));
+        assert_eq!((size, read::<u32>(address, 1)[0]), (4, 0));
+        let code = launch(function(module, c"k"), 1, 1, CUstream::NULL, &mut [arg(&out)]);
+        assert_eq!(code, CUDA_SUCCESS);
+        assert_eq!(read::<u32>(out, 1), [5]);
+    }
+    let open = kernel_with("    .reg .b64 %rd<2>;\n    mov.u64 %rd1, v;")
+        .replace(".visible", ".extern .global .align 4 .b8 v[];\n.visible");
+    is_refused(open, CUDA_ERROR_INVALID_PTX, &["v"]);
 }

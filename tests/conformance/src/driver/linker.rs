@@ -231,6 +231,136 @@ pub fn fat_binaries_are_loaded_and_linked() {
     assert_eq!(run(module), 42);
 }
 
+/// A link's image stays as it is.
+pub fn a_link_is_completed_once() {
+    new_context();
+    let state = create();
+    assert_eq!(add(state, CALLER), CUDA_SUCCESS);
+    assert_eq!(add(state, CALLED), CUDA_SUCCESS);
+    let (image, mut size) = complete(state);
+    let mut again = null_mut();
+    fails!(CUDA_ERROR_INVALID_HANDLE, cuLinkComplete(state, &mut again, &mut size));
+    assert_eq!(add(state, ".visible .entry other() { ret; }"), CUDA_ERROR_INVALID_VALUE);
+    let mut module = CUmodule::NULL;
+    cu!(cuModuleLoadData(&mut module, image); cuLinkDestroy(state));
+    assert_eq!(run(module), 42);
+}
+
+/// Adds bytes as an input of a kind, with an option.
+fn add_as(
+    state: CUlinkState,
+    kind: CUjitInputType,
+    bytes: &[u8],
+    option: Option<(CUjit_option, usize)>,
+) -> CUresult {
+    let mut bytes = bytes.to_vec();
+    let (data, len) = (bytes.as_mut_ptr().cast(), bytes.len());
+    let (mut name, mut value) = (option.unwrap_or((CU_JIT_LTO, 0)).0, null_mut());
+    if let Some((_, number)) = option {
+        value = std::ptr::without_provenance_mut(number);
+    }
+    let count = option.is_some().into();
+    // SAFETY: as many bytes as said, and as many options.
+    unsafe { cuLinkAddData_v2(state, kind, data, len, c"piece".as_ptr(), count, &mut name, &mut value) }
+}
+
+pub fn inputs_of_every_kind_are_what_they_are_called() {
+    new_context();
+    let ptx = format!("{HEADER}{CALLED}\0").into_bytes();
+    let wrong = CUDA_ERROR_INVALID_IMAGE;
+    let unreadable = differs("what cannot be read is no image", wrong, CUDA_ERROR_UNKNOWN);
+    for (kind, code) in [
+        (CU_JIT_INPUT_CUBIN, wrong),
+        (CU_JIT_INPUT_PTX, CUDA_SUCCESS),
+        (CU_JIT_INPUT_FATBINARY, CUDA_SUCCESS),
+        (CU_JIT_INPUT_OBJECT, unreadable),
+        (CU_JIT_INPUT_LIBRARY, unreadable),
+        (CU_JIT_INPUT_NVVM, CUDA_ERROR_JIT_COMPILER_NOT_FOUND),
+        (CU_JIT_NUM_INPUT_TYPES, CUDA_ERROR_INVALID_VALUE),
+    ] {
+        assert_eq!(add_as(create(), kind, &ptx, None), code, "PTX as {kind:?}");
+    }
+    for kind in [CU_JIT_INPUT_CUBIN, CU_JIT_INPUT_PTX, CU_JIT_INPUT_FATBINARY] {
+        assert_eq!(add_as(create(), kind, b"garbage\0", None), wrong, "garbage as {kind:?}");
+    }
+    // What was no code at all cannot be linked any more; wrong text is as if it had not been added.
+    let (mut image, mut size) = (null_mut(), 0);
+    let broken = create();
+    assert_eq!(add_as(broken, CU_JIT_INPUT_CUBIN, b"garbage\0", None), wrong);
+    fails!(wrong, cuLinkComplete(broken, &mut image, &mut size));
+    let fine = create();
+    assert_eq!(add_as(fine, CU_JIT_INPUT_PTX, b"garbage\0", None), wrong);
+    cu!(cuLinkComplete(fine, &mut image, &mut size));
+}
+
+pub fn options_of_a_piece_are_the_compilers() {
+    new_context();
+    let ptx = format!("{HEADER}{CALLED}\0").into_bytes();
+    for name in [
+        CU_JIT_MAX_REGISTERS,
+        CU_JIT_OPTIMIZATION_LEVEL,
+        CU_JIT_GENERATE_DEBUG_INFO,
+        CU_JIT_LOG_VERBOSE,
+        CU_JIT_GENERATE_LINE_INFO,
+        CU_JIT_CACHE_MODE,
+        CU_JIT_NEW_SM3X_OPT,
+        CU_JIT_FAST_COMPILE,
+        CU_JIT_POSITION_INDEPENDENT_CODE,
+        CU_JIT_SPLIT_COMPILE,
+    ] {
+        let code = add_as(create(), CU_JIT_INPUT_PTX, &ptx, Some((name, 1)));
+        assert_eq!(code, CUDA_SUCCESS, "{name:?}");
+    }
+    for name in [
+        CU_JIT_WALL_TIME,
+        CU_JIT_TARGET_FROM_CUCONTEXT,
+        CU_JIT_TARGET,
+        CU_JIT_FALLBACK_STRATEGY,
+        CU_JIT_LTO,
+        CU_JIT_FTZ,
+        CU_JIT_REFERENCED_KERNEL_COUNT,
+        CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ] {
+        let code = add_as(create(), CU_JIT_INPUT_PTX, &ptx, Some((name, 90)));
+        assert_eq!(code, CUDA_ERROR_INVALID_VALUE, "{name:?}");
+    }
+    let compiled = add_as(create(), CU_JIT_INPUT_CUBIN, b"garbage\0", Some((CU_JIT_MAX_REGISTERS, 32)));
+    assert_eq!(compiled, CUDA_ERROR_INVALID_VALUE, "machine code is compiled already");
+    let broken = add_as(create(), CU_JIT_INPUT_PTX, &ptx, Some((CU_JIT_OPTIMIZATION_LEVEL, 1 << 31)));
+    assert_eq!(broken, CUDA_ERROR_INVALID_PTX);
+}
+
+fn create_with(option: CUjit_option, value: usize) -> (CUresult, CUlinkState) {
+    let (mut name, mut value) = (option, std::ptr::without_provenance_mut(value));
+    let mut state = CUlinkState::NULL;
+    // SAFETY: one option and its value, which the linker does not write to.
+    (unsafe { cuLinkCreate_v2(1, &mut name, &mut value, &mut state) }, state)
+}
+
+pub fn options_of_a_link() {
+    new_context();
+    for strategy in [CU_PREFER_PTX, CU_PREFER_BINARY] {
+        let (code, _) = create_with(CU_JIT_FALLBACK_STRATEGY, strategy.0 as usize);
+        assert_eq!(code, CUDA_ERROR_INVALID_VALUE, "the linker takes exact matches");
+    }
+    for (option, value) in
+        [(CU_JIT_CACHE_MODE, 3), (CU_JIT_MAX_REGISTERS, 0), (CU_JIT_TARGET, 91), (CU_JIT_NUM_OPTIONS, 0)]
+    {
+        assert_eq!(create_with(option, value).0, CUDA_ERROR_INVALID_VALUE, "{option:?}");
+    }
+    // For another device a link is made, and loaded nowhere here.
+    let (code, state) = create_with(CU_JIT_TARGET, 80);
+    assert_eq!(code, CUDA_SUCCESS);
+    assert_eq!(add(state, CALLER), CUDA_SUCCESS);
+    assert_eq!(add(state, CALLED), CUDA_SUCCESS);
+    let (image, _) = complete(state);
+    let mut module = CUmodule::NULL;
+    fails!(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&mut module, image));
+    let (code, state) = create_with(CU_JIT_TARGET, 75);
+    assert_eq!(code, CUDA_SUCCESS);
+    assert_eq!(add(state, CALLED), CUDA_ERROR_INVALID_PTX, "written for sm_80");
+}
+
 pub fn a_link_of_nothing_is_an_image_of_nothing() {
     new_context();
     let state = create();

@@ -79,7 +79,11 @@ pub fn what_is_not_there_is_told() {
     fails!(CUDA_ERROR_NOT_FOUND, cuModuleGetFunction(&mut function, module, c"own".as_ptr()));
     fails!(CUDA_ERROR_INVALID_VALUE, cuModuleGetFunction(&mut function, module, c"".as_ptr()));
     fails!(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal_v2(&mut address, &mut size, module, c"third".as_ptr()));
-    fails!(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal_v2(&mut address, &mut size, module, c"first".as_ptr()));
+    fails!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuModuleGetGlobal_v2(&mut address, &mut size, module, c"first".as_ptr())
+    );
+    fails!(CUDA_ERROR_INVALID_VALUE, cuModuleGetGlobal_v2(&mut address, &mut size, module, c"".as_ptr()));
     fails!(CUDA_ERROR_INVALID_VALUE, cuModuleGetFunction(null_mut(), module, c"first".as_ptr()));
     fails!(CUDA_ERROR_INVALID_VALUE, cuModuleGetFunction(&mut function, module, null()));
     fails!(CUDA_ERROR_INVALID_HANDLE, cuModuleGetFunction(&mut function, CUmodule::NULL, c"first".as_ptr()));

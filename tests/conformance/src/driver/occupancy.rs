@@ -14,6 +14,7 @@ const SHARED: &str = ".version 8.0
     ret;
 }
 .visible .entry bounded() .maxntid 64, 1, 1 { ret; }
+.visible .entry exact() .reqntid 64, 1, 1 { ret; }
 .visible .entry plain() { ret; }
 ";
 
@@ -45,10 +46,12 @@ pub fn threads_blocks_and_shared_memory_limit() {
     assert_eq!(active(shared, 128, 8192), memory / (32768 + 8192 + reserved));
     // What would be refused runs not at all.
     assert_eq!(active(plain, 1025, 0), 0);
-    let of_96 = differs("such a launch is refused", 0, (threads / 96).min(blocks));
-    assert_eq!(active(function(module, c"bounded"), 65, 0), of_96);
-    if ours_only("NVIDIA's driver counts what a launch would be refused for") {
-        assert_eq!(active(plain, 32, 48 * 1024 + 1), 0);
+    assert_eq!(active(plain, 32, 48 * 1024 + 1), 0);
+    let of_gigabytes = differs("NVIDIA's driver looks at 32 bits of the size", 0, active(plain, 32, 0));
+    assert_eq!(active(plain, 32, 1 << 32), of_gigabytes);
+    // But what the kernel itself demands is not asked for.
+    for kernel in [c"bounded", c"exact"] {
+        assert_eq!(active(function(module, kernel), 65, 0), (threads / 96).min(blocks));
     }
 }
 
@@ -73,8 +76,16 @@ pub fn the_best_block_fills_the_device() {
         CU_OCCUPANCY_DEFAULT
     ));
     assert_eq!(block, 256);
-    cu!(cuOccupancyMaxPotentialBlockSize(&mut grid, &mut block, function(module, c"bounded"), None, 0, 0));
-    assert_eq!(block, 64);
+    for (kernel, best) in [(c"bounded", 64), (c"exact", 1024)] {
+        let kernel = function(module, kernel);
+        cu!(cuOccupancyMaxPotentialBlockSize(&mut grid, &mut block, kernel, None, 0, 0));
+        assert_eq!(block, best);
+    }
+    // A limit that is no multiple of the warp is tried itself.
+    for (kernel, best) in [(plain, 64), (shared, 65)] {
+        cu!(cuOccupancyMaxPotentialBlockSize(&mut grid, &mut block, kernel, None, 0, 65));
+        assert_eq!(block, best);
+    }
     unsafe extern "C" fn kilobyte_a_warp(threads: i32) -> usize {
         threads as usize / 32 * 1024
     }
@@ -84,17 +95,38 @@ pub fn the_best_block_fills_the_device() {
 
 pub fn shared_memory_left_for_a_block() {
     new_context();
-    let plain = function(load(SHARED), c"plain");
-    let mut left = 0;
-    for blocks in [1, 2, 4, 8] {
-        cu!(cuOccupancyAvailableDynamicSMemPerBlock(&mut left, plain, blocks, 128));
-        let reserved = attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
-        let memory = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
-        assert!(left as i32 <= memory / blocks - reserved, "{left} bytes for each of {blocks}");
-        let most = differs("the kernel's limit can be raised", i32::MAX, 48 << 10);
-        let least = (memory / blocks - reserved - 1024).min(most);
-        assert!(left as i32 >= least, "{left} bytes for each of {blocks}");
+    let module = load(SHARED);
+    let (plain, shared) = (function(module, c"plain"), function(module, c"shared"));
+    let memory = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) as usize;
+    let optin = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) as usize;
+    let left = |kernel, blocks, threads| {
+        let mut left = 0;
+        cu!(cuOccupancyAvailableDynamicSMemPerBlock(&mut left, kernel, blocks, threads));
+        left
+    };
+    // An even share, as far as a launch may have it.
+    let share = |blocks: usize| memory / blocks / 128 * 128;
+    for blocks in [1, 2, 3, 4, 5, 8, 15, 16] {
+        assert_eq!(left(plain, blocks as i32, 128), share(blocks).min(48 << 10), "{blocks} blocks");
     }
+    for blocks in [1, 4, 5, 6] {
+        assert_eq!(
+            left(shared, blocks as i32, 64),
+            share(blocks).min(48 << 10) - (32 << 10),
+            "{blocks} blocks"
+        );
+    }
+    cu!(cuFuncSetAttribute(plain, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, optin as i32));
+    assert_eq!((left(plain, 1, 64), left(plain, 3, 64)), (optin, share(3)));
+    // More blocks than run together.
+    let mut unchanged = 77;
+    for (kernel, blocks, threads) in [(plain, 17, 128), (plain, 33, 32), (plain, 1, 1025), (shared, 7, 64)] {
+        fails!(
+            CUDA_ERROR_INVALID_VALUE,
+            cuOccupancyAvailableDynamicSMemPerBlock(&mut unchanged, kernel, blocks, threads)
+        );
+    }
+    assert_eq!(unchanged, 77);
 }
 
 pub fn arguments_are_checked() {

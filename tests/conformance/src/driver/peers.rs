@@ -56,6 +56,29 @@ pub fn devices_reach_each_other() {
     assert!([CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, CUDA_ERROR_INVALID_CONTEXT].contains(&code), "{code:?}");
 }
 
+pub fn atomics_between_devices_are_told_by_operation() {
+    let operations = [CU_ATOMIC_OPERATION_INTEGER_ADD, CU_ATOMIC_OPERATION_FLOAT_MIN];
+    let (mut bits, ask) = ([0x5555_u32; 2], operations.as_ptr());
+    two_devices();
+    cu!(cuDeviceGetP2PAtomicCapabilities(bits.as_mut_ptr(), ask, 2, 0, 1));
+    assert!(bits.iter().all(|bits| *bits != 0x5555), "{bits:x?}");
+    if is_ours() {
+        assert!(bits[0] & CU_ATOMIC_CAPABILITY_SCALAR_64 != 0 && bits[1] == 0, "{bits:x?}");
+    }
+}
+
+pub fn a_device_is_no_peer_of_itself_for_atomics_either() {
+    init();
+    let (mut bits, operations) = ([0_u32; 1], [CU_ATOMIC_OPERATION_INTEGER_ADD]);
+    let (place, ask) = (bits.as_mut_ptr(), operations.as_ptr());
+    fails!(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetP2PAtomicCapabilities(place, ask, 1, 0, 0));
+    fails!(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetP2PAtomicCapabilities(place, ask, 1, 0, 99));
+    fails!(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetP2PAtomicCapabilities(place, ask, 1, -1, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetP2PAtomicCapabilities(place, ask, 0, 0, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetP2PAtomicCapabilities(null_mut(), ask, 1, 0, 99));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceGetP2PAtomicCapabilities(place, null(), 1, 0, 99));
+}
+
 pub fn memory_belongs_to_its_device() {
     let [first, second] = two_devices();
     let theirs = alloc_with(&[2u32; 16]);

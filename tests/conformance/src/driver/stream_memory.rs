@@ -33,7 +33,8 @@ pub fn every_write_stores_its_word() {
         );
     } else {
         let first = [1u32, 2, 0, 0, 6, 5, 8, 7];
-        cu!(cuMemcpyHtoD_v2(p, first.as_ptr().cast(), 32));
+        // The bytes may arrive later than the call returns.
+        cu!(cuMemcpyHtoD_v2(p, first.as_ptr().cast(), 32); cuCtxSynchronize());
     }
     cu!(
         cuStreamWriteValue32_v2(s, at(2), 3, 0);

@@ -313,7 +313,9 @@ pub fn host_functions_may_not_call_the_driver() {
 pub fn many_held_streams_do_not_stop_another() {
     new_context();
     let word = alloc_with(&[0u32; 1]);
-    let held: Vec<CUstream> = (0..32).map(|_| stream(CU_STREAM_NON_BLOCKING)).collect();
+    let count =
+        differs("NVIDIA's streams share a few queues, where one that is held holds those behind it", 32, 4);
+    let held: Vec<CUstream> = (0..count).map(|_| stream(CU_STREAM_NON_BLOCKING)).collect();
     for s in &held {
         cu!(cuStreamWaitValue32_v2(*s, word, 7, CU_STREAM_WAIT_VALUE_EQ));
     }

@@ -264,3 +264,51 @@ pub fn doubles_stay_as_they_are() {
     cuda!(cudaSetDoubleForDevice(&mut number); cudaSetDoubleForHost(&mut number));
     assert_eq!(number, 1.5);
 }
+
+/// One grid for each device.
+pub fn a_cooperative_launch_may_span_devices() {
+    if !ours_only("NVIDIA's driver has kept the function's name and attribute, and refuses every launch") {
+        return;
+    }
+    set_env("ANYWARP_DEVICES", "2");
+    let mut devices = 0;
+    cuda!(cudaGetDeviceCount(&mut devices));
+    let poke = kernel(c"poke");
+    let words: Vec<_> = (0..devices.min(2))
+        .map(|device| {
+            cuda!(cudaSetDevice(device));
+            (malloc_with(&[0_u32]), stream())
+        })
+        .collect();
+    let mut arguments: Vec<_> = words.iter().map(|(word, _)| [arg(word)]).collect();
+    let launches = arguments.iter_mut().zip(&words).map(|(arguments, (_, stream))| cudaLaunchParams {
+        func: poke,
+        gridDim: size(2),
+        blockDim: size(32),
+        args: arguments.as_mut_ptr(),
+        sharedMem: 0,
+        stream: *stream,
+    });
+    let mut launches: Vec<_> = launches.collect();
+    let count = launches.len() as u32;
+    // CUDA 13 has only kept the number.
+    let supported = attribute(cudaDeviceAttr(96)) == 1;
+    let code = if supported { cudaSuccess } else { cudaErrorNotSupported };
+    fails!(code, cudaLaunchCooperativeKernelMultiDevice(launches.as_mut_ptr(), count, 0));
+    for (word, stream) in &words {
+        cuda!(cudaStreamSynchronize(*stream));
+        assert_eq!(read::<u32>(*word, 1), [u32::from(supported)]);
+    }
+    if supported {
+        fails!(
+            cudaErrorInvalidValue,
+            cudaLaunchCooperativeKernelMultiDevice(launches.as_mut_ptr(), count, 4)
+        );
+        fails!(cudaErrorInvalidValue, cudaLaunchCooperativeKernelMultiDevice(null_mut(), 1, 0));
+        launches[0].stream = DEFAULT;
+        fails!(
+            cudaErrorInvalidValue,
+            cudaLaunchCooperativeKernelMultiDevice(launches.as_mut_ptr(), count, 0)
+        );
+    }
+}

@@ -168,11 +168,16 @@ pub fn entry_points_of_the_driver() {
     assert_eq!(usual, own);
     cuda!(cudaGetDriverEntryPointByVersion(c"cuNoSuchFunction".as_ptr(), &mut usual, 13000, 0, &mut status));
     assert_eq!((status, usual), (cudaDriverEntryPointSymbolNotFound, null_mut()));
-    fails!(
-        cudaErrorInvalidValue,
-        cudaGetDriverEntryPointByVersion(null(), &mut usual, 13000, 0, &mut status)
-    );
-    fails!(cudaErrorInvalidValue, cudaGetDriverEntryPointByVersion(name, null_mut(), 13000, 0, &mut status));
+    if our_runtime_only("NVIDIA's driver follows null, and its runtime passes it on") {
+        fails!(
+            cudaErrorInvalidValue,
+            cudaGetDriverEntryPointByVersion(null(), &mut usual, 13000, 0, &mut status)
+        );
+        fails!(
+            cudaErrorInvalidValue,
+            cudaGetDriverEntryPointByVersion(name, null_mut(), 13000, 0, &mut status)
+        );
+    }
 }
 
 pub fn memory_of_another_process_is_not_ones_own() {
@@ -185,7 +190,9 @@ pub fn memory_of_another_process_is_not_ones_own() {
         cudaErrorDeviceUninitialized,
         cudaIpcOpenMemHandle(&mut again, handle, cudaIpcMemLazyEnablePeerAccess)
     );
-    fails!(cudaErrorInvalidValue, cudaIpcGetMemHandle(null_mut(), pointer));
+    if our_runtime_only("NVIDIA's runtime writes to null") {
+        fails!(cudaErrorInvalidValue, cudaIpcGetMemHandle(null_mut(), pointer));
+    }
     fails!(cudaErrorInvalidValue, cudaIpcCloseMemHandle(pointer));
 }
 
@@ -204,5 +211,10 @@ pub fn notifications_are_registered() {
         cudaErrorInvalidDevice,
         cudaDeviceRegisterAsyncNotification(99, Some(note), null_mut(), &mut handle)
     );
-    fails!(cudaErrorInvalidValue, cudaDeviceRegisterAsyncNotification(0, Some(note), null_mut(), null_mut()));
+    if our_runtime_only("NVIDIA's driver writes to null, and its runtime passes it on") {
+        fails!(
+            cudaErrorInvalidValue,
+            cudaDeviceRegisterAsyncNotification(0, Some(note), null_mut(), null_mut())
+        );
+    }
 }

@@ -361,19 +361,23 @@ pub fn batches_copy_fetch_and_discard() {
     cuda!(cudaStreamSynchronize(stream));
     assert_eq!(read::<u8>(first, 64), &data[..64]);
     assert_eq!(read::<u8>(second, 32), &data[64..]);
-    cuda!(cudaMemset(first, 0, 64); cudaDeviceSynchronize());
-    cuda!(cudaMemcpyBatchAsync_ptsz(
-        lists.0,
-        lists.1,
-        lists.2,
-        2,
-        attributes.as_mut_ptr(),
-        begin,
-        1,
-        DEFAULT
-    ));
-    cuda!(cudaStreamSynchronize_ptsz(DEFAULT));
-    assert_eq!(read::<u8>(first, 64), &data[..64]);
+    if our_runtime_only(
+        "for the variants stream 0 is the thread's own, which may have batches; NVIDIA's refuses it",
+    ) {
+        cuda!(cudaMemset(first, 0, 64); cudaDeviceSynchronize());
+        cuda!(cudaMemcpyBatchAsync_ptsz(
+            lists.0,
+            lists.1,
+            lists.2,
+            2,
+            attributes.as_mut_ptr(),
+            begin,
+            1,
+            DEFAULT
+        ));
+        cuda!(cudaStreamSynchronize_ptsz(DEFAULT));
+        assert_eq!(read::<u8>(first, 64), &data[..64]);
+    }
     let count = |count| {
         // SAFETY: the lists have two entries.
         unsafe {

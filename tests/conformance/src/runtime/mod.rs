@@ -2,6 +2,7 @@
 
 use crate::Test;
 
+mod arrays;
 mod compiler_interface;
 mod contexts;
 mod cuda12;
@@ -9,6 +10,7 @@ mod devices;
 mod error_log;
 mod errors;
 mod execution;
+mod external_resources;
 mod graphs;
 mod libraries;
 mod memory;

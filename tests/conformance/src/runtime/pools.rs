@@ -76,8 +76,9 @@ pub fn pools_of_the_programs_own() {
     fails!(cudaErrorInvalidValue, cudaMemPoolCreate(null_mut(), null()));
     fails!(cudaErrorInvalidValue, cudaMemPoolGetAttribute(default_pool(), cudaMemPoolAttr(99), value));
     fails!(cudaErrorInvalidValue, cudaDeviceGetDefaultMemPool(null_mut(), 0));
-    fails!(cudaErrorInvalidDevice, cudaDeviceGetMemPool(&mut current, 99));
-    fails!(cudaErrorInvalidDevice, cudaDeviceSetMemPool(99, default_pool()));
+    fails!(cudaErrorInvalidDevice, cudaDeviceGetDefaultMemPool(&mut current, 99));
+    fails!(cudaErrorInvalidValue, cudaDeviceGetMemPool(&mut current, 99));
+    fails!(cudaErrorInvalidValue, cudaDeviceSetMemPool(99, default_pool()));
     if ours_only("NVIDIA's driver crashes on a pool that was destroyed") {
         fails!(cudaErrorInvalidValue, cudaMemPoolDestroy(pool));
     }
@@ -91,7 +92,9 @@ pub fn access_to_a_pool() {
     assert_eq!(flags, cudaMemAccessFlagsProtReadWrite);
     let access = cudaMemAccessDesc { location: device, flags: cudaMemAccessFlagsProtReadWrite };
     cuda!(cudaMemPoolSetAccess(pool, &access, 1));
-    fails!(cudaErrorInvalidValue, cudaMemPoolGetAccess(null_mut(), pool, &mut device));
+    if our_runtime_only("NVIDIA's runtime writes to null") {
+        fails!(cudaErrorInvalidValue, cudaMemPoolGetAccess(null_mut(), pool, &mut device));
+    }
     fails!(cudaErrorInvalidValue, cudaMemPoolGetAccess(&mut flags, pool, null_mut()));
 }
 

@@ -40,7 +40,9 @@ pub fn a_streams_properties() {
     cuda!(cudaStreamGetFlags_ptsz(DEFAULT, &mut flags); cudaStreamGetPriority_ptsz(DEFAULT, &mut priority));
     cuda!(cudaStreamGetDevice_ptsz(DEFAULT, &mut device));
     assert_eq!((flags, priority, device), (0, 0, 0));
-    fails!(cudaErrorInvalidValue, cudaStreamGetDevice(second, null_mut()));
+    if our_runtime_only("NVIDIA's runtime writes to null") {
+        fails!(cudaErrorInvalidValue, cudaStreamGetDevice(second, null_mut()));
+    }
     fails!(cudaErrorInvalidValue, cudaStreamGetId(second, null_mut()));
     fails!(cudaErrorInvalidValue, cudaStreamCreate(null_mut()));
     fails!(cudaErrorInvalidValue, cudaStreamCreateWithFlags(&mut first, 77));

@@ -1,5 +1,6 @@
-//! `golden CORPUS [--backend NAME]... [--filter TEXT] [--verbose]`: replays a corpus of what the hardware answered, on every back
-//! end if none is named.
+//! `golden FOLDER [--backend NAME]... [--filter TEXT] [--verbose]`: replays the corpora of a folder, what the hardware answered, on
+//! every back end if none is named. With `ANYWARP_APPROX=hardware`, approximations have the hardware's bits, and must agree in all of
+//! them.
 //!
 //! Prints what failed, how many cases of each family were refused at load because something in them is not implemented (with
 //! `--verbose`, which and why), and last `N passed, M failed`.
@@ -7,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use kernel_abi::Approximations;
 use kernel_tests::golden::{Case, Corpus, Outcome};
 
 fn main() {
@@ -31,16 +33,19 @@ fn run() -> Result<bool, String> {
             _ => corpus = Some(arg),
         }
     }
-    let corpus = Corpus::read(Path::new(&corpus.ok_or("which corpus?")?))?;
+    let mut corpora = Corpus::read_all(Path::new(&corpus.ok_or("which corpus?")?))?;
+    let approximations = std::env::var("ANYWARP_APPROX").unwrap_or_default();
+    let approximations = Approximations::named(&approximations).unwrap_or_default();
+    let every_bit = approximations == Approximations::Hardware;
+    corpora.iter_mut().for_each(|corpus| corpus.every_bit = every_bit);
     if backends.is_empty() {
         backends = kernel_tests::backend::names();
     }
-    let wanted = |case: &&Case| filter.as_ref().is_none_or(|filter| case.name.contains(filter.as_str()));
-    let cases: Vec<&Case> = corpus.cases.iter().filter(wanted).collect();
+    let wanted = |case: &Case| filter.as_ref().is_none_or(|filter| case.name.contains(filter.as_str()));
     let (mut passed, mut failed, mut refused) = (0, BTreeMap::new(), BTreeMap::<String, usize>::new());
     for name in backends {
-        let backend = kernel_tests::backend::open(&name)?;
-        for (case, outcome) in cases.iter().zip(corpus.run_all(&cases, &*backend)) {
+        let backend = kernel_tests::backend::open_with(&name, approximations)?;
+        for (case, outcome) in corpora.iter().flat_map(|corpus| corpus.run_all(&*backend, wanted)) {
             match outcome {
                 Outcome::Passed => passed += 1,
                 Outcome::Refused(why) => {

@@ -153,7 +153,9 @@ impl super::super::Context for Context {
         // The caller lends host memory for the time of the copy.
         match (to, from) {
             (Place::Device(to), Place::Host(from)) => {
-                call!(self.0.library, cuMemcpyHtoD_v2(CUdeviceptr(to), pointer(from), bytes))
+                call!(self.0.library, cuMemcpyHtoD_v2(CUdeviceptr(to), pointer(from), bytes))?;
+                // The driver may return once it has read the bytes, and streams that do not block do not wait for it.
+                call!(self.0.library, cuStreamSynchronize(CUstream::NULL))
             }
             (Place::Host(to), Place::Device(from)) => {
                 call!(self.0.library, cuMemcpyDtoH_v2(pointer(to), CUdeviceptr(from), bytes))

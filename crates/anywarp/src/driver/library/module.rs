@@ -31,10 +31,7 @@ impl Bytes {
                 CString::new(text.trim_end_matches('\0')).map(Bytes::Text).map_err(|_| ends())
             }
             Image::Fatbin(bytes) => {
-                // The driver is told no length: it believes the headers, so they must be right.
-                let damaged =
-                    |error: fatbin::FatbinError| Error::new(CUDA_ERROR_INVALID_IMAGE, error.to_string());
-                fatbin::Container::parse(bytes).map_err(damaged)?;
+                check_container(bytes)?;
                 let mut words = vec![0_u64; bytes.len().div_ceil(8)];
                 bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
                 Ok(Bytes::Words { words, len: bytes.len() })
@@ -62,6 +59,21 @@ impl Bytes {
             Bytes::Words { .. } => CU_JIT_INPUT_FATBINARY,
         }
     }
+}
+
+/// The driver is told no length and believes all headers, so they must be right. NVIDIA's reads the options of PTX without
+/// asking whether there are any.
+fn check_container(bytes: &[u8]) -> Result<()> {
+    let damaged = |what: String| Error::new(CUDA_ERROR_INVALID_IMAGE, what);
+    let wrong = |error: fatbin::FatbinError| damaged(error.to_string());
+    for entry in fatbin::Container::parse(bytes).map_err(wrong)?.entries() {
+        let entry = entry.map_err(wrong)?;
+        let options = entry.options().map_err(wrong)?;
+        if entry.kind == fatbin::EntryKind::Ptx && options.is_none() {
+            return Err(damaged("the fat binary's PTX has no options".to_owned()));
+        }
+    }
+    Ok(())
 }
 
 /// Options in the form of the C ABI. The buffers of the logs move with it, but what they lead to does not.
@@ -98,10 +110,15 @@ impl Options {
         self.names.len() as u32
     }
 
-    /// An error with the log, where there is one.
+    /// An error with the log, where there is one. What a driver calls unknown although its log knows it (NVIDIA's does, for
+    /// a function that comes twice) is wrong in the source.
     fn explain(&self, error: Error) -> Error {
         let log = text(&self.error);
-        if log.is_empty() { error } else { Error::new(CUresult(error.code()), log) }
+        match CUresult(error.code()) {
+            _ if log.is_empty() => error,
+            CUDA_ERROR_UNKNOWN => Error::new(CUDA_ERROR_INVALID_SOURCE, log),
+            code => Error::new(code, log),
+        }
     }
 }
 

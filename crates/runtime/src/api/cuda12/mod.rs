@@ -2,6 +2,8 @@
 //! end in `_cuda12` here. All else in `libcudart.so.12` is shared.
 
 pub mod device;
+pub mod execution;
+pub mod external;
 pub mod graph;
 pub mod memory;
 pub mod objects;

@@ -28,6 +28,25 @@ fn cudaGraphAddNode(
     give_back(&params, nodeParams)
 }
 
+/// Makes a condition in the current context, for a conditional node of a graph.
+#[entry_point]
+fn cudaGraphConditionalHandleCreate(
+    pHandle_out: Out<cudaGraphConditionalHandle>,
+    graph: cudaGraph_t,
+    defaultLaunchValue: u32,
+    flags: u32,
+) -> CudaResult {
+    context::ensure_current()?;
+    let handle = pHandle_out.check()?;
+    call!(cuGraphConditionalHandleCreate(
+        handle.as_ptr(),
+        graph,
+        context::current()?,
+        defaultLaunchValue,
+        flags
+    ))
+}
+
 /// The same without the data of edges, as CUDA 12 has it.
 #[entry_point]
 fn cudaGraphAddNode_cuda12(
@@ -63,7 +82,7 @@ fn cudaGraphExecNodeSetParams(
 /// The driver's description of a node.
 fn to_driver(parameters: Array<cudaGraphNodeParams>) -> CudaResult<CUgraphNodeParams> {
     context::ensure_current()?;
-    let node = parameters.get(0)?;
+    let (node, current) = (parameters.get(0)?, context::current()?);
     let mut params = CUgraphNodeParamsUnion { reserved1: [0; 29] };
     // SAFETY: each member is read where the type says that it is set; every bit pattern of it is a value.
     unsafe {
@@ -90,6 +109,16 @@ fn to_driver(parameters: Array<cudaGraphNodeParams>) -> CudaResult<CUgraphNodePa
                     ctx: CUcontext::NULL,
                 };
             }
+            CU_GRAPH_NODE_TYPE_CONDITIONAL => {
+                let cudaConditionalNodeParams { handle, r#type, size, .. } = node.params.conditional;
+                params.conditional = CUDA_CONDITIONAL_NODE_PARAMS {
+                    handle,
+                    r#type,
+                    size,
+                    phGraph_out: std::ptr::null_mut(),
+                    ctx: current,
+                };
+            }
             // The rest is laid out alike.
             _ => params.reserved1 = node.params.reserved1,
         }
@@ -108,6 +137,9 @@ fn give_back(added: &CUgraphNodeParams, parameters: Array<cudaGraphNodeParams>) 
     unsafe {
         match node.r#type {
             CU_GRAPH_NODE_TYPE_MEM_ALLOC => node.params.alloc.dptr = added.params.alloc.dptr,
+            CU_GRAPH_NODE_TYPE_CONDITIONAL => {
+                node.params.conditional.phGraph_out = added.params.conditional.phGraph_out;
+            }
             CU_GRAPH_NODE_TYPE_GRAPH => node.params.graph.graph = added.params.graph.graph,
             _ => return Ok(()),
         }

@@ -7,5 +7,6 @@ pub mod execution;
 pub mod kernel_nodes;
 pub mod memory;
 pub mod nodes;
+pub mod semaphores;
 pub mod structure;
 pub mod user_objects;

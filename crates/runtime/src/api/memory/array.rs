@@ -151,7 +151,16 @@ fn descriptor(
     extent: cudaExtent,
     flags: u32,
 ) -> CudaResult<CUDA_ARRAY3D_DESCRIPTOR> {
-    let (format, count) = of_channels(&channels.get()?)?;
+    describe(&channels.get()?, extent, flags)
+}
+
+/// The driver's description of an array.
+pub fn describe(
+    channels: &cudaChannelFormatDesc,
+    extent: cudaExtent,
+    flags: u32,
+) -> CudaResult<CUDA_ARRAY3D_DESCRIPTOR> {
+    let (format, count) = of_channels(channels)?;
     Ok(CUDA_ARRAY3D_DESCRIPTOR {
         Width: extent.width,
         Height: extent.height,

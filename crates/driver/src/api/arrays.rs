@@ -1,0 +1,146 @@
+//! Memory management: arrays.
+
+use crate::arrays;
+use crate::error::CuResult;
+use cuda_abi::args::{In, Out};
+use cuda_abi::driver::*;
+use entry_macros::entry_point;
+
+#[entry_point]
+fn cuArrayCreate_v2(pHandle: Out<CUarray>, pAllocateArray: In<CUDA_ARRAY_DESCRIPTOR>) -> CuResult {
+    create(pHandle, in_space(&pAllocateArray.get()?))
+}
+
+#[entry_point]
+fn cuArray3DCreate_v2(pHandle: Out<CUarray>, pAllocateArray: In<CUDA_ARRAY3D_DESCRIPTOR>) -> CuResult {
+    create(pHandle, pAllocateArray.get()?)
+}
+
+#[entry_point]
+fn cuArrayCreate(pHandle: Out<CUarray>, pAllocateArray: In<CUDA_ARRAY_DESCRIPTOR_v1>) -> CuResult {
+    create(pHandle, in_space(&pAllocateArray.get()?.into()))
+}
+
+#[entry_point]
+fn cuArray3DCreate(pHandle: Out<CUarray>, pAllocateArray: In<CUDA_ARRAY3D_DESCRIPTOR_v1>) -> CuResult {
+    create(pHandle, pAllocateArray.get()?.into())
+}
+
+fn create(place: Out<CUarray>, descriptor: CUDA_ARRAY3D_DESCRIPTOR) -> CuResult {
+    place.check()?.set(arrays::create(descriptor)?)?;
+    Ok(())
+}
+
+/// A flat array's descriptor as one of three dimensions.
+fn in_space(flat: &CUDA_ARRAY_DESCRIPTOR) -> CUDA_ARRAY3D_DESCRIPTOR {
+    let &CUDA_ARRAY_DESCRIPTOR { Width, Height, Format, NumChannels } = flat;
+    CUDA_ARRAY3D_DESCRIPTOR { Width, Height, Depth: 0, Format, NumChannels, Flags: 0 }
+}
+
+/// What a flat descriptor tells of an array: layers and depth are left out.
+fn flat(array: CUarray) -> CuResult<CUDA_ARRAY_DESCRIPTOR> {
+    let CUDA_ARRAY3D_DESCRIPTOR { Width, Height, Format, NumChannels, .. } = arrays::find(array)?.descriptor;
+    Ok(CUDA_ARRAY_DESCRIPTOR { Width, Height, Format, NumChannels })
+}
+
+#[entry_point]
+fn cuArrayGetDescriptor_v2(pArrayDescriptor: Out<CUDA_ARRAY_DESCRIPTOR>, hArray: CUarray) -> CuResult {
+    pArrayDescriptor.check()?.set(flat(hArray)?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuArray3DGetDescriptor_v2(pArrayDescriptor: Out<CUDA_ARRAY3D_DESCRIPTOR>, hArray: CUarray) -> CuResult {
+    pArrayDescriptor.check()?.set(arrays::find(hArray)?.descriptor)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuArrayGetDescriptor(pArrayDescriptor: Out<CUDA_ARRAY_DESCRIPTOR_v1>, hArray: CUarray) -> CuResult {
+    pArrayDescriptor.check()?.set(flat(hArray)?.into())?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuArray3DGetDescriptor(pArrayDescriptor: Out<CUDA_ARRAY3D_DESCRIPTOR_v1>, hArray: CUarray) -> CuResult {
+    pArrayDescriptor.check()?.set(arrays::find(hArray)?.descriptor.into())?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuArrayDestroy(hArray: CUarray) -> CuResult {
+    arrays::destroy(hArray)
+}
+
+/// Only planar formats have planes, and no array here has one.
+#[entry_point]
+fn cuArrayGetPlane(pPlaneArray: Out<CUarray>, hArray: CUarray, _planeIdx: u32) -> CuResult {
+    pPlaneArray.check()?;
+    arrays::find(hArray)?;
+    Err(CUDA_ERROR_INVALID_VALUE.into())
+}
+
+/// Told of arrays without memory of their own, and there are none.
+#[entry_point]
+fn cuArrayGetMemoryRequirements(
+    _memoryRequirements: Out<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
+    _array: CUarray,
+    _device: CUdevice,
+) -> CuResult {
+    Err(CUDA_ERROR_INVALID_VALUE.into())
+}
+
+/// Told of sparse arrays, and there are none.
+#[entry_point]
+fn cuArrayGetSparseProperties(
+    _sparseProperties: Out<CUDA_ARRAY_SPARSE_PROPERTIES>,
+    _array: CUarray,
+) -> CuResult {
+    Err(CUDA_ERROR_INVALID_VALUE.into())
+}
+
+/// The number of levels is brought to what an array of this size can have.
+#[entry_point]
+fn cuMipmappedArrayCreate(
+    pHandle: Out<CUmipmappedArray>,
+    pMipmappedArrayDesc: In<CUDA_ARRAY3D_DESCRIPTOR>,
+    numMipmapLevels: u32,
+) -> CuResult {
+    let place = pHandle.check()?;
+    place.set(arrays::create_mipmapped(pMipmappedArrayDesc.get()?, numMipmapLevels)?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuMipmappedArrayGetLevel(
+    pLevelArray: Out<CUarray>,
+    hMipmappedArray: CUmipmappedArray,
+    level: u32,
+) -> CuResult {
+    pLevelArray.check()?.set(arrays::find_mipmapped(hMipmappedArray)?.level(level)?)?;
+    Ok(())
+}
+
+#[entry_point]
+fn cuMipmappedArrayDestroy(hMipmappedArray: CUmipmappedArray) -> CuResult {
+    arrays::destroy_mipmapped(hMipmappedArray)
+}
+
+/// As for arrays without levels.
+#[entry_point]
+fn cuMipmappedArrayGetMemoryRequirements(
+    _memoryRequirements: Out<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
+    _mipmap: CUmipmappedArray,
+    _device: CUdevice,
+) -> CuResult {
+    Err(CUDA_ERROR_INVALID_VALUE.into())
+}
+
+/// As for arrays without levels.
+#[entry_point]
+fn cuMipmappedArrayGetSparseProperties(
+    _sparseProperties: Out<CUDA_ARRAY_SPARSE_PROPERTIES>,
+    _mipmap: CUmipmappedArray,
+) -> CuResult {
+    Err(CUDA_ERROR_INVALID_VALUE.into())
+}

@@ -1,0 +1,75 @@
+//! Runs the blocks of one cluster in turn, and lets their threads meet at its barrier. A block that is in no cluster is a cluster of
+//! one.
+
+use kernel_abi::{BlockFrame, Fault};
+use simt_ir::Program;
+
+use crate::block::Block;
+use crate::thread::State;
+
+/// Runs the blocks whose indices the frames hold, each for about `budget` instructions at the most.
+///
+/// # Safety
+/// As for [`kernel_abi::CompiledKernel::run_clusters`].
+pub unsafe fn run(program: &Program, frames: &mut [BlockFrame], budget: Option<u64>) -> Result<(), Fault> {
+    // SAFETY: the caller's contract.
+    let blocks = frames.iter_mut().map(|frame| unsafe { Block::new(program, frame, budget) }).collect();
+    Cluster { blocks, phase: 0 }.run()
+}
+
+struct Cluster<'a> {
+    blocks: Vec<Block<'a>>,
+    /// Counts completions of the cluster's barrier.
+    phase: u64,
+}
+
+impl Cluster<'_> {
+    fn run(mut self) -> Result<(), Fault> {
+        loop {
+            let mut progress = false;
+            for block in &mut self.blocks {
+                progress |= block.round(self.phase)?;
+            }
+            progress |= self.pass_barrier();
+            if progress {
+                continue;
+            }
+            let Some(stuck) = self.blocks.iter().position(|block| !block.is_done()) else { return Ok(()) };
+            // Nobody can go on by itself: warp operations that some named lanes will never reach.
+            let mut went_on = false;
+            for block in &mut self.blocks {
+                went_on = went_on || block.go_on_without_absent_lanes()?;
+            }
+            if !went_on {
+                return Err(self.blocks[stuck].deadlock(self.blocks.len() > 1));
+            }
+        }
+    }
+
+    /// Completes the barrier's phase if every thread that has not ended has arrived in it, and lets threads go on whose phase is over.
+    /// Whether there were any.
+    fn pass_barrier(&mut self) -> bool {
+        let mut threads = self.blocks.iter().flat_map(|block| &block.threads);
+        if !threads.any(|thread| thread.state == State::ClusterBarrier) {
+            return false;
+        }
+        let phase = self.phase;
+        let mut threads = self.blocks.iter().flat_map(|block| &block.threads);
+        if threads.all(|thread| thread.state == State::Done || thread.cluster_phase == Some(phase)) {
+            self.phase += 1;
+        }
+        let mut passed = false;
+        for block in &mut self.blocks {
+            let program = block.context.program;
+            for thread in &mut block.threads {
+                let is_over = thread.cluster_phase.is_some_and(|arrived| arrived < self.phase);
+                if thread.state == State::ClusterBarrier && is_over {
+                    thread.resume(program, &[]);
+                    thread.cluster_phase = None;
+                    passed = true;
+                }
+            }
+        }
+        passed
+    }
+}

@@ -1,0 +1,229 @@
+//! Products as vectors of 16 rows: the sums that [`simt_ir::matrix`] defines, bit for bit.
+//!
+//! Factors are taken apart into significands and exponents, both by rows, so that a sum over k is one of vectors. A product of two significands
+//! is exact in f32; scaled to the largest exponent of its sum and cut to an integer it is what the tensor cores add. These integers fit in
+//! 32 bits, and their sum with the addend in f64, which rounds once in the end.
+//!
+//! What is rare goes to the definition itself, eight columns at a time: infinities, NaNs, results that are subnormal, roundings of f64 other than
+//! to nearest. The code is plain arrays; it is compiled for several kinds of processors, and the best is chosen when it runs.
+
+mod doubles;
+mod floats;
+mod integers;
+
+use simt_ir::Rounding;
+use simt_ir::matrix::{Accumulator, Element, LaneWords, MatrixMultiply};
+
+use super::{LaneHalves, results_at};
+
+/// Rows of a product; those of 8 use half.
+const ROWS: usize = 16;
+/// Columns that are computed together.
+const COLUMNS: usize = 8;
+/// The longest sums: what most have, and what all have.
+const SHORT: usize = 16;
+const LONG: usize = 64;
+
+type Lanes<T> = [T; ROWS];
+
+/// Multiplies, with operands and results in `words` as [`super::anywarp_matrix`] has them.
+pub(super) fn multiply(op: &MatrixMultiply, words: &mut [LaneHalves]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+        {
+            // SAFETY: the processor has what the function is compiled for.
+            return unsafe { multiply_avx512(op, words) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has what the function is compiled for.
+            return unsafe { multiply_avx2(op, words) };
+        }
+    }
+    multiply_here(op, words);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn multiply_avx512(op: &MatrixMultiply, words: &mut [LaneHalves]) {
+    multiply_here(op, words);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn multiply_avx2(op: &MatrixMultiply, words: &mut [LaneHalves]) {
+    multiply_here(op, words);
+}
+
+/// The code for each kind of processor that this one can stand in for.
+#[cfg(test)]
+pub(super) fn kinds() -> Vec<fn(&MatrixMultiply, &mut [LaneHalves])> {
+    let mut kinds: Vec<fn(&MatrixMultiply, &mut [LaneHalves])> = vec![multiply_here, multiply];
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has what the function is compiled for.
+        kinds.push(|op, words| unsafe { multiply_avx2(op, words) });
+    }
+    kinds
+}
+
+/// Products of f64. False if that is left to the definition.
+pub(super) fn multiply_doubles(op: &MatrixMultiply, words: &mut [LaneWords]) -> bool {
+    if op.round != Rounding::Nearest || op.eights != 1 {
+        return false;
+    }
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        // SAFETY: the processor has what the function is compiled for.
+        return unsafe { multiply_doubles_fma(op, words) };
+    }
+    false
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn multiply_doubles_fma(op: &MatrixMultiply, words: &mut [LaneWords]) -> bool {
+    doubles::multiply(op, words)
+}
+
+/// Where the parts of an operation are among its registers.
+struct Places {
+    b: usize,
+    c: usize,
+    metadata: usize,
+    d: usize,
+    /// Registers of eight columns.
+    each_b: usize,
+    each_c: usize,
+    each_d: usize,
+}
+
+impl Places {
+    #[inline(always)]
+    fn new(op: &MatrixMultiply) -> Places {
+        let one = MatrixMultiply { eights: 1, ..*op };
+        let b = op.a_registers();
+        let c = b + op.b_registers();
+        Places {
+            b,
+            c,
+            metadata: c + op.c_registers(),
+            d: results_at(op),
+            each_b: one.b_registers(),
+            each_c: one.c_registers(),
+            each_d: one.d_registers(),
+        }
+    }
+}
+
+#[inline(always)]
+fn multiply_here(op: &MatrixMultiply, words: &mut [LaneHalves]) {
+    let places = Places::new(op);
+    let done = match op.a {
+        _ if op.quads.is_some() => false,
+        Element::F16 | Element::BF16 | Element::TF32 | Element::E4M3 | Element::E5M2 => {
+            if usize::from(op.k) <= SHORT {
+                floats::multiply::<SHORT>(op, &places, words)
+            } else {
+                floats::multiply::<LONG>(op, &places, words)
+            }
+        }
+        Element::S8 | Element::U8 | Element::S4 | Element::U4 => integers::multiply(op, &places, words),
+        Element::B1 => {
+            integers::count_bits(op, &places, words);
+            true
+        }
+        Element::F64 => false,
+    };
+    if !done {
+        (0..usize::from(op.eights)).for_each(|eight| by_definition(op, &places, words, eight));
+    }
+}
+
+/// Eight columns as the definition says.
+#[cold]
+#[inline(never)]
+fn by_definition(op: &MatrixMultiply, places: &Places, words: &mut [LaneHalves], eight: usize) {
+    let one = MatrixMultiply { eights: 1, ..*op };
+    let parts = [
+        0..places.b,
+        places.b + eight * places.each_b..places.b + (eight + 1) * places.each_b,
+        places.c + eight * places.each_c..places.c + (eight + 1) * places.each_c,
+        places.metadata..places.metadata + usize::from(op.sparse.is_some()),
+    ];
+    let operands: Vec<LaneWords> =
+        parts.into_iter().flatten().map(|register| words[register].map(u64::from)).collect();
+    let results = one.multiply(&operands);
+    for (register, result) in words[places.d + eight * places.each_d..].iter_mut().zip(results) {
+        *register = result.map(|word| word as u32);
+    }
+}
+
+/// Words of the first factor by rows: word `4 * step + quarter` of row r is that of lane `4 * (r % 8) + quarter`.
+#[inline(always)]
+fn by_rows(rows: usize, registers: &[LaneHalves], out: &mut [Lanes<u32>]) {
+    let halves = rows / 8;
+    for (at, register) in registers.iter().enumerate() {
+        let (step, upper) = (at / halves, at % halves * 8);
+        let out = &mut out[4 * step..][..4];
+        for row in 0..8 {
+            for quarter in 0..4 {
+                out[quarter][upper + row] = register[4 * row + quarter];
+            }
+        }
+    }
+}
+
+/// Words of the second factor by columns, in the order of k.
+#[inline(always)]
+fn by_columns(registers: &[LaneHalves], out: &mut [[u32; COLUMNS]]) {
+    for (step, register) in registers.iter().enumerate() {
+        let out = &mut out[4 * step..][..4];
+        for column in 0..COLUMNS {
+            for quarter in 0..4 {
+                out[quarter][column] = register[4 * column + quarter];
+            }
+        }
+    }
+}
+
+/// Eight columns of addends from their registers.
+#[inline(always)]
+fn addends(ty: Accumulator, registers: &[LaneHalves]) -> [Lanes<u32>; COLUMNS] {
+    let mut columns = [[0; ROWS]; COLUMNS];
+    for (at, register) in registers.iter().enumerate() {
+        for row in 0..8 {
+            for pair in 0..4 {
+                let word = register[4 * row + pair];
+                match ty {
+                    Accumulator::F16 => {
+                        columns[2 * pair][8 * at + row] = word & 0xffff;
+                        columns[2 * pair + 1][8 * at + row] = word >> 16;
+                    }
+                    _ => columns[2 * pair + at % 2][at / 2 * 8 + row] = word,
+                }
+            }
+        }
+    }
+    columns
+}
+
+/// Eight columns of results into their registers.
+#[inline(always)]
+fn set_results(ty: Accumulator, columns: &[Lanes<u32>; COLUMNS], registers: &mut [LaneHalves]) {
+    for (at, register) in registers.iter_mut().enumerate() {
+        for row in 0..8 {
+            for pair in 0..4 {
+                register[4 * row + pair] = match ty {
+                    Accumulator::F16 => {
+                        columns[2 * pair][8 * at + row] | columns[2 * pair + 1][8 * at + row] << 16
+                    }
+                    _ => columns[2 * pair + at % 2][at / 2 * 8 + row],
+                };
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Rules that hold for many instructions: where special registers may be read, that a variable lies in the state space that the instruction
+//! says, and what advice on caches goes with what.
+
+use super::syntax::Chosen;
+use super::{Context, Entry, Kind, Problem, Ty};
+use crate::ast::{StateSpace, Type};
+use crate::resolve::{Instruction, Operand, OperandKind, Symbol};
+
+/// Checks an instruction that is otherwise what the entry says.
+pub(super) fn check(
+    entry: &Entry,
+    inst: &Instruction<'_, '_>,
+    chosen: &Chosen,
+    context: &Context<'_>,
+) -> Result<(), Problem> {
+    let rules = Rules { opcode: inst.syntax.opcode.text, chosen, context };
+    for (at, operand) in inst.operands.iter().enumerate() {
+        rules.special_registers(operand)?;
+        rules.address(at, operand)?;
+        rules.parts(at, operand)?;
+    }
+    let why = rules.caches(entry, inst).or_else(|| rules.whole_lines(inst));
+    why.map_or(Ok(()), |why| {
+        let message = format!("{why} for instruction '{}'", rules.opcode);
+        Err(Problem::mismatch(inst.syntax.span, message))
+    })
+}
+
+/// The integer that an operand is.
+pub(super) fn number(operands: &[Operand<'_, '_>], at: usize) -> Option<u64> {
+    match operands.get(at)?.kind {
+        OperandKind::Immediate(value) => value.integer(),
+        _ => None,
+    }
+}
+
+/// What the elements of a vector operand of type `ty` must fit. Of a register's type only the width matters, if not all are floats; floats and
+/// integers do not mix, unless one is neither.
+pub(super) fn element_type(elements: &[Operand<'_, '_>], ty: Ty, context: &Context<'_>) -> Option<Ty> {
+    let kind = |element: &Operand<'_, '_>| match element.kind {
+        OperandKind::Register(id) => Some(Ty::from_name(context.register(id).ty.name())?.kind()),
+        _ => None,
+    };
+    let has = |kinds: &[Kind]| elements.iter().filter_map(kind).any(|kind| kinds.contains(&kind));
+    match (has(&[Kind::Float]) && !has(&[Kind::Bits]), has(&[Kind::Signed, Kind::Unsigned])) {
+        (true, true) => None,
+        (true, false) => Some(ty),
+        (false, _) => Some(Ty::untyped(ty.bits()).unwrap_or(ty)),
+    }
+}
+
+struct Rules<'c> {
+    opcode: &'c str,
+    chosen: &'c Chosen,
+    context: &'c Context<'c>,
+}
+
+/// The state spaces that an address may be in.
+#[derive(Clone, Copy)]
+enum Allowed {
+    One(StateSpace),
+    /// Global, shared and local memory.
+    Generic,
+}
+
+impl Rules<'_> {
+    fn mismatch(&self, operand: &Operand<'_, '_>, what: impl std::fmt::Display) -> Result<(), Problem> {
+        let message = format!("arguments mismatch for instruction '{}': {what}", self.opcode);
+        Err(Problem::mismatch(operand.span, message))
+    }
+
+    /// Special registers are read by moves and conversions only.
+    fn special_registers(&self, operand: &Operand<'_, '_>) -> Result<(), Problem> {
+        match &operand.kind {
+            OperandKind::Special(..) if !matches!(self.opcode, "mov" | "cvt") => {
+                self.mismatch(operand, "only mov and cvt read a special register")
+            }
+            OperandKind::Vector(list) | OperandKind::List(list) => {
+                list.iter().try_for_each(|element| self.special_registers(element))
+            }
+            OperandKind::Not(inner) | OperandKind::Negate(inner) => self.special_registers(inner),
+            _ => Ok(()),
+        }
+    }
+
+    /// Of whole vectors of bytes or halves there are no constants, and `vmad` adds whole words.
+    fn parts(&self, at: usize, operand: &Operand<'_, '_>) -> Result<(), Problem> {
+        let packed = self.opcode.starts_with('v') && self.opcode.ends_with(['2', '4']);
+        match operand.kind {
+            OperandKind::Immediate(_) if packed => self.mismatch(operand, "a register is required"),
+            OperandKind::Component(..) if self.opcode == "vmad" && at == 3 => {
+                self.mismatch(operand, "a whole word is required")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is wrong with the advice on caches, which concerns global memory.
+    fn caches(&self, entry: &Entry, inst: &Instruction<'_, '_>) -> Option<&'static str> {
+        if !matches!(self.opcode, "ld" | "st" | "atom" | "red") || self.chosen.has("async") {
+            return None;
+        }
+        let near = self.chosen.all().find_map(space).is_some_and(|space| space != StateSpace::Global);
+        let advice = self.chosen.all().any(|word| word.starts_with("L1::") || word.starts_with("L2::"));
+        let takes_policy = entry.syntax.operand("policy").is_some();
+        let policy = takes_policy && inst.operands.len() == entry.syntax.operands.len();
+        if near && advice {
+            Some("advice on caches is for global memory")
+        } else if self.chosen.word("L1").is_some() && self.chosen.word("cop").is_some() {
+            Some("an eviction priority does not go with a cache operator")
+        } else if policy != self.chosen.has("L2::cache_hint") {
+            Some("a cache policy and .L2::cache_hint go together")
+        } else {
+            None
+        }
+    }
+
+    /// What goes around the L1 cache is no less than 16 bytes.
+    fn whole_lines(&self, inst: &Instruction<'_, '_>) -> Option<&'static str> {
+        let around = self.opcode == "cp" && self.chosen.has("cg");
+        (around && number(&inst.operands, 2) != Some(16)).then_some("16 bytes are copied by .cg")
+    }
+
+    fn address(&self, at: usize, operand: &Operand<'_, '_>) -> Result<(), Problem> {
+        let base = match &operand.kind {
+            OperandKind::Address(address) => &address.base,
+            OperandKind::Symbol(..) if self.opcode == "cvta" => operand,
+            _ => return Ok(()),
+        };
+        let Some(allowed) = self.allowed(at) else { return Ok(()) };
+        match (&base.kind, allowed) {
+            (OperandKind::Immediate(_), Allowed::One(StateSpace::Local)) => Ok(()),
+            (OperandKind::Immediate(_), _) => {
+                self.mismatch(base, "a number is an address in .local memory only")
+            }
+            (OperandKind::Symbol(symbol, _) | OperandKind::Element(symbol, _), allowed) => {
+                match self.space_of(symbol) {
+                    Some(space) if !allowed.has(space) => {
+                        let what = format!("the address is in another state space, .{}", space.name());
+                        self.mismatch(base, what)
+                    }
+                    _ => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where the operand's address must be, if that is known from the modifiers.
+    fn allowed(&self, at: usize) -> Option<Allowed> {
+        use StateSpace::{Global, Shared};
+        match self.opcode {
+            "cp" if self.chosen.has("async") && !self.chosen.has("bulk") && !self.chosen.has("mbarrier") => {
+                [Allowed::One(Shared), Allowed::One(Global)].get(at).copied()
+            }
+            "st" | "red" if self.chosen.has("async") => None,
+            "mbarrier" => Some(Allowed::One(Shared)),
+            "ld" | "ldu" | "st" | "atom" | "red" | "multimem" | "prefetch" | "prefetchu"
+            | "applypriority" | "discard" | "cvta" => {
+                let space = self.chosen.all().find_map(space);
+                Some(space.map_or(Allowed::Generic, Allowed::One))
+            }
+            _ => None,
+        }
+    }
+
+    /// Where a variable is. Opaque ones are known by their handles, and a function's parameters may be moved to local memory.
+    fn space_of(&self, symbol: &Symbol<'_, '_>) -> Option<StateSpace> {
+        let variable = match symbol {
+            Symbol::Local(id) => self.context.variables.get(id.0 as usize)?.declaration,
+            Symbol::Global(variable, _) => *variable,
+            Symbol::Function(_) => return None,
+        };
+        (!matches!(variable.ty, Type::Texref | Type::Samplerref | Type::Surfref)).then_some(variable.space)
+    }
+}
+
+impl Allowed {
+    fn has(self, space: StateSpace) -> bool {
+        match self {
+            Allowed::One(one) => one == space,
+            Allowed::Generic => {
+                matches!(space, StateSpace::Global | StateSpace::Shared | StateSpace::Local)
+            }
+        }
+    }
+}
+
+/// The state space that a modifier names.
+fn space(word: &str) -> Option<StateSpace> {
+    let (word, _) = word.split_once("::").unwrap_or((word, ""));
+    match word {
+        "global" => Some(StateSpace::Global),
+        "shared" => Some(StateSpace::Shared),
+        "local" => Some(StateSpace::Local),
+        "const" => Some(StateSpace::Const),
+        "param" => Some(StateSpace::Param),
+        _ => None,
+    }
+}

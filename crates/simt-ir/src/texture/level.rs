@@ -1,0 +1,183 @@
+//! Which mip level a sample is of.
+//!
+//! Levels count in 1/256. The level that suits gradients is the logarithm of a length: the longest of both gradients, and
+//! of 11/16 of their sum and difference. All of it is done with few places, and the logarithm is read from a table of 256.
+
+use super::{Filter, Sampler};
+
+/// Levels between which a sample is taken, and how much of the second, in 1/256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Blend {
+    pub(super) first: usize,
+    pub(super) second: usize,
+    pub(super) fraction: u32,
+}
+
+/// What is read for a level as a number, of an image that has `count` of them; the base level without a number. All numbers are
+/// cut to 1/256.
+pub(super) fn blend(level: Option<f32>, sampler: &Sampler, count: usize) -> Blend {
+    let last = count.saturating_sub(1);
+    if last == 0 {
+        return Blend { first: 0, second: 0, fraction: 0 };
+    }
+    // What is no number becomes 0, what is too large the largest number.
+    let units = |number: f32| (f64::from(number) * 256.0) as i64;
+    // No number is no limit, and a limit that all obey.
+    let [least, most] = sampler.level_clamp.map(|limit| if limit.is_nan() { i64::MAX } else { units(limit) });
+    // The bias belongs to levels that are asked for.
+    let bias = units(if sampler.mip_bias.is_nan() { 15.0 } else { sampler.mip_bias.clamp(-15.0, 15.0) });
+    let biased = level.map_or(0, |level| units(level).saturating_add(bias));
+    let units = biased.min(most).max(least).clamp(0, 256 * last as i64) as usize;
+    match sampler.mip_filter {
+        Filter::Point => {
+            let nearest = (units + 128) >> 8;
+            Blend { first: nearest, second: nearest, fraction: 0 }
+        }
+        Filter::Linear => {
+            let first = units >> 8;
+            Blend { first, second: (first + 1).min(last), fraction: (units & 255) as u32 }
+        }
+    }
+}
+
+/// The level that suits gradients, which count in texels of the largest level after they are multiplied by `scale`.
+pub(super) fn of_gradients(x: [f32; 3], y: [f32; 3], scale: [f64; 3]) -> f32 {
+    let is_finite = x.iter().chain(&y).all(|gradient| gradient.is_finite());
+    let scaled = |gradient: [f32; 3]| -> [f64; 3] {
+        std::array::from_fn(|axis| match is_finite {
+            true => times(gradient[axis], scale[axis]),
+            false => f64::from(gradient[axis]) * scale[axis],
+        })
+    };
+    let (x, y) = (scaled(x), scaled(y));
+    let diagonal = |sign: f64| -> f64 {
+        length(std::array::from_fn(|axis| eleven_sixteenths(sum(x[axis], sign * y[axis]))))
+    };
+    logarithm(length(x).max(length(y)).max(diagonal(1.0)).max(diagonal(-1.0)))
+}
+
+/// The power of two below a number.
+fn power(x: f64) -> f64 {
+    f64::from_bits(x.to_bits() & 0x7ff << 52)
+}
+
+/// The multiple of a power of two towards zero.
+fn cut(x: f64, unit: f64) -> f64 {
+    if unit.is_normal() && x.is_finite() { (x / unit).trunc() * unit } else { x }
+}
+
+/// `places` binary places of a number's mantissa.
+fn places(x: f64, places: i32) -> f64 {
+    cut(x, power(x) * 2f64.powi(-places))
+}
+
+/// A product as the hardware's small multiplier has it: of nine places of one factor and eight of the other, the part that each
+/// bit of the latter adds is cut at twelve, and a constant makes up for the loss.
+fn times(gradient: f32, scale: f64) -> f64 {
+    let gradient = f64::from(gradient);
+    if !gradient.is_normal() || gradient.abs() < f64::from(f32::MIN_POSITIVE) || !scale.is_normal() {
+        return 0.0;
+    }
+    let factor = (gradient.abs() / power(gradient) * 512.0) as u32;
+    let bits = (scale / power(scale) * 256.0) as u32;
+    let parts = (0..9).filter(|place| bits >> (8 - place) & 1 != 0).map(|place| factor << 3 >> place);
+    let product = f64::from(parts.sum::<u32>() + 7) / 4096.0 * power(gradient) * power(scale);
+    places(product, 10).copysign(gradient)
+}
+
+/// The sum, of nine places.
+fn sum(x: f64, y: f64) -> f64 {
+    let unit = power(x.abs().max(y.abs())) / 512.0;
+    places(cut(x, unit) + cut(y, unit), 9)
+}
+
+/// As [`times`].
+fn eleven_sixteenths(x: f64) -> f64 {
+    if !x.is_normal() {
+        return x;
+    }
+    let magnitude = places(x.abs(), 9);
+    let unit = power(magnitude) / 4096.0;
+    let parts: f64 = [2.0, 8.0, 16.0].iter().map(|part| cut(magnitude / part, unit)).sum();
+    (parts + 2.0 * unit).copysign(x)
+}
+
+/// Nine places of the largest component, of 11/32 of the next, and of a quarter of the least.
+fn length(vector: [f64; 3]) -> f64 {
+    let mut sorted = vector.map(f64::abs);
+    sorted.sort_by(f64::total_cmp);
+    let [least, middle, largest] = sorted;
+    let unit = power(largest) / 512.0;
+    cut(largest, unit) + cut(middle * 11.0 / 32.0, unit) + cut(least / 4.0, unit)
+}
+
+/// What the hardware has for 1 + i/256.
+#[rustfmt::skip]
+const LOGARITHMS: [u8; 256] = [
+    0, 2, 4, 5, 6, 8, 9, 11, 12, 13, 15, 16, 18, 19, 20, 22,
+    23, 24, 26, 27, 28, 30, 31, 32, 34, 35, 36, 38, 39, 40, 42, 43,
+    44, 45, 47, 48, 49, 50, 52, 53, 54, 55, 57, 58, 59, 60, 62, 63,
+    64, 65, 66, 68, 69, 70, 71, 72, 74, 75, 76, 77, 78, 79, 81, 82,
+    83, 84, 85, 86, 88, 89, 90, 91, 92, 93, 94, 95, 97, 98, 99, 100,
+    101, 102, 103, 104, 105, 106, 107, 109, 110, 111, 112, 113, 114, 115, 116, 117,
+    118, 119, 120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133,
+    135, 136, 137, 137, 138, 139, 140, 141, 142, 143, 144, 145, 146, 147, 148, 149,
+    150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 162, 163, 164,
+    165, 166, 167, 168, 169, 170, 171, 172, 173, 173, 174, 175, 176, 177, 178, 179,
+    180, 181, 181, 182, 183, 184, 185, 186, 187, 188, 188, 189, 190, 191, 192, 193,
+    194, 195, 195, 196, 197, 198, 199, 200, 200, 201, 202, 203, 204, 205, 205, 206,
+    207, 208, 209, 210, 210, 211, 212, 213, 214, 214, 215, 216, 217, 218, 218, 219,
+    220, 221, 222, 222, 223, 224, 225, 226, 226, 227, 228, 229, 229, 230, 231, 232,
+    233, 233, 234, 235, 236, 236, 237, 238, 239, 239, 240, 241, 242, 242, 243, 244,
+    245, 245, 246, 247, 248, 248, 249, 250, 251, 251, 252, 253, 253, 254, 255, 255,
+];
+
+/// In units of 1/256.
+fn logarithm(length: f64) -> f32 {
+    if !length.is_normal() || length < 0.0 {
+        // Also what is no number.
+        return if length == f64::INFINITY { f32::INFINITY } else { f32::NEG_INFINITY };
+    }
+    let bits = length.to_bits();
+    let exponent = (bits >> 52) as i32 - 1023;
+    let place = (bits >> 44 & 255) as usize;
+    (exponent * 256 + i32::from(LOGARITHMS[place])) as f32 / 256.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hardwares_logarithms() {
+        let all = [
+            (2.0, 1.0),
+            (1.0, 0.0),
+            (0.0, f32::NEG_INFINITY),
+            (1.375, 118.0 / 256.0),
+            (1.34375, 110.0 / 256.0),
+        ];
+        for (length, level) in all {
+            assert_eq!(logarithm(length), level, "{length}");
+        }
+        let of_gradients = |x, y| of_gradients(x, y, [1.0; 3]);
+        assert_eq!(of_gradients([1.0, 0.0, 0.0], [1.0, 0.0, 0.0]), 118.0 / 256.0);
+        assert_eq!(of_gradients([2.0, 1.0, 1.0], [0.0; 3]), 1.0 + 97.0 / 256.0);
+        assert_eq!(of_gradients([0.25, 4.0, 0.0], [4.0, 0.25, 0.0]), 2.0 + 8.0 / 256.0);
+    }
+
+    #[test]
+    fn levels_stay_within_what_there_is() {
+        let sampler = Sampler { level_clamp: [0.0, 99.0], ..Sampler::default() };
+        let nearest = |level| blend(Some(level), &sampler, 4).first;
+        assert_eq!([-1.0, 0.25, 0.5, 2.5, 9.0, f32::NAN].map(nearest), [0, 0, 1, 3, 3, 0]);
+        let linear = Sampler { mip_filter: Filter::Linear, ..sampler };
+        assert_eq!(blend(Some(1.25), &linear, 4), Blend { first: 1, second: 2, fraction: 64 });
+        let biased = Sampler { mip_bias: 0.3, ..linear.clone() };
+        assert_eq!(blend(Some(0.0), &biased, 4), Blend { first: 0, second: 1, fraction: 76 });
+        assert_eq!(blend(None, &biased, 4).fraction, 0);
+        let narrow = Sampler { level_clamp: [1.3, 3.7], ..linear.clone() };
+        assert_eq!(blend(None, &narrow, 6), Blend { first: 1, second: 2, fraction: 76 });
+        assert_eq!(blend(Some(7.0), &linear, 4), Blend { first: 3, second: 3, fraction: 0 });
+    }
+}

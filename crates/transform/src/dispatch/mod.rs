@@ -1,0 +1,744 @@
+//! Lanes with a place of their own in the program.
+//!
+//! Code for a warp runs its lanes in step: where they part, one side runs to the join before the other begins. A thread may rely on the
+//! other side going on meanwhile: it may hold the lock that this side spins on, or come to the same `bar.warp.sync` in its own
+//! branch. For such kernels control flow is turned inside out. The function is cut into *regions* with one entry each, every lane keeps the
+//! number of the region it goes to next, and one loop around all of them runs, each time, one region for the lanes that are
+//! there:
+//!
+//! ```text
+//! loop:  pick a region that lanes are at, the next in turn
+//!        run it for these lanes, up to where they leave it
+//! ```
+//!
+//! Taking turns is what makes progress fair. Inside a region, control flow is linearised as anywhere else; only what lanes may wait
+//! at is cut: loops that poll, block barriers, operations with a member mask. The latter two are done in one place for all their occurrences:
+//!
+//! * an operation with a member mask waits there until all named lanes that have not ended have come, from wherever;
+//! * a barrier waits until no lane of the warp can go on, so that the warp arrives once with all its lanes.
+//!
+//! What a lane computes in one region and reads in another waits in a cell, so that the loop is compiled in a time that grows with its
+//! regions' sizes, not with what lives across each of them. Values that depend on nothing but the launch are computed before the loop and
+//! keep their shapes.
+
+mod regions;
+
+use std::collections::HashMap;
+
+use simt_ir::{
+    Block, Cell, Cfg, ClusterBarrier, Function, FunctionBuilder, Inst, IntBinary, IntCmp, IntUnary, Op,
+    Space, Target, Terminator, Type, Value, Var, VoteMode,
+};
+
+use regions::Regions;
+
+/// A function whose lanes have places of their own.
+pub struct Dispatched {
+    /// The function: a loop around regions.
+    pub func: Function,
+    /// A block of the loop that is passed when every lane that is left has had its turn and some may wait for other warps.
+    pub pause: Block,
+}
+
+/// The number of a lane's region when the lane has ended.
+const ENDED: u64 = u32::MAX as u64;
+/// All lanes.
+const EVERYONE: u64 = u32::MAX as u64;
+/// The turn of a lane is its region's number, with what comes first as the smaller class above it.
+const CLASS_SHIFT: u64 = 24;
+/// Regions at or before the one that ran last.
+const LATER: u64 = 1 << CLASS_SHIFT;
+/// Barriers.
+const AT_BARRIER: u64 = 2 << CLASS_SHIFT;
+/// Operations whose other members have not come.
+const INCOMPLETE: u64 = 3 << CLASS_SHIFT;
+/// Cells above which a block's warps would need too much memory: half a megabyte each.
+const MAX_CELLS: usize = 4_000;
+
+/// Gives the lanes of a kernel places of their own, if it is not too large for that. Lanes may wait in loops with these headers. The
+/// function's calls have been inlined; it need not be in normal form, and may enter loops in several places.
+pub fn dispatch(func: &Function, waiting: &[Block]) -> Option<Dispatched> {
+    let mut func = func.clone();
+    let first = Block(func.blocks().len() as u32);
+    // The entry only computes; the program begins in the block after it.
+    let count = func.block(Function::ENTRY).insts.len();
+    let hoisted = func.block(Function::ENTRY).insts.iter().position(|inst| !is_free(&func, *inst));
+    func.split_block(Function::ENTRY, hoisted.unwrap_or(count));
+    func.block_mut(Function::ENTRY).term = Terminator::Jump(Target::new(first));
+    let meetings = isolate_meetings(&mut func);
+    hoist(&mut func);
+    let regions = Regions::new(&func, first, waiting, &meetings);
+    Build::new(&func, regions, meetings)?.build()
+}
+
+/// Whether the operation may be done before control comes to it, and is the same whenever it is done.
+fn is_free(func: &Function, inst: Inst) -> bool {
+    let data = func.inst(inst);
+    match data.op {
+        Op::Load(access) => access.space == Space::Param && func.constant(data.args[0]).is_some(),
+        op => op.is_pure(),
+    }
+}
+
+/// An operation at which lanes meet: alone in its block, which jumps to the region where its lanes go on.
+#[derive(Clone, Copy)]
+struct Meeting {
+    inst: Inst,
+    after: Block,
+}
+
+/// Whether lanes wait for each other at the operation.
+fn is_meeting(op: &Op) -> bool {
+    op.is_convergent() && !matches!(op, Op::Call(_) | Op::CallIndirect(_) | Op::ActiveMask)
+}
+
+/// The position of the member mask among the operands.
+pub(crate) fn member_mask(op: &Op, operands: usize) -> Option<usize> {
+    let at = match op {
+        Op::Shuffle(_) => 3,
+        Op::Vote(_) | Op::MatchAny | Op::MatchAll | Op::Redux(_) => 1,
+        Op::Elect | Op::WarpSync => 0,
+        _ => return None,
+    };
+    (at < operands).then_some(at)
+}
+
+/// After: an operation at which lanes meet is alone in its block, unless no lane waits for others there.
+fn isolate_meetings(func: &mut Function) -> HashMap<Block, Meeting> {
+    let mut meetings = HashMap::new();
+    for block in func.blocks() {
+        let mut block = block;
+        while let Some(at) = func.block(block).insts.iter().position(|inst| {
+            let data = func.inst(*inst);
+            let waits = member_mask(&data.op, data.args.len()).is_some();
+            is_meeting(&data.op)
+                && (waits || data.op.is_barrier() || matches!(data.op, Op::MatrixMultiply(_)))
+        }) {
+            let own = func.split_block(block, at);
+            let after = func.split_block(own, 1);
+            let loc = func.block(after).term_loc;
+            for (from, to) in [(block, own), (own, after)] {
+                let data = func.block_mut(from);
+                data.term = Terminator::Jump(Target::new(to));
+                data.term_loc = loc;
+            }
+            meetings.insert(own, Meeting { inst: func.block(own).insts[0], after });
+            block = after;
+        }
+    }
+    meetings
+}
+
+/// After: what depends on the launch and the thread alone is computed in the entry.
+fn hoist(func: &mut Function) {
+    let cfg = Cfg::new(func);
+    let mut free = vec![false; func.value_count()];
+    let mut moved = Vec::new();
+    for &block in cfg.order() {
+        let (hoisted, rest): (Vec<Inst>, Vec<Inst>) =
+            func.block(block).insts.clone().into_iter().partition(|inst| {
+                let data = func.inst(*inst);
+                let is = is_free(func, *inst) && data.args.iter().all(|arg| free[arg.index()]);
+                if is {
+                    data.results.iter().for_each(|value| free[value.index()] = true);
+                }
+                is
+            });
+        moved.extend(hoisted);
+        func.block_mut(block).insts = rest;
+    }
+    func.block_mut(Function::ENTRY).insts = moved;
+}
+
+/// Where all occurrences of one operation are done.
+struct Place {
+    op: Op,
+    args: Vec<Cell>,
+    results: Vec<Cell>,
+}
+
+struct Build<'a> {
+    func: &'a Function,
+    regions: Regions,
+    meetings: HashMap<Block, Meeting>,
+    b: FunctionBuilder,
+    /// The lane's region.
+    at: Cell,
+    /// Where the lane goes on after an operation at which it meets others.
+    back: Cell,
+    /// The region that ran last.
+    last: Var,
+    /// Values that other regions read.
+    cells: HashMap<Value, Cell>,
+    /// What stands for the entry's values.
+    values: HashMap<Value, Value>,
+    /// What stands for the values of the region being built.
+    own: HashMap<Value, Value>,
+    /// What stands for other regions' values in the block being built.
+    recalled: HashMap<Cell, Value>,
+    blocks: HashMap<Block, Block>,
+    places: Vec<Place>,
+    latch: Block,
+}
+
+impl<'a> Build<'a> {
+    fn new(func: &'a Function, regions: Regions, meetings: HashMap<Block, Meeting>) -> Option<Build<'a>> {
+        let mut b = FunctionBuilder::new(func.name.clone(), func.signature.clone());
+        let last = b.var(Type::I32);
+        let [at, back] = [(); 2].map(|()| b.func_mut().add_cell(Type::I32));
+        let latch = b.block();
+        let mut build = Build {
+            func,
+            regions,
+            meetings,
+            b,
+            at,
+            back,
+            last,
+            cells: HashMap::new(),
+            values: HashMap::new(),
+            own: HashMap::new(),
+            recalled: HashMap::new(),
+            blocks: HashMap::new(),
+            places: Vec::new(),
+            latch,
+        };
+        build.find_cells();
+        build.find_places();
+        // A warp arrives for all its lanes: those that wait come after those that have yet to arrive.
+        build.places.sort_by_key(|place| place.op == Op::ClusterBarrier(ClusterBarrier::Wait));
+        (build.b.func().cells.len() <= MAX_CELLS).then_some(build)
+    }
+
+    /// Values that one region computes and another reads, the arguments of regions' heads, and what meetings yield.
+    fn find_cells(&mut self) {
+        let func = self.func;
+        let mut region_of = vec![None; func.value_count()];
+        let blocks: Vec<Block> =
+            func.blocks().filter(|block| self.regions.of[block.index()].is_some()).collect();
+        for &block in &blocks {
+            let region = self.regions.of[block.index()];
+            let data = func.block(block);
+            let results = data.insts.iter().flat_map(|inst| func.inst(*inst).results.iter());
+            for value in results.chain(&data.params) {
+                region_of[value.index()] = region;
+            }
+            let crosses = self.regions.heads.contains(&block);
+            let met = self.meetings.get(&block).map(|meeting| func.inst(meeting.inst).results.clone());
+            for value in data.params.iter().copied().filter(|_| crosses).chain(met.into_iter().flatten()) {
+                self.cell_of(value);
+            }
+        }
+        for &block in &blocks {
+            let region = self.regions.of[block.index()];
+            let data = func.block(block);
+            let args = data.insts.iter().flat_map(|inst| func.inst(*inst).args.iter().copied());
+            for value in args.chain(data.term.uses()) {
+                if region_of[value.index()].is_some_and(|of| Some(of) != region) {
+                    self.cell_of(value);
+                }
+            }
+        }
+    }
+
+    fn cell_of(&mut self, value: Value) -> Cell {
+        let ty = self.func.ty(value);
+        *self.cells.entry(value).or_insert_with(|| self.b.func_mut().add_cell(ty))
+    }
+
+    fn find_places(&mut self) {
+        let mut meetings: Vec<Inst> = self.meetings.values().map(|meeting| meeting.inst).collect();
+        meetings.sort();
+        for inst in meetings {
+            let data = self.func.inst(inst);
+            let types =
+                |values: &[Value]| values.iter().map(|value| self.func.ty(*value)).collect::<Vec<_>>();
+            let (args, results) = (types(&data.args), types(&data.results));
+            if self.place_of(inst).is_none() {
+                let func = self.b.func_mut();
+                let mut cells = |types: Vec<Type>| types.into_iter().map(|ty| func.add_cell(ty)).collect();
+                let (args, results) = (cells(args), cells(results));
+                self.places.push(Place { op: data.op, args, results });
+            }
+        }
+    }
+
+    /// The place where the operation is done: the same for all that may meet.
+    fn place_of(&self, inst: Inst) -> Option<usize> {
+        let data = self.func.inst(inst);
+        let types = &self.b.func().cells;
+        let same = |cells: &[Cell], values: &[Value]| {
+            cells.len() == values.len()
+                && cells.iter().zip(values).all(|(cell, value)| types[cell.index()] == self.func.ty(*value))
+        };
+        self.places.iter().position(|place| {
+            place.op == data.op && same(&place.args, &data.args) && same(&place.results, &data.results)
+        })
+    }
+
+    fn build(mut self) -> Option<Dispatched> {
+        let entry = self.func.block(Function::ENTRY).insts.clone();
+        entry.into_iter().for_each(|inst| self.copy(inst));
+        self.values = std::mem::take(&mut self.own);
+        let head = self.b.block();
+        let first = match &self.func.block(Function::ENTRY).term {
+            Terminator::Jump(target) => self.regions.number(target.block)?,
+            _ => return None,
+        };
+        self.assign(self.at, first);
+        let none = self.constant(0);
+        self.b.write(self.last, none);
+        self.jump(head);
+
+        self.b.switch_to(head);
+        let (end, pause, go_on) = (self.b.block(), self.b.block(), self.b.block());
+        let choice = self.choose();
+        let all_ended = self.compare(IntCmp::Eq, choice.turn, ENDED);
+        let pick = self.b.block();
+        self.branch(all_ended, end, pick);
+        self.b.switch_to(pick);
+        let mut targets: Vec<Target> = Vec::new();
+        for number in 0..self.regions.heads.len() {
+            targets.push(Target::new(self.region(number, &choice)));
+        }
+        for place in 0..self.places.len() {
+            targets.push(Target::new(self.meet(place, &choice)));
+        }
+        self.b.switch_to(pick);
+        self.b.terminate(Terminator::Switch { index: choice.region, targets });
+
+        self.b.switch_to(self.latch);
+        self.b.write(self.last, choice.region);
+        // Everyone has had a turn, and this one may wait for another warp.
+        let again = self.compare(IntCmp::GeU, choice.turn, LATER);
+        let waits = self.compare(IntCmp::LtU, choice.region, self.regions.waiting as u64);
+        let waits = self.and(again, waits);
+        self.branch(waits, pause, go_on);
+        self.b.switch_to(pause);
+        self.jump(go_on);
+        self.b.switch_to(go_on);
+        self.jump(head);
+        self.b.switch_to(end);
+        self.b.terminate(Terminator::Return(Vec::new()));
+
+        let func = self.func;
+        let result = self.b.func_mut();
+        (result.token, result.local_bytes, result.local_align) =
+            (func.token, func.local_bytes, func.local_align);
+        let pause = self.b.final_number(pause)?;
+        let func = self.b.finish();
+        Some(Dispatched { func, pause })
+    }
+
+    /// Picks the lanes whose turn it is.
+    fn choose(&mut self) -> Choice {
+        let (at, last) = (self.recall(self.at), self.b.read(self.last));
+        let ended = self.compare(IntCmp::Eq, at, ENDED);
+        let live = self.not(ended);
+        let live = self.ballot(live);
+        let later = self.b.inst(Op::IntCmp(IntCmp::LeU), &[at, last], Type::Pred);
+        let class = self.constant(LATER);
+        let later_turn = self.b.inst(Op::Int(IntBinary::Or), &[at, class], Type::I32);
+        let mut turn = self.b.inst(Op::Select, &[later, later_turn, at], Type::I32);
+        for index in 0..self.places.len() {
+            let number = (self.regions.heads.len() + index) as u64;
+            let here = self.compare(IntCmp::Eq, at, number);
+            let place = &self.places[index];
+            let (op, args) = (place.op, place.args.clone());
+            let (class, alone) = match op {
+                op if op.is_barrier() => (AT_BARRIER, here),
+                _ => {
+                    let members = match member_mask(&op, args.len()) {
+                        Some(at) => self.recall(args[at]),
+                        None => self.constant(EVERYONE),
+                    };
+                    let named = self.and(members, live);
+                    let everyone = self.constant(EVERYONE);
+                    let same = self.b.inst(Op::MatchAny, &[members, everyone], Type::I32);
+                    let come = self.ballot(here);
+                    let come = self.and(come, same);
+                    let come = self.not(come);
+                    let missing = self.and(named, come);
+                    let complete = self.compare(IntCmp::Eq, missing, 0);
+                    let incomplete = self.not(complete);
+                    (INCOMPLETE, self.and(here, incomplete))
+                }
+            };
+            let class = self.constant(class | number);
+            turn = self.b.inst(Op::Select, &[alone, class, turn], Type::I32);
+        }
+        let everyone = self.constant(EVERYONE);
+        let next = self.b.inst(Op::Redux(IntBinary::MinU), &[turn, everyone], Type::I32);
+        let low = self.constant((1 << CLASS_SHIFT) - 1);
+        let region = self.and(next, low);
+        Choice { lane_turn: turn, turn: next, region }
+    }
+
+    /// The block where the lanes of a region enter it; emits the region.
+    fn region(&mut self, number: usize, choice: &Choice) -> Block {
+        let (enter, head) = (self.b.block(), self.regions.heads[number]);
+        self.own.clear();
+        let blocks: Vec<Block> =
+            self.func.blocks().filter(|block| self.regions.of[block.index()] == Some(head)).collect();
+        for &block in &blocks {
+            let new = self.b.block();
+            self.blocks.insert(block, new);
+            if block != head {
+                for param in &self.func.block(block).params {
+                    let value = self.b.func_mut().add_param(new, self.func.ty(*param));
+                    self.own.insert(*param, value);
+                }
+            }
+        }
+        self.b.switch_to(enter);
+        let here = self.b.inst(Op::IntCmp(IntCmp::Eq), &[choice.lane_turn, choice.turn], Type::Pred);
+        let (start, latch) = (self.blocks[&head], self.latch);
+        self.branch(here, start, latch);
+        let cfg = Cfg::new(self.func);
+        let mut blocks = blocks;
+        blocks.sort_by_key(|block| cfg.position(*block));
+        for block in blocks {
+            self.block(block, head);
+        }
+        enter
+    }
+
+    fn block(&mut self, block: Block, head: Block) {
+        self.b.switch_to(self.blocks[&block]);
+        self.recalled.clear();
+        let data = self.func.block(block);
+        if block == head {
+            for param in &data.params {
+                let value = self.recall(self.cells[param]);
+                self.own.insert(*param, value);
+            }
+        } else {
+            for param in &data.params {
+                self.publish(*param);
+            }
+        }
+        if let Some(meeting) = self.meetings.get(&block).copied() {
+            self.b.set_loc(self.func.inst(meeting.inst).loc);
+            let index = self.place_of(meeting.inst).expect("every meeting has a place");
+            let args: Vec<Value> =
+                self.func.inst(meeting.inst).args.iter().map(|arg| self.value(*arg)).collect();
+            for (cell, value) in self.places[index].args.clone().into_iter().zip(args) {
+                self.keep(cell, value);
+            }
+            let after = self.regions.number(meeting.after).expect("lanes go on at a head");
+            self.assign(self.back, after);
+            self.assign(self.at, (self.regions.heads.len() + index) as u64);
+            return self.jump(self.latch);
+        }
+        // Lanes come here from a meeting: what it has yielded is theirs.
+        for meeting in
+            self.meetings.values().filter(|meeting| meeting.after == block).copied().collect::<Vec<_>>()
+        {
+            let index = self.place_of(meeting.inst).expect("every meeting has a place");
+            let results = self.func.inst(meeting.inst).results.clone();
+            for (cell, result) in self.places[index].results.clone().into_iter().zip(results) {
+                let value = self.recall(cell);
+                self.keep(self.cells[&result], value);
+            }
+        }
+        for inst in &data.insts {
+            self.copy(*inst);
+        }
+        self.b.set_loc(data.term_loc);
+        self.terminator(&data.term);
+    }
+
+    fn terminator(&mut self, term: &Terminator) {
+        match term {
+            Terminator::Jump(target) => {
+                let target = self.target(target);
+                self.b.terminate(Terminator::Jump(target));
+            }
+            Terminator::Branch { cond, then, otherwise, uniform } => {
+                let cond = self.value(*cond);
+                let (then, otherwise) = (self.target(then), self.target(otherwise));
+                self.b.terminate(Terminator::Branch { cond, then, otherwise, uniform: *uniform });
+            }
+            Terminator::Switch { index, targets } => {
+                let index = self.value(*index);
+                let targets = targets.iter().map(|target| self.target(target)).collect();
+                self.b.terminate(Terminator::Switch { index, targets });
+            }
+            Terminator::Return(_) | Terminator::Exit => {
+                self.assign(self.at, ENDED);
+                self.jump(self.latch);
+            }
+            Terminator::Trap => self.b.terminate(Terminator::Trap),
+        }
+    }
+
+    /// Where an edge leads: within the region, or out of it, to another's head.
+    fn target(&mut self, target: &Target) -> Target {
+        let args: Vec<Value> = target.args.iter().map(|arg| self.value(*arg)).collect();
+        let Some(number) = self.regions.number(target.block) else {
+            return Target { block: self.blocks[&target.block], args };
+        };
+        let here = self.b.current();
+        let leave = self.b.block();
+        self.b.switch_to(leave);
+        for (param, value) in self.func.block(target.block).params.iter().zip(args) {
+            self.keep(self.cells[param], value);
+        }
+        self.assign(self.at, number);
+        self.jump(self.latch);
+        self.b.switch_to(here);
+        Target::new(leave)
+    }
+
+    /// The block where lanes meet at a place; emits the operation.
+    fn meet(&mut self, index: usize, choice: &Choice) -> Block {
+        let enter = self.b.block();
+        self.b.switch_to(enter);
+        let Place { op, args, results } = &self.places[index];
+        let (op, args, results) = (*op, args.clone(), results.clone());
+        let mut here = self.b.inst(Op::IntCmp(IntCmp::Eq), &[choice.lane_turn, choice.turn], Type::Pred);
+        if matches!(op, Op::Barrier { .. }) {
+            // Lanes that have come to another barrier wait until it is their turn.
+            let (id, none) = (self.recall(args[0]), self.constant(ENDED));
+            let ids = self.b.inst(Op::Select, &[here, id, none], Type::I32);
+            let first = self.b.inst(Op::Redux(IntBinary::MinU), &[ids, none], Type::I32);
+            let same = self.b.inst(Op::IntCmp(IntCmp::Eq), &[id, first], Type::Pred);
+            here = self.and(here, same);
+        }
+        let body = self.b.block();
+        self.branch(here, body, self.latch);
+        self.b.switch_to(body);
+        let args: Vec<Value> = args.into_iter().map(|cell| self.recall(cell)).collect();
+        let types: Vec<Type> = results.iter().map(|cell| self.b.func().cells[cell.index()]).collect();
+        let values = self.b.insts(op, &args, &types);
+        for (cell, value) in results.into_iter().zip(values) {
+            self.keep(cell, value);
+        }
+        let back = self.recall(self.back);
+        self.keep(self.at, back);
+        self.jump(self.latch);
+        enter
+    }
+
+    /// What stands for a value of the function. What other regions read is at hand in its own.
+    fn value(&mut self, value: Value) -> Value {
+        if let Some(here) = self.own.get(&value).or_else(|| self.values.get(&value)) {
+            return *here;
+        }
+        let cell = self.cells[&value];
+        if let Some(known) = self.recalled.get(&cell) {
+            return *known;
+        }
+        let recalled = self.recall(cell);
+        self.recalled.insert(cell, recalled);
+        recalled
+    }
+
+    fn copy(&mut self, inst: Inst) {
+        let data = self.func.inst(inst);
+        let args: Vec<Value> = data.args.iter().map(|arg| self.value(*arg)).collect();
+        let types: Vec<Type> = data.results.iter().map(|value| self.func.ty(*value)).collect();
+        self.b.set_loc(data.loc);
+        let results = self.b.insts(data.op, &args, &types);
+        for (old, new) in data.results.iter().zip(results) {
+            self.own.insert(*old, new);
+            self.publish(*old);
+        }
+    }
+
+    /// Lets other regions know a value that has just been defined.
+    fn publish(&mut self, value: Value) {
+        if let Some(cell) = self.cells.get(&value) {
+            self.keep(*cell, self.own[&value]);
+        }
+    }
+
+    fn constant(&mut self, bits: u64) -> Value {
+        self.b.constant(Type::I32, bits)
+    }
+
+    fn assign(&mut self, cell: Cell, bits: u64) {
+        let value = self.constant(bits);
+        self.keep(cell, value);
+    }
+
+    fn keep(&mut self, cell: Cell, value: Value) {
+        self.b.effect(Op::Keep(cell), &[value]);
+    }
+
+    fn recall(&mut self, cell: Cell) -> Value {
+        let ty = self.b.func().cells[cell.index()];
+        self.b.inst(Op::Recall(cell), &[], ty)
+    }
+
+    fn compare(&mut self, cmp: IntCmp, value: Value, bits: u64) -> Value {
+        let bits = self.constant(bits);
+        self.b.inst(Op::IntCmp(cmp), &[value, bits], Type::Pred)
+    }
+
+    fn not(&mut self, value: Value) -> Value {
+        let ty = self.b.func().ty(value);
+        self.b.inst(Op::IntUnary(IntUnary::Not), &[value], ty)
+    }
+
+    fn and(&mut self, a: Value, b: Value) -> Value {
+        let ty = self.b.func().ty(a);
+        self.b.inst(Op::Int(IntBinary::And), &[a, b], ty)
+    }
+
+    fn ballot(&mut self, votes: Value) -> Value {
+        let everyone = self.constant(EVERYONE);
+        self.b.inst(Op::Vote(VoteMode::Ballot), &[votes, everyone], Type::I32)
+    }
+
+    fn jump(&mut self, to: Block) {
+        self.b.terminate(Terminator::Jump(Target::new(to)));
+    }
+
+    fn branch(&mut self, cond: Value, then: Block, otherwise: Block) {
+        let (then, otherwise) = (Target::new(then), Target::new(otherwise));
+        self.b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
+    }
+}
+
+/// Whose turn it is.
+struct Choice {
+    /// Of each lane.
+    lane_turn: Value,
+    /// The least of them.
+    turn: Value,
+    /// The region, or place of meeting, that it names.
+    region: Value,
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel_abi::Shape;
+    use simt_ir::{Access, Order, Program, Signature, SpecialReg, verify};
+
+    use super::*;
+    use crate::{in_step, prepare, prepare_kernel};
+
+    fn verified(func: Function) {
+        let program = Program { functions: vec![func], ..Program::default() };
+        verify::verify(&program).unwrap();
+    }
+
+    fn special(b: &mut FunctionBuilder, reg: SpecialReg) -> Value {
+        b.inst(Op::SpecialReg(reg), &[], Type::I32)
+    }
+
+    fn branch(b: &mut FunctionBuilder, cond: Value, then: Block, otherwise: Block) {
+        let (then, otherwise) = (Target::new(then), Target::new(otherwise));
+        b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
+    }
+
+    /// A lane takes a lock, adds its index to a word and gives the lock back.
+    fn locking() -> (Function, Block) {
+        let mut b = FunctionBuilder::new("k", Signature::default());
+        let zero = b.constant(Type::I64, 0);
+        let lock = b.inst(Op::Load(Access::weak(Space::Param, 0)), &[zero], Type::I64);
+        let lane = special(&mut b, SpecialReg::LaneId);
+        let (attempt, taken) = (b.block(), b.block());
+        b.terminate(Terminator::Jump(Target::new(attempt)));
+        b.switch_to(attempt);
+        let access = Access { order: Order::Relaxed, ..Access::weak(Space::Global, 0) };
+        let (free, held) = (b.constant(Type::I32, 0), b.constant(Type::I32, 1));
+        let old = b.inst(Op::AtomicCas(access), &[lock, free, held], Type::I32);
+        let missed = b.inst(Op::IntCmp(IntCmp::Ne), &[old, free], Type::Pred);
+        branch(&mut b, missed, attempt, taken);
+        b.switch_to(taken);
+        let word = Access { offset: 4, ..access };
+        let count = b.inst(Op::Load(word), &[lock], Type::I32);
+        let count = b.inst(Op::Int(IntBinary::Add), &[count, lane], Type::I32);
+        b.effect(Op::Store(word), &[lock, count]);
+        b.effect(Op::Store(access), &[lock, free]);
+        b.terminate(Terminator::Exit);
+        (b.finish(), attempt)
+    }
+
+    #[test]
+    fn what_depends_on_the_launch_alone_is_computed_once() {
+        let (func, attempt) = locking();
+        let dispatched = dispatch(&func, &[attempt]).unwrap();
+        let entry = &dispatched.func.block(Function::ENTRY).insts;
+        let has =
+            |wanted: &dyn Fn(&Op) -> bool| entry.iter().any(|inst| wanted(&dispatched.func.inst(*inst).op));
+        assert!(has(&|op| matches!(op, Op::Load(_))), "the parameter");
+        assert!(has(&|op| matches!(op, Op::SpecialReg(SpecialReg::LaneId))));
+        assert!(matches!(dispatched.func.block(dispatched.pause).term, Terminator::Jump(_)));
+        verified(dispatched.func);
+    }
+
+    #[test]
+    fn a_kernel_runs_in_step_unless_lanes_wait_for_each_other() {
+        let shape = Shape::of([1; 3], [32, 1, 1]);
+        let (func, _) = locking();
+        let in_step = prepare(func.clone(), true, &shape).unwrap();
+        assert!(in_step::obstacle(&in_step).is_some());
+        let prepared = prepare_kernel(&func, &shape).unwrap();
+        assert!(prepared.dispatched && prepared.polling.yields.len() == 1);
+        verified(prepared.func);
+        let one_thread = Shape { whole_warps: false, ..shape };
+        assert!(
+            prepare_kernel(&func, &one_thread).unwrap().dispatched,
+            "the shape does not say how many threads"
+        );
+    }
+
+    #[test]
+    fn what_lives_across_regions_costs_no_region_anything() {
+        let mut b = FunctionBuilder::new("k", Signature::default());
+        let lane = special(&mut b, SpecialReg::LaneId);
+        let everyone = b.constant(Type::I32, EVERYONE);
+        let access = Access { order: Order::Relaxed, ..Access::weak(Space::Global, 0) };
+        let address = b.constant(Type::I64, 64);
+        // Each of these is computed in a region of its own and read at the end.
+        let seen: Vec<Value> = (0..100)
+            .map(|_| {
+                let sum = b.inst(Op::Redux(IntBinary::Add), &[lane, everyone], Type::I32);
+                b.inst(Op::Atomic(simt_ir::AtomicOp::Add, access), &[address, sum], Type::I32)
+            })
+            .collect();
+        seen.into_iter().for_each(|value| b.effect(Op::Store(access), &[address, value]));
+        b.terminate(Terminator::Exit);
+        let func = dispatch(&b.finish(), &[]).unwrap().func;
+        assert!(func.cells.len() > 100);
+        let count = |of: &dyn Fn(&simt_ir::BlockData) -> usize| {
+            func.blocks().map(|block| of(func.block(block))).sum::<usize>()
+        };
+        let (insts, params) = (count(&|data| data.insts.len()), count(&|data| data.params.len()));
+        assert!(params < 10, "{params} values go around the loop");
+        assert!(insts < 100 * 20, "{insts} instructions");
+        verified(func);
+    }
+
+    #[test]
+    fn sides_that_meet_at_one_operation_run_independently() {
+        let meet = |masks: [u64; 2]| {
+            let mut b = FunctionBuilder::new("k", Signature::default());
+            let lane = special(&mut b, SpecialReg::LaneId);
+            let half = b.constant(Type::I32, 16);
+            let upper = b.inst(Op::IntCmp(IntCmp::GeU), &[lane, half], Type::Pred);
+            let (sides, end) = ([b.block(), b.block()], b.block());
+            branch(&mut b, upper, sides[0], sides[1]);
+            let sum = b.var(Type::I32);
+            for (side, mask) in sides.into_iter().zip(masks) {
+                b.switch_to(side);
+                let members = b.constant(Type::I32, mask);
+                let total = b.inst(Op::Redux(IntBinary::Add), &[lane, members], Type::I32);
+                b.write(sum, total);
+                b.terminate(Terminator::Jump(Target::new(end)));
+            }
+            b.switch_to(end);
+            let (address, sum) = (b.constant(Type::I64, 64), b.read(sum));
+            b.effect(Op::Store(Access::weak(Space::Global, 0)), &[address, sum]);
+            b.terminate(Terminator::Exit);
+            let prepared = prepare_kernel(&b.finish(), &Shape::of([1; 3], [32, 1, 1])).unwrap();
+            verified(prepared.func);
+            prepared.dispatched
+        };
+        assert!(!meet([0xffff_0000, 0x0000_ffff]), "each side has members of its own");
+        assert!(meet([0xffff_ffff, 0xffff_ffff]));
+    }
+}

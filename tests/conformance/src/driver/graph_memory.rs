@@ -1,0 +1,143 @@
+//! Graph management: the memory that nodes allocate.
+
+use super::common::*;
+
+const BYTES: usize = 4 << 20;
+const USED: CUgraphMem_attribute = CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT;
+const USED_HIGH: CUgraphMem_attribute = CU_GRAPH_MEM_ATTR_USED_MEM_HIGH;
+const RESERVED: CUgraphMem_attribute = CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT;
+const RESERVED_HIGH: CUgraphMem_attribute = CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
+
+fn get(attribute: CUgraphMem_attribute) -> u64 {
+    let mut value = u64::MAX;
+    cu!(cuDeviceGetGraphMemAttribute(0, attribute, (&raw mut value).cast()));
+    value
+}
+
+/// A graph that allocates memory and fills it; and the memory.
+fn graph() -> (CUgraph, CUgraphNode, CUdeviceptr) {
+    let (mut graph, mut node, mut filled) = (CUgraph::NULL, CUgraphNode::NULL, CUgraphNode::NULL);
+    // SAFETY: zeros are a description.
+    let mut params: CUDA_MEM_ALLOC_NODE_PARAMS = unsafe { std::mem::zeroed() };
+    params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    params.poolProps.location = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 0 };
+    params.bytesize = BYTES;
+    cu!(cuGraphCreate(&mut graph, 0); cuGraphAddMemAllocNode(&mut node, graph, null(), 0, &mut params));
+    let fill = CUDA_MEMSET_NODE_PARAMS {
+        dst: params.dptr,
+        pitch: 0,
+        value: 7,
+        elementSize: 1,
+        width: BYTES,
+        height: 1,
+    };
+    cu!(cuGraphAddMemsetNode(&mut filled, graph, &node, 1, &fill, current()));
+    (graph, filled, params.dptr)
+}
+
+fn instantiate(graph: CUgraph, flags: u64) -> CUgraphExec {
+    let (mut executable, mut told) = (CUgraphExec::NULL, 99);
+    cu!(cuGraphInstantiateWithFlags(&mut executable, graph, flags); cuGraphExecGetFlags(executable, &mut told));
+    assert_eq!(told, flags);
+    executable
+}
+
+pub fn what_a_launch_allocates_is_in_use_until_it_is_freed() {
+    new_context();
+    let s = stream(CU_STREAM_NON_BLOCKING);
+    assert_eq!(get(USED), 0);
+    let (graph, _, p) = graph();
+    let executable = instantiate(graph, 0);
+    for round in 0..3 {
+        cu!(cuGraphLaunch(executable, s); cuStreamSynchronize(s));
+        assert!(get(USED) >= BYTES as u64 && get(USED_HIGH) >= get(USED), "{round}");
+        assert!(get(RESERVED) >= get(USED) && get(RESERVED_HIGH) >= get(RESERVED), "{round}");
+        assert_eq!(read::<u8>(CUdeviceptr(p.0 + BYTES as u64 - 1), 1), [7]);
+        // It is not allocated a second time.
+        fails!(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(executable, s));
+        match round {
+            0 => cu!(cuMemFreeAsync(p, s); cuStreamSynchronize(s)),
+            _ => cu!(cuMemFree_v2(p)),
+        }
+    }
+    // It stays with the graph until it is trimmed.
+    assert!(get(USED) >= BYTES as u64);
+    cu!(cuDeviceGraphMemTrim(0));
+    assert_eq!((get(USED), get(RESERVED)), (0, 0));
+    assert!(get(USED_HIGH) >= BYTES as u64 && get(RESERVED_HIGH) >= BYTES as u64);
+    let mut zero = 0_u64;
+    for high in [USED_HIGH, RESERVED_HIGH] {
+        cu!(cuDeviceSetGraphMemAttribute(0, high, (&raw mut zero).cast()));
+        assert_eq!(get(high), 0);
+    }
+    // Memory that was trimmed comes back.
+    cu!(cuGraphLaunch(executable, s); cuStreamSynchronize(s));
+    assert_eq!(read::<u8>(p, 1), [7]);
+    cu!(cuMemFree_v2(p));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2(p));
+}
+
+pub fn a_graph_that_frees_what_it_allocates_leaves_nothing_in_use() {
+    new_context();
+    let (graph, filled, p) = graph();
+    let mut freed = CUgraphNode::NULL;
+    cu!(cuGraphAddMemFreeNode(&mut freed, graph, &filled, 1, p));
+    let executable = instantiate(graph, 0);
+    for _ in 0..3 {
+        cu!(cuGraphLaunch(executable, CUstream::NULL); cuCtxSynchronize());
+    }
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2(p));
+    assert!(get(USED_HIGH) >= BYTES as u64 && get(RESERVED) >= BYTES as u64);
+    cu!(cuGraphExecDestroy(executable); cuGraphDestroy(graph); cuDeviceGraphMemTrim(0));
+    assert_eq!(get(RESERVED), 0);
+}
+
+pub fn launches_may_use_again_what_was_left_allocated() {
+    new_context();
+    let (graph, _, p) = graph();
+    let executable = instantiate(graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
+    for _ in 0..3 {
+        cu!(cuGraphLaunch(executable, CUstream::NULL); cuCtxSynchronize());
+        assert_eq!(read::<u8>(p, 1), [7]);
+    }
+    cu!(cuMemFree_v2(p));
+}
+
+pub fn what_is_allocated_outlives_its_graph() {
+    new_context();
+    let (graph, _, p) = graph();
+    let executable = instantiate(graph, 0);
+    cu!(
+        cuGraphLaunch(executable, CUstream::NULL);
+        cuGraphExecDestroy(executable);
+        cuGraphDestroy(graph);
+        cuCtxSynchronize();
+    );
+    assert_eq!(read::<u8>(p, 1), [7]);
+    // What is in use is not trimmed.
+    cu!(cuDeviceGraphMemTrim(0));
+    assert!(get(USED) >= BYTES as u64);
+    assert_eq!(read::<u8>(p, 1), [7]);
+    cu!(cuMemFree_v2(p); cuDeviceGraphMemTrim(0));
+    assert_eq!(get(USED), 0);
+}
+
+pub fn what_cannot_be_asked_about_memory_of_graphs() {
+    new_context();
+    let (mut zero, mut five) = (0_u64, 5_u64);
+    let place: *mut c_void = (&raw mut zero).cast();
+    let (invalid, unknown) = (CUDA_ERROR_INVALID_VALUE, CUgraphMem_attribute(9));
+    fails!(invalid, cuDeviceGetGraphMemAttribute(0, unknown, place));
+    fails!(invalid, cuDeviceSetGraphMemAttribute(0, unknown, place));
+    for current in [USED, RESERVED] {
+        fails!(invalid, cuDeviceSetGraphMemAttribute(0, current, place));
+    }
+    fails!(invalid, cuDeviceSetGraphMemAttribute(0, USED_HIGH, (&raw mut five).cast()));
+    fails!(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetGraphMemAttribute(99, USED, place));
+    fails!(CUDA_ERROR_INVALID_DEVICE, cuDeviceSetGraphMemAttribute(99, USED_HIGH, place));
+    fails!(CUDA_ERROR_INVALID_DEVICE, cuDeviceGraphMemTrim(99));
+    fails!(invalid, cuDeviceGetGraphMemAttribute(0, USED, null_mut()));
+    if ours_only("NVIDIA's driver may follow null") {
+        fails!(invalid, cuDeviceSetGraphMemAttribute(0, USED_HIGH, null_mut()));
+    }
+}

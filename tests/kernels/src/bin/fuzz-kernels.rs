@@ -1,0 +1,132 @@
+//! `fuzz-kernels [--seed N] [--count N] [--seconds N] [--backend NAME]... [--keep FOLDER] [--show N]`: runs random kernels on the
+//! back ends, all if none is named, and on the interpreter, which must agree.
+//!
+//! A difference is reduced and printed, or kept in a folder as a test of `tests/ptx`; `--show` prints the kernel of a number.
+//! The last line is `N passed, M failed`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use kernel_tests::backend;
+use kernel_tests::fuzz::program::{OUTPUT_WORDS, Program, SHARED_WORDS};
+use kernel_tests::fuzz::table::Table;
+use kernel_tests::fuzz::{self, Outcome, Random, generate, reduce};
+use kernel_tests::machine::Grid;
+
+fn main() {
+    match run() {
+        Ok(true) => {}
+        Ok(false) => std::process::exit(1),
+        Err(message) => {
+            eprintln!("fuzz-kernels: {message}");
+            std::process::exit(2);
+        }
+    }
+}
+
+/// Blocks of every layout that code is specialised for.
+const BLOCKS: [[u32; 3]; 9] =
+    [[32, 1, 1], [64, 1, 1], [40, 1, 1], [7, 1, 1], [16, 4, 1], [8, 3, 2], [5, 7, 1], [32, 2, 1], [4, 4, 4]];
+
+fn run() -> Result<bool, String> {
+    let (mut seed, mut count, mut seconds, mut keep, mut show) = (1u64, u64::MAX, u64::MAX, None, None);
+    let mut names = Vec::new();
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let value = args.next().ok_or(format!("{arg} wants a value"))?;
+        let number = || value.parse::<u64>().map_err(|_| format!("'{value}' is no number"));
+        match arg.as_str() {
+            "--seed" => seed = number()?,
+            "--count" => count = number()?,
+            "--seconds" => seconds = number()?,
+            "--backend" => names.push(value),
+            "--keep" => keep = Some(PathBuf::from(value)),
+            "--show" => show = Some(number()?),
+            _ => return Err(format!("what is {arg}?")),
+        }
+    }
+    let mut table = Table::default();
+    if let Some(seed) = show {
+        print!("{}", generate::program(seed, &mut table).text());
+        return Ok(true);
+    }
+    if names.is_empty() {
+        names = backend::names().into_iter().filter(|name| name != "interp").collect();
+    }
+    let oracle = backend::open("interp")?;
+    let backends =
+        names.iter().map(|name| Ok((name, backend::open(name)?))).collect::<Result<Vec<_>, String>>()?;
+    let start = Instant::now();
+    let (mut passed, mut failed, mut refused) = (0u64, 0u64, BTreeMap::<String, u64>::new());
+    for seed in (seed..).take(count.try_into().unwrap_or(usize::MAX)) {
+        if seconds != u64::MAX && start.elapsed() > Duration::from_secs(seconds) {
+            break;
+        }
+        let program = generate::program(seed, &mut table);
+        let mut random = Random::new(!seed);
+        let grid = Grid {
+            grid: [1 + random.below(2) as u32, 1, 1],
+            block: *random.pick(&BLOCKS),
+            dynamic_shared: 0,
+            cluster: None,
+        };
+        let (name, backend) = random.pick(&backends);
+        let Some(why) = fuzz::difference(&program, grid, &**backend, &*oracle) else {
+            if let Outcome::Refused(why) = fuzz::run(&program, grid, &**backend) {
+                *refused.entry(why).or_default() += 1;
+            }
+            passed += 1;
+            continue;
+        };
+        failed += 1;
+        println!("kernel {seed}, {name}, block {:?}: {why}", grid.block);
+        let reduced = reduce::reduce(&program, |candidate| {
+            fuzz::difference(candidate, grid, &**backend, &*oracle).is_some()
+        });
+        let why = fuzz::difference(&reduced, grid, &**backend, &*oracle).unwrap_or_default();
+        let expected = match fuzz::run(&reduced, grid, &*oracle) {
+            Outcome::Ran(words) => Some(words),
+            _ => None,
+        };
+        let text = as_test(&reduced, grid, seed, &why, expected.as_deref());
+        match &keep {
+            Some(folder) => {
+                let path = folder.join(format!("kernel_{seed}.ptx"));
+                std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+                println!("  {why}: {}", path.display());
+            }
+            None => println!("{text}"),
+        }
+    }
+    for (why, count) in refused {
+        println!("not compiled, {count} times: {why}");
+    }
+    println!("{passed} passed, {failed} failed");
+    Ok(failed == 0)
+}
+
+/// The program as a test that carries its launch and what the interpreter answers.
+fn as_test(program: &Program, grid: Grid, seed: u64, why: &str, expected: Option<&[u64]>) -> String {
+    let list = |words: &[u64]| {
+        let mut text = String::new();
+        let mut at = 0;
+        while at < words.len() {
+            let same = words[at..].iter().take_while(|word| **word == words[at]).count();
+            text +=
+                &if same > 1 { format!(" {:#x}*{same}", words[at]) } else { format!(" {:#x}", words[at]) };
+            at += same;
+        }
+        text
+    };
+    let threads: u32 = grid.block.iter().chain(&grid.grid).product();
+    let [x, y, z] = grid.block;
+    let zeros = SHARED_WORDS + OUTPUT_WORDS * threads as usize;
+    let mut text = format!("// Found by fuzz-kernels, number {seed}: {why}\n");
+    text += &format!("// RUN k grid={} block={x},{y},{z}\n", grid.grid[0]);
+    text += &format!("// BUFFER u64{}\n// BUFFER u64 0*{zeros}\n", list(&program.input()));
+    if let Some(words) = expected {
+        text += &format!("// OUT 1:{}\n", list(words));
+    }
+    text + &program.text()
+}

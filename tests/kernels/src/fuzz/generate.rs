@@ -1,0 +1,323 @@
+//! Random kernels.
+
+use super::Random;
+use super::program::{Function, LOCAL_WORDS, Program, SHARED_AT, SHARED_OPERATIONS, Statement};
+use super::table::{Table, any_register};
+
+/// What may be done where a statement stands.
+#[derive(Clone, Copy)]
+struct Place {
+    /// How deep it is nested.
+    depth: usize,
+    /// All threads of the block come here together.
+    together: bool,
+    /// A mask says which lanes come here.
+    masked: bool,
+    /// In a function: there is no place of the thread in its block.
+    function: bool,
+    /// The first function that may be called.
+    callable: usize,
+}
+
+struct Generator<'a> {
+    random: Random,
+    table: &'a mut Table,
+    functions: usize,
+    /// Statements that may still be made.
+    budget: usize,
+}
+
+/// The kernel of a number.
+pub fn program(seed: u64, table: &mut Table) -> Program {
+    let mut random = Random::new(seed);
+    let functions = random.below(3);
+    let budget = 10 + random.below(60);
+    let mut generator = Generator { random, table, functions, budget };
+    let place = Place { depth: 0, together: true, masked: true, function: false, callable: 0 };
+    let count = 4 + generator.random.below(10);
+    let body = generator.statements(count, place);
+    let functions: Vec<Function> = (0..functions)
+        .map(|index| {
+            generator.budget += 8;
+            let place =
+                Place { depth: 1, together: false, masked: true, function: true, callable: index + 1 };
+            generator.statements(4, place)
+        })
+        .collect();
+    Program { seed, functions, body }
+}
+
+impl Generator<'_> {
+    fn statements(&mut self, most: usize, place: Place) -> Vec<Statement> {
+        let count = 1 + self.random.below(most);
+        let mut all = Vec::new();
+        for _ in 0..count {
+            if self.budget == 0 {
+                break;
+            }
+            self.budget -= 1;
+            all.push(self.statement(place));
+        }
+        all
+    }
+
+    fn statement(&mut self, place: Place) -> Statement {
+        let inner = Place { depth: place.depth + 1, together: false, ..place };
+        let unmasked = Place { masked: false, ..inner };
+        let may_nest = place.depth < 4;
+        match self.random.below(100) {
+            0..43 => Statement::Plain(self.table.instruction(&mut self.random)),
+            43..45 => Statement::Plain(self.carry()),
+            45..50 => {
+                let text = match self.random.below(4) {
+                    0 => self.access(place),
+                    1 => self.combine(place),
+                    _ => self.table.instruction(&mut self.random),
+                };
+                match text.rsplit_once("\n\t") {
+                    None => Statement::Guarded(self.condition(), text),
+                    Some((first, last)) => {
+                        Statement::Plain(format!("{first}\n\t@{} {last}", self.condition()))
+                    }
+                }
+            }
+            50..62 => Statement::Plain(self.access(place)),
+            62..66 => Statement::Plain(self.combine(place)),
+            66..71 if place.masked => Statement::Plain(self.among_lanes()),
+            71..73 if place.masked => {
+                // The same among those for which a predicate holds.
+                let (condition, text) = (self.condition(), self.among_lanes().replace("{m}", "%s2"));
+                Statement::Plain(format!(
+                    "vote.sync.ballot.b32 %s2, {condition}, {{m}};\n\t@{condition} {text}"
+                ))
+            }
+            73 if place.masked && self.random.chance(50) => {
+                Statement::Meet { condition: self.condition(), sides: self.meeting() }
+            }
+            73 => Statement::Lock { word: any_register(&mut self.random, 32) },
+            74..82 if may_nest => {
+                let condition = self.condition();
+                let then = self.statements(4, inner);
+                let otherwise = if self.random.chance(60) { self.statements(4, inner) } else { Vec::new() };
+                Statement::If { condition, then, otherwise }
+            }
+            82..86 if may_nest => {
+                Statement::Loop { count: any_register(&mut self.random, 32), body: self.statements(4, inner) }
+            }
+            86..88 if may_nest => {
+                let here = Place { depth: place.depth + 1, ..place };
+                Statement::Repeat { count: 1 + self.random.below(3) as u32, body: self.statements(4, here) }
+            }
+            88..90 if may_nest => Statement::Until {
+                count: any_register(&mut self.random, 32),
+                leave: self.condition(),
+                before: self.statements(3, unmasked),
+                after: self.statements(3, unmasked),
+            },
+            90..92 if may_nest => {
+                let bodies = (0..2 + self.random.below(3)).map(|_| self.statements(2, unmasked)).collect();
+                Statement::Switch { index: any_register(&mut self.random, 32), bodies }
+            }
+            92..94 if may_nest => {
+                let count = 2 + self.random.below(4);
+                let piece = |this: &mut Self| {
+                    let to = this.random.below(count + 1);
+                    // A branch to itself or back, or forward past the end.
+                    (this.statements(2, unmasked), any_register(&mut this.random, 1), to)
+                };
+                Statement::Maze { pieces: (0..count).map(|_| piece(self)).collect() }
+            }
+            94..96 if place.together => Statement::Exchange {
+                word: any_register(&mut self.random, 32),
+                result: any_register(&mut self.random, 32),
+                distance: self.random.below(64) as u32,
+                in_memory: self.random.chance(40),
+            },
+            96 if place.together => {
+                let (result, pred) = (any_register(&mut self.random, 32), any_register(&mut self.random, 1));
+                let condition = self.condition();
+                Statement::Plain(match self.random.below(3) {
+                    0 => format!("barrier.cta.red.popc.aligned.u32 {result}, 0, {condition};"),
+                    1 => format!("barrier.cta.red.and.pred {pred}, 1, {condition};"),
+                    _ => format!("barrier.cta.red.or.aligned.pred {pred}, 2, {condition};"),
+                })
+            }
+            97..100 if place.masked && place.callable < self.functions => {
+                let index = place.callable + self.random.below(self.functions - place.callable);
+                let words: [String; 3] = std::array::from_fn(|_| any_register(&mut self.random, 32));
+                // The function's threads meet, so it must know which they are.
+                Statement::Plain(format!(
+                    "mov.b32 %s1, {{m}};\n\tcall ({}), f{index}, ({}, {}, %s1, own, in, common);",
+                    words[0], words[1], words[2]
+                ))
+            }
+            _ => Statement::Plain(self.table.instruction(&mut self.random)),
+        }
+    }
+
+    fn condition(&mut self) -> String {
+        let negated = if self.random.chance(30) { "!" } else { "" };
+        format!("{negated}{}", any_register(&mut self.random, 1))
+    }
+
+    /// A load or store where nobody else writes.
+    fn access(&mut self, place: Place) -> String {
+        let r = &mut self.random;
+        let (word, index) = (any_register(r, 32), any_register(r, 32));
+        let (wide, half) = (any_register(r, 64), any_register(r, 16));
+        let others: [String; 3] = std::array::from_fn(|_| any_register(r, 32));
+        let at = |index: &str, bits: usize, scale: usize, base: &str| {
+            format!(
+                "and.b32 %s1, {index}, {};\n\tmul.wide.u32 %a1, %s1, {scale};\n\tadd.u64 %a1, %a1, {base};\n\t",
+                (1 << bits) - 1
+            )
+        };
+        let slot = 8 * r.below(16);
+        match r.below(14) {
+            0 => at(&index, 6, 4, "in") + &format!("ld.global.u32 {word}, [%a1];"),
+            1 => at(&index, 5, 8, "in") + &format!("ld.global.nc.u64 {wide}, [%a1+16];"),
+            2 => {
+                let [a, b, c] = &others;
+                let list = [word.as_str(), a, b, c];
+                // A vector's registers are different ones.
+                if list.iter().enumerate().any(|(i, one)| list[..i].contains(one)) {
+                    return format!("ld.global.u32 {word}, [in+{slot}];");
+                }
+                at(&index, 4, 16, "in") + &format!("ld.global.v4.u32 {{{}}}, [%a1];", list.join(", "))
+            }
+            3 => at(&index, 8, 1, "in") + &format!("ld.global.s8 {word}, [%a1];"),
+            4 => at(&index, 7, 2, "in") + &format!("ld.global.u16 {half}, [%a1+4];"),
+            5 if !place.function => format!("add.u64 %a1, in, plane;\n\tld.global.u32 {word}, [%a1];"),
+            6 => format!("st.global.u32 [own+{slot}], {word};"),
+            7 => format!("st.global.u64 [own+{slot}], {wide};"),
+            8 => format!("ld.global.u32 {word}, [own+{slot}];"),
+            9 => at(&index, 4, 8, "own") + &format!("st.u32 [%a1+4], {word};"),
+            10 => at(&index, 4, 8, "own") + &format!("ld.u64 {wide}, [%a1];"),
+            11 if r.chance(50) => {
+                // Bytes and halves of the array, by a generic address.
+                let place = format!(
+                    "and.b32 %s1, {index}, {};\n\tmov.u64 %a1, local;\n\tcvta.local.u64 %a1, %a1;\n\tcvt.u64.u32 %a2, %s1;\n\tadd.u64 %a1, %a1, %a2;\n\t",
+                    4 * LOCAL_WORDS - 2
+                );
+                place
+                    + &match r.below(4) {
+                        0 => format!("st.u16 [%a1], {half};"),
+                        1 => format!("ld.s16 {word}, [%a1];"),
+                        2 => format!("st.u8 [%a1], {half};"),
+                        _ => format!("ld.u8 {half}, [%a1];"),
+                    }
+            }
+            11 | 12 => {
+                let (bytes, most) = (4, LOCAL_WORDS - 1);
+                let place = format!(
+                    "and.b32 %s1, {index}, {most};\n\tmul.lo.u32 %s1, %s1, {bytes};\n\tmov.u32 %s2, local;\n\tadd.u32 %s1, %s1, %s2;\n\t"
+                );
+                if r.chance(50) {
+                    place + &format!("st.local.u32 [%s1], {word};")
+                } else {
+                    place + &format!("ld.local.u32 {word}, [%s1];")
+                }
+            }
+            _ => format!("ld.local.u32 {word}, [local+{}];", 4 * r.below(LOCAL_WORDS)),
+        }
+    }
+
+    /// Something that the order of threads does not change: each shared word has one commutative operation. Or an atomic on the
+    /// thread's own word.
+    fn combine(&mut self, place: Place) -> String {
+        let r = &mut self.random;
+        let (word, wide) = (any_register(r, 32), any_register(r, 64));
+        if r.chance(25) {
+            let at = r.below(SHARED_OPERATIONS.len());
+            let operation = SHARED_OPERATIONS[at];
+            let value = if operation.ends_with("64") { &wide } else { &word };
+            return format!("red.shared.{operation} [words+{}], {value};", SHARED_AT + 8 * at);
+        }
+        if !place.function && r.chance(15) {
+            // The thread's own word, at which its neighbours look after a barrier.
+            let operation = *r.pick(&["add.u32", "exch.b32", "and.b32", "max.s32", "inc.u32", "dec.u32"]);
+            let (result, value) = (any_register(r, 32), any_register(r, 32));
+            return if r.chance(30) {
+                format!("atom.shared.cas.b32 {result}, [%s0], {word}, {value};")
+            } else {
+                format!("atom.shared.{operation} {result}, [%s0], {value};")
+            };
+        }
+        const OPERATIONS: [&str; 8] =
+            ["add.u32", "and.b32", "or.b32", "xor.b32", "min.s32", "max.u32", "add.u64", "max.s64"];
+        let at = r.below(OPERATIONS.len());
+        let operation = OPERATIONS[at];
+        let value = if operation.ends_with("64") { &wide } else { &word };
+        if r.chance(60) {
+            return format!("red.global.{operation} [common+{}], {value};", 8 * at);
+        }
+        let result = any_register(r, if operation.ends_with("64") { 64 } else { 32 });
+        match r.below(3) {
+            0 => format!(
+                "atom.global.cas.b32 {word}, [own+{}], {}, {word};",
+                8 * r.below(16),
+                any_register(r, 32)
+            ),
+            1 => format!("atom.global.exch.b64 {wide}, [own+{}], {};", 8 * r.below(16), any_register(r, 64)),
+            _ => format!("atom.global.{operation} {result}, [own+{}], {value};", 8 * r.below(16)),
+        }
+    }
+
+    /// A sum, difference or product of several words, whose carry goes from one instruction to the next.
+    fn carry(&mut self) -> String {
+        let r = &mut self.random;
+        let [d, e, f, a, b, c]: [String; 6] = std::array::from_fn(|_| any_register(r, 32));
+        match r.below(4) {
+            0 => format!("add.cc.u32 {d}, {a}, {b};\n\taddc.cc.u32 {e}, {c}, {a};\n\taddc.u32 {f}, {b}, 0;"),
+            1 => {
+                format!("sub.cc.u32 {d}, {a}, {b};\n\tsubc.cc.s32 {e}, {c}, {a};\n\tsubc.u32 {f}, {b}, {c};")
+            }
+            2 => format!("mad.lo.cc.u32 {d}, {a}, {b}, {c};\n\tmadc.hi.u32 {e}, {a}, {b}, {c};"),
+            _ => {
+                let [wide, other]: [String; 2] = std::array::from_fn(|_| any_register(r, 64));
+                format!("add.cc.u64 {wide}, {other}, {wide};\n\taddc.u64 {other}, {wide}, {other};")
+            }
+        }
+    }
+
+    /// One operation for the lanes of two branches, with operands of each branch.
+    fn meeting(&mut self) -> [String; 2] {
+        let r = &mut self.random;
+        let (kind, reach) = (r.below(4), r.below(32));
+        std::array::from_fn(|_| {
+            let (word, value) = (any_register(r, 32), any_register(r, 32));
+            match kind {
+                0 => format!("vote.sync.ballot.b32 {word}, {}, {{m}};", any_register(r, 1)),
+                1 => format!("redux.sync.add.u32 {word}, {value}, {{m}};"),
+                2 => format!("match.any.sync.b32 {word}, {value}, {{m}};"),
+                _ => format!("shfl.sync.bfly.b32 {word}, {value}, {reach}, 31, {{m}};"),
+            }
+        })
+    }
+
+    /// An operation among the lanes that come here.
+    fn among_lanes(&mut self) -> String {
+        let r = &mut self.random;
+        let (word, value) = (any_register(r, 32), any_register(r, 32));
+        let (pred, condition) = (any_register(r, 1), any_register(r, 1));
+        match r.below(9) {
+            0 => format!("vote.sync.ballot.b32 {word}, {condition}, {{m}};"),
+            1 => format!("vote.sync.{}.pred {pred}, {condition}, {{m}};", r.pick(&["any", "all", "uni"])),
+            2 => format!(
+                "redux.sync.{} {word}, {value}, {{m}};",
+                r.pick(&["add.u32", "min.s32", "max.u32", "and.b32", "or.b32", "xor.b32"])
+            ),
+            3 => format!("match.any.sync.b32 {word}, {value}, {{m}};"),
+            4 => format!("match.all.sync.b32 {word}|{pred}, {value}, {{m}};"),
+            5 => format!("shfl.sync.idx.b32 {word}|{pred}, {value}, {}, 31, {{m}};", r.below(32)),
+            6 => format!("shfl.sync.idx.b32 {word}, {value}, {}, 31, {{m}};", any_register(r, 32)),
+            7 => format!(
+                "shfl.sync.{} {word}|{pred}, {value}, {}, {}, {{m}};",
+                r.pick(&["up.b32", "down.b32", "bfly.b32"]),
+                r.below(32),
+                r.pick(&["0", "31", "0x181f", "0x1c03"])
+            ),
+            _ => "bar.warp.sync {m};".to_string(),
+        }
+    }
+}

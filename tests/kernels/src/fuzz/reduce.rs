@@ -1,0 +1,137 @@
+//! The smallest program that still shows something.
+
+use super::program::{Program, Statement};
+
+/// Makes a program smaller as long as `shows` holds: leaves statements out, and puts the inside of others in their place.
+pub fn reduce(program: &Program, mut shows: impl FnMut(&Program) -> bool) -> Program {
+    let mut best = program.clone();
+    loop {
+        let mut smaller = false;
+        // Whole functions and long runs first.
+        for function in 0..best.functions.len() {
+            let mut candidate = best.clone();
+            if !std::mem::take(&mut candidate.functions[function]).is_empty() && shows(&candidate) {
+                best = candidate;
+                smaller = true;
+            }
+        }
+        let mut at = 0;
+        while at < size(&best) {
+            let better = changes(&best, at).into_iter().find(|candidate| shows(candidate));
+            match better {
+                Some(candidate) => {
+                    best = candidate;
+                    smaller = true;
+                }
+                None => at += 1,
+            }
+        }
+        if !smaller {
+            return best;
+        }
+    }
+}
+
+/// Statements in a program.
+pub fn size(program: &Program) -> usize {
+    program.functions.iter().chain([&program.body]).map(|list| list.iter().map(size_of).sum::<usize>()).sum()
+}
+
+fn size_of(statement: &Statement) -> usize {
+    1 + lists(statement).into_iter().flatten().map(size_of).sum::<usize>()
+}
+
+/// The statements inside a statement.
+fn lists(statement: &Statement) -> Vec<&Vec<Statement>> {
+    match statement {
+        Statement::Plain(_)
+        | Statement::Guarded(..)
+        | Statement::Meet { .. }
+        | Statement::Lock { .. }
+        | Statement::Exchange { .. } => Vec::new(),
+        Statement::If { then, otherwise, .. } => vec![then, otherwise],
+        Statement::Loop { body, .. } | Statement::Repeat { body, .. } => vec![body],
+        Statement::Until { before, after, .. } => vec![before, after],
+        Statement::Switch { bodies, .. } => bodies.iter().collect(),
+        Statement::Maze { pieces } => pieces.iter().map(|(body, ..)| body).collect(),
+    }
+}
+
+fn lists_mut(statement: &mut Statement) -> Vec<&mut Vec<Statement>> {
+    match statement {
+        Statement::Plain(_)
+        | Statement::Guarded(..)
+        | Statement::Meet { .. }
+        | Statement::Lock { .. }
+        | Statement::Exchange { .. } => Vec::new(),
+        Statement::If { then, otherwise, .. } => vec![then, otherwise],
+        Statement::Loop { body, .. } | Statement::Repeat { body, .. } => vec![body],
+        Statement::Until { before, after, .. } => vec![before, after],
+        Statement::Switch { bodies, .. } => bodies.iter_mut().collect(),
+        Statement::Maze { pieces } => pieces.iter_mut().map(|(body, ..)| body).collect(),
+    }
+}
+
+/// Programs that are smaller at their `at`-th statement.
+fn changes(program: &Program, at: usize) -> Vec<Program> {
+    let with = |change: &dyn Fn(&Statement) -> Vec<Statement>| {
+        let mut changed = program.clone();
+        let mut left = at;
+        let Program { functions, body, .. } = &mut changed;
+        functions.iter_mut().chain([body]).any(|list| replace(list, &mut left, change));
+        changed
+    };
+    let mut all = vec![with(&|_| Vec::new())];
+    let inside = |statement: &Statement| lists(statement).into_iter().flatten().cloned().collect::<Vec<_>>();
+    all.push(with(&inside));
+    for index in 0..6 {
+        all.push(with(&|statement| {
+            lists(statement).get(index).map_or_else(|| vec![statement.clone()], |list| (*list).clone())
+        }));
+    }
+    all.push(with(&|statement| match statement {
+        Statement::Guarded(_, text) => vec![Statement::Plain(text.clone())],
+        other => vec![other.clone()],
+    }));
+    all.retain(|candidate| candidate != program && size(candidate) <= size(program));
+    all
+}
+
+/// Puts something in the place of the `left`-th statement. Whether it was in this list.
+fn replace(
+    list: &mut Vec<Statement>,
+    left: &mut usize,
+    change: &dyn Fn(&Statement) -> Vec<Statement>,
+) -> bool {
+    for index in 0..list.len() {
+        if *left == 0 {
+            let new = change(&list[index]);
+            list.splice(index..=index, new);
+            return true;
+        }
+        *left -= 1;
+        if lists_mut(&mut list[index]).into_iter().any(|inner| replace(inner, left, change)) {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_matter_goes() {
+        let plain = |text: &str| Statement::Plain(text.into());
+        let inner = Statement::Loop { count: "%r0".into(), body: vec![plain("a"), plain("bad"), plain("b")] };
+        let body = vec![
+            plain("c"),
+            Statement::If { condition: "%p0".into(), then: vec![inner], otherwise: vec![plain("d")] },
+        ];
+        let program = Program { seed: 0, functions: vec![vec![plain("e")]], body };
+        let reduced = reduce(&program, |program| program.text().contains("bad"));
+        assert_eq!(reduced.body, vec![plain("bad")]);
+        assert_eq!(reduced.functions, vec![vec![]]);
+    }
+}

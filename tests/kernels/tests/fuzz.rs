@@ -1,0 +1,82 @@
+//! The machinery of `fuzz-kernels`: it sees a difference, and reduces it.
+
+use std::sync::Arc;
+
+use kernel_abi::{
+    BlockFrame, CompileError, CompileRequest, CompiledKernel, Fault, KernelBackend, KernelInfo,
+};
+use kernel_tests::fuzz::program::{Program, Statement};
+use kernel_tests::fuzz::table::Table;
+use kernel_tests::fuzz::{self, Outcome, generate, reduce};
+use kernel_tests::machine::Grid;
+
+/// The interpreter, but that each kernel with a `popc` in it leaves one bit wrong.
+struct Liar(interp::Interpreter);
+
+struct LyingKernel {
+    honest: Arc<dyn CompiledKernel>,
+    lies: bool,
+}
+
+impl KernelBackend for Liar {
+    fn name(&self) -> &'static str {
+        "liar"
+    }
+
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn CompiledKernel>, CompileError> {
+        let honest = self.0.compile(request)?;
+        Ok(Arc::new(LyingKernel { honest, lies: request.ptx.contains("popc.b32") }))
+    }
+}
+
+impl CompiledKernel for LyingKernel {
+    fn info(&self) -> &KernelInfo {
+        self.honest.info()
+    }
+
+    unsafe fn run(&self, frame: &mut BlockFrame, first: u64, count: u64) -> Result<(), Fault> {
+        // SAFETY: the caller's contract is ours.
+        unsafe { self.honest.run(frame, first, count)? };
+        if self.lies {
+            // SAFETY: the second parameter is the output, which has some words.
+            unsafe {
+                let output = *(*frame.launch).params.cast::<*mut u64>().add(1);
+                *output ^= 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+const GRID: Grid = Grid { grid: [1, 1, 1], block: [40, 1, 1], dynamic_shared: 0, cluster: None };
+
+#[test]
+fn a_wrong_bit_is_found_and_its_cause_is_all_that_is_left() {
+    let (honest, liar) = (interp::Interpreter::default(), Liar(interp::Interpreter::default()));
+    let mut table = Table::default();
+    let mut program: Program = (1..)
+        .map(|seed| generate::program(seed, &mut table))
+        .find(|program| !program.body.is_empty() && !program.text().contains("popc"))
+        .expect("most kernels have none");
+    assert_eq!(fuzz::difference(&program, GRID, &liar, &honest), None);
+    let cause = Statement::Plain("popc.b32 %r2, %r3;".into());
+    let body = vec![Statement::Loop { count: "%r0".into(), body: vec![cause.clone()] }];
+    program.body.push(Statement::If { condition: "%p0".into(), then: body, otherwise: Vec::new() });
+    let why = fuzz::difference(&program, GRID, &liar, &honest).expect("one bit differs");
+    assert!(why.starts_with("word 0 that all threads share"), "{why}");
+    let reduced =
+        reduce::reduce(&program, |candidate| fuzz::difference(candidate, GRID, &liar, &honest).is_some());
+    assert_eq!(reduced.body, vec![cause]);
+    assert!(reduced.functions.iter().all(Vec::is_empty));
+}
+
+#[test]
+fn kernels_run_in_the_interpreter_and_are_the_same_each_time() {
+    let honest = interp::Interpreter::default();
+    for seed in 1..30 {
+        let program = generate::program(seed, &mut Table::default());
+        assert_eq!(program, generate::program(seed, &mut Table::default()), "kernel {seed}");
+        let outcome = fuzz::run(&program, GRID, &honest);
+        assert!(matches!(outcome, Outcome::Ran(_)), "kernel {seed}: {outcome:?}\n{}", program.text());
+    }
+}
