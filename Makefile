@@ -2,7 +2,7 @@
 # first, after saying so, and work offline once it is there.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test gpu-test build bench clients fuzz-smoke fuzz-kernels producers tsan golden approximations setup clean
+.PHONY: help demo test gpu-test gpu-overhead build bench clients fuzz-smoke fuzz-kernels producers tsan golden approximations setup clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -15,6 +15,9 @@ test: setup ## formatting, lints, every test, every example on every back end
 
 gpu-test: ## on a machine with a GPU: the tests of both APIs against NVIDIA's driver
 	@scripts/gpu-test
+
+gpu-overhead: build ## on a machine with a GPU: what calls of our runtime cost on NVIDIA's driver, beside NVIDIA's runtime
+	@scripts/gpu-overhead
 
 build: setup ## leave the libraries and the command in dist/
 	@scripts/build
