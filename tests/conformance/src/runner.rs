@@ -231,6 +231,8 @@ fn child(test: &Test, options: &Options) -> std::io::Result<(Option<ExitStatus>,
         command.args(["--driver", maker.name()]);
     }
     command.args(["--run", test.name]).env("RUST_BACKTRACE", "0");
+    let folder = PrivateFolder::new(test);
+    command.env("ANYWARP_RUNTIME_DIR", &folder.0);
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
     let mut child = command.spawn()?;
     let end = Instant::now() + Duration::from_secs(options.timeout.unwrap_or(60));
@@ -249,6 +251,24 @@ fn child(test: &Test, options: &Options) -> std::io::Result<(Option<ExitStatus>,
     output.seek(SeekFrom::Start(0))?;
     output.read_to_end(&mut bytes)?;
     Ok((ending, String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Where processes tell each other what they use: of one test, so that free memory is not what other tests left. The library
+/// makes the folder if it needs it.
+struct PrivateFolder(PathBuf);
+
+impl PrivateFolder {
+    fn new(test: &Test) -> PrivateFolder {
+        let name = format!("anywarp-{}-{}", std::process::id(), test.name.replace("::", "-"));
+        PrivateFolder(std::env::temp_dir().join(name))
+    }
+}
+
+impl Drop for PrivateFolder {
+    fn drop(&mut self) {
+        // It was not made, or what is left of it is small and of no more use.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// A file for a child's output. A pipe would stay open as long as any process that the test started.

@@ -109,9 +109,8 @@ pub fn other_processes_are_seen_until_they_are_killed() {
 
 pub fn memory_of_other_processes_is_not_free() {
     if is_ours() {
-        // Few enough that the machine has as many; a place that no other test uses.
+        // Few enough that the machine has as many.
         set_env("ANYWARP_MEMORY", "256M");
-        set_env("ANYWARP_RUNTIME_DIR", &format!("/tmp/anywarp-test-{}", std::process::id()));
     }
     let (mut here, mut there) = UnixStream::pair().expect("a line");
     // SAFETY: this process has one thread, and has not called the libraries.
