@@ -11,7 +11,7 @@ use crate::limits::{self, Limit};
 use crate::module::Module;
 use crate::nested::Nested;
 use crate::occupancy::{BlockShape, blocks_per_multiprocessor};
-use crate::stream::Work;
+use crate::stream::{Start, Work};
 use crate::{Context, Error, Function, Result, Stream};
 
 /// The shape of a launch.
@@ -52,7 +52,7 @@ impl Function {
                 self.cluster_of(launch)?;
             }
             // SAFETY: the caller's contract.
-            return unsafe { self.launch_now(stream, launch, params) };
+            return unsafe { self.launch_now(stream, launch, params, Start::AtOnce) };
         }
         self.check_launch(launch)?;
         if let Err(error) = self.cluster_if_any(launch) {
@@ -114,7 +114,13 @@ impl Function {
     ///
     /// # Safety
     /// As for [`launch`](Self::launch).
-    pub(crate) unsafe fn launch_now(&self, stream: &Stream, launch: &Launch, params: &[u8]) -> Result<()> {
+    pub(crate) unsafe fn launch_now(
+        &self,
+        stream: &Stream,
+        launch: &Launch,
+        params: &[u8],
+        start: Start,
+    ) -> Result<()> {
         let context = stream.context()?;
         context.check()?;
         // A launch is one of the points at which the manual has kernels' output appear.
@@ -129,9 +135,10 @@ impl Function {
         if launch.cooperative && !parts.fits_at_once(of_part) {
             return Err(Error::CooperativeLaunchTooLarge);
         }
+        let start = if parts.is_quick() { start } else { Start::InQueue };
         let make =
             |completion| Work::Grid(Grid::new(parts, workers, stream.queue().clone(), services, completion));
-        let completion = stream.submit_with(Vec::new(), make)?;
+        let completion = stream.submit_with(Vec::new(), make, start)?;
         if context.hardware().options.blocking_launches {
             completion.wait();
             context.domain().output.flush();

@@ -20,8 +20,24 @@ use crate::{Error, clock};
 /// Measured time of a kernel's blocks, to decide how many threads a launch is worth.
 #[derive(Debug, Default)]
 pub struct Profile {
-    /// Nanoseconds of a block at the last launch, in 1/16; 0 before the first.
+    /// Nanoseconds of a block in one thread, in 1/16; 0 before the first launch has ended.
     block_time: AtomicU32,
+}
+
+impl Profile {
+    /// Whether so many blocks took less than so many nanoseconds, on one thread, when the kernel ran before.
+    fn is_short(&self, blocks: u64, limit: u64) -> bool {
+        let each = self.block_time.load(Ordering::Relaxed);
+        each != 0 && u64::from(each).saturating_mul(blocks) / 16 < limit
+    }
+
+    /// Notes how long so many blocks took in all threads together. What takes longer than before counts at once, what takes less by and
+    /// by: a kernel's blocks need not be alike, and it is worse to have a long launch on one thread than a short one on many.
+    fn note(&self, blocks: u64, time: u64) {
+        let each = (time.saturating_mul(16) / blocks).clamp(1, u32::MAX.into()) as u32;
+        let before = self.block_time.load(Ordering::Relaxed);
+        self.block_time.store(each.max(before - before / 4), Ordering::Relaxed);
+    }
 }
 
 /// Finds where a line of PTX comes from.
@@ -71,6 +87,15 @@ impl GridParts {
         blocks <= u64::from(self.resident_blocks) * u64::from(processors)
     }
 
+    /// Whether the thread that launches it may as well run it: it has been short before, and its blocks wait for nobody.
+    pub(crate) fn is_quick(&self) -> bool {
+        let info = self.kernel.info();
+        // A kernel that has barriers could hide that it waits for the host.
+        let may_wait = self.cooperative || info.waits || info.entry == kernel_abi::EntryKind::Warps;
+        let blocks = self.grid.iter().fold(1_u64, |all, n| all.saturating_mul((*n).into()));
+        !may_wait && self.cluster.is_none() && self.profile.is_short(blocks, QUICK)
+    }
+
     fn threads(&self) -> u32 {
         self.block.iter().product()
     }
@@ -107,6 +132,8 @@ pub struct Grid {
     /// How many threads may run its blocks at a time, and how many do, where that is limited.
     most_threads: Option<u32>,
     running: AtomicU32,
+    /// How many threads have run blocks.
+    took_part: AtomicU32,
     started_at: AtomicU64,
     queue: Arc<Queue>,
     completion: Arc<Completion>,
@@ -187,6 +214,7 @@ impl Grid {
             shared_out: AtomicBool::new(false),
             most_threads,
             running: AtomicU32::new(0),
+            took_part: AtomicU32::new(0),
             started_at: AtomicU64::new(0),
             queue,
             completion,
@@ -228,6 +256,10 @@ impl Grid {
         self.parts.cooperative || self.parts.kernel.info().waits
     }
 
+    fn blocks(&self) -> u64 {
+        self.parts.grid.iter().map(|n| u64::from(*n)).product()
+    }
+
     /// How many threads all blocks need at once; 0 if none must wait for another.
     pub(crate) fn threads_needed(&self) -> u64 {
         if self.parts.cooperative { self.total } else { 0 }
@@ -239,9 +271,7 @@ impl Grid {
         self.started_at.store(now, Ordering::Relaxed);
         self.services.domain.usage.begin(now);
         let chunks = self.total.div_ceil(self.chunk);
-        let estimate =
-            u64::from(self.parts.profile.block_time.load(Ordering::Relaxed)).saturating_mul(self.total) / 16;
-        let is_short = estimate != 0 && estimate < WORTH_SHARING && !self.parts.cooperative;
+        let is_short = !self.parts.cooperative && self.parts.profile.is_short(self.blocks(), WORTH_SHARING);
         let info = self.parts.kernel.info();
         let may_wait = info.waits || info.entry == kernel_abi::EntryKind::Warps;
         if chunks == 1 || (is_short && !may_wait) {
@@ -271,13 +301,16 @@ impl Grid {
             Ok(frames) => frames,
             Err(error) => return self.fail_to_start(&error),
         };
-        let mut resume = false;
+        let (mut resume, mut took_part) = (false, false);
         loop {
             let first = self.next.fetch_add(self.chunk, Ordering::Relaxed);
             if first >= self.total {
                 return resume;
             }
             let count = self.chunk.min(self.total - first);
+            if !std::mem::replace(&mut took_part, true) {
+                self.took_part.fetch_add(1, Ordering::Relaxed);
+            }
             // SAFETY: the frame is as the kernel's interface asks: parameters, variables and windows were sized from
             // the kernel's own description when the grid was made, and `first + count` is within the grid.
             let run = AssertUnwindSafe(|| unsafe { frames.run(&*self.parts.kernel, first, count) });
@@ -365,8 +398,8 @@ impl Grid {
         match fault {
             None => {
                 let time = now.saturating_sub(self.started_at.load(Ordering::Relaxed));
-                let each = (time.saturating_mul(16) / self.total).clamp(1, u32::MAX.into());
-                self.parts.profile.block_time.store(each as u32, Ordering::Relaxed);
+                let threads = u64::from(self.took_part.load(Ordering::Relaxed));
+                self.parts.profile.note(self.blocks(), time.saturating_mul(threads));
             }
             Some(fault) => {
                 let locate = self.parts.locate.as_ref();
@@ -451,6 +484,8 @@ fn is_same(first: &Fault, second: &Fault) -> bool {
 
 /// Nanoseconds below which a launch runs on one thread: waking another takes longer.
 const WORTH_SHARING: u64 = 20_000;
+/// Nanoseconds below which the launching thread runs a launch itself: handing it over costs it as much.
+const QUICK: u64 = 10_000;
 /// Chunks for each thread, so that an uneven load still spreads.
 const CHUNKS_PER_THREAD: u64 = 8;
 

@@ -55,6 +55,11 @@ impl Fill {
         }
     }
 
+    /// Bytes that are set, if they can be counted.
+    pub fn bytes(&self) -> Option<u64> {
+        self.width.checked_mul(self.element.into())?.checked_mul(self.height)
+    }
+
     /// Sets the memory.
     ///
     /// # Errors

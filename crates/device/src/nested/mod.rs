@@ -20,7 +20,7 @@ use crate::launch::Launch;
 use crate::limits::{self, Limit};
 use crate::lock::{Rank, RankedMutex};
 use crate::module::{Kernel, Module};
-use crate::stream::{Completion, Queue, Work};
+use crate::stream::{Completion, Pushed, Queue, Start, Work};
 use crate::{Context, Function};
 use codes::Code;
 
@@ -199,7 +199,8 @@ impl Nested {
             }
             state.begun.push(completion.clone());
         }
-        if queue.push(waits, &mut work, completion).map_err(|_| Code::CONTEXT_IS_DESTROYED)? {
+        let pushed = queue.push(waits, &mut work, completion, Start::InQueue);
+        if pushed.map_err(|_| Code::CONTEXT_IS_DESTROYED)? == Pushed::MustSchedule {
             queue.schedule();
         }
         Ok(())

@@ -142,7 +142,7 @@ impl Stream {
                     let buffer = unsafe { Side::any(staged.as_ptr() as u64) };
                     Transfer::linear(transfer.to.start, buffer, bytes).run()
                 };
-                self.submit(Vec::new(), Work::Task(Box::new(task))).map(drop)
+                self.submit_sized(Some(bytes), Work::Task(Box::new(task)))
             }
             _ => self.copy_and_wait(transfer),
         }

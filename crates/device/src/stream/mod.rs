@@ -12,16 +12,21 @@ use std::sync::{Arc, Weak};
 pub use completion::Completion;
 pub use copies::SourceAccess;
 pub use queue::in_host_function;
-pub(crate) use queue::{Queue, Work, describe_panic};
+pub(crate) use queue::{Pushed, Queue, Start, Work, describe_panic};
 pub use settings::{AccessProperty, AccessWindow, StreamSettings};
 pub use words::{Condition, Width, WordOperation};
 
 use crate::context::Context;
+use crate::executor::Role;
 use crate::graph::capture::{self, CaptureSlot};
 use crate::graph::{CaptureInfo, CaptureMode, CaptureStatus, ExecutableGraph, Graph, NodeId, Operation};
 use crate::lock::{Rank, RankedMutex};
 use crate::memory::{Advice, Allocation, Kind, Place, Pool};
 use crate::{Error, Event, Partition, Result, semaphore};
+
+/// Bytes up to which a copy or a fill is made by the thread that submits it, if nothing is before it in its stream: handing it to
+/// another takes longer.
+const AT_ONCE: u64 = 64 << 10;
 
 /// How a stream's work is ordered with that of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -218,7 +223,7 @@ impl Stream {
             return Ok(());
         }
         let callback = move |_| drop(space.free(address, |allocation| allocation.id == id));
-        self.submit(Vec::new(), Work::Callback(Box::new(callback))).map(drop)
+        self.submit_with(Vec::new(), |_| Work::Callback(Box::new(callback)), Start::AtOnce).map(drop)
     }
 
     /// Says which streams will use managed memory, or memory of the program: all may, so nothing changes.
@@ -333,9 +338,15 @@ impl Stream {
         match operation {
             Operation::Empty | Operation::Allocate { .. } | Operation::Free { .. } => Ok(()),
             // SAFETY: whoever made the call vouched for it.
-            Operation::Kernel(call) => unsafe { call.function.launch_now(self, &call.launch, &call.params) },
-            Operation::Copy(transfer) => task(Box::new(move || transfer.run())),
-            Operation::Fill(fill) => task(Box::new(move || fill.run())),
+            Operation::Kernel(call) => unsafe {
+                call.function.launch_now(self, &call.launch, &call.params, Start::InQueue)
+            },
+            Operation::Copy(transfer) => {
+                self.submit_sized(transfer.bytes(), Work::Task(Box::new(move || transfer.run())))
+            }
+            Operation::Fill(fill) => {
+                self.submit_sized(fill.bytes(), Work::Task(Box::new(move || fill.run())))
+            }
             Operation::Host(function) => task(Box::new(move || {
                 queue::run_host_function(|| function());
                 Ok(())
@@ -381,15 +392,27 @@ impl Stream {
 
     /// Queues a command behind `waits`.
     pub(crate) fn submit(&self, waits: Vec<Arc<Completion>>, work: Work) -> Result<Arc<Completion>> {
-        self.submit_with(waits, |_| work)
+        self.submit_with(waits, |_| work, Start::InQueue)
+    }
+
+    /// Queues a command that touches so many bytes, if they can be counted, and does nothing else.
+    pub(crate) fn submit_sized(&self, bytes: Option<u64>, work: Work) -> Result<()> {
+        let start = if bytes.is_some_and(|bytes| bytes <= AT_ONCE) { Start::AtOnce } else { Start::InQueue };
+        self.submit_with(Vec::new(), |_| work, start).map(drop)
     }
 
     /// Queues a command and waits for it. The thread runs what is ready itself: no worker is woken for it.
     fn submit_and_wait(&self, work: Work) -> Result<()> {
-        let (completion, must_schedule) = self.enqueue(Vec::new(), |_| work)?;
-        let helped = Queue::help(&completion);
-        if must_schedule && !(helped && completion.is_finished()) {
-            self.queue.schedule();
+        let (completion, pushed) = self.enqueue(Vec::new(), |_| work, Start::AtOnce)?;
+        match pushed {
+            Pushed::Done => {}
+            Pushed::MustRun => self.queue.run_claimed(Role::Helper(&completion)),
+            Pushed::MustSchedule => {
+                let helped = Queue::help(&completion);
+                if !(helped && completion.is_finished()) {
+                    self.queue.schedule();
+                }
+            }
         }
         completion.wait();
         Ok(())
@@ -400,20 +423,24 @@ impl Stream {
         &self,
         waits: Vec<Arc<Completion>>,
         make: impl FnOnce(Arc<Completion>) -> Work,
+        start: Start,
     ) -> Result<Arc<Completion>> {
-        let (completion, must_schedule) = self.enqueue(waits, make)?;
-        if must_schedule {
-            self.queue.schedule();
+        let (completion, pushed) = self.enqueue(waits, make, start)?;
+        match pushed {
+            Pushed::Done => {}
+            Pushed::MustSchedule => self.queue.schedule(),
+            Pushed::MustRun => self.queue.run_claimed(Role::Helper(&completion)),
         }
         Ok(completion)
     }
 
-    /// Appends a command to the queue; says whether that must be scheduled.
+    /// Appends a command to the queue; says what is left to do.
     fn enqueue(
         &self,
         waits: Vec<Arc<Completion>>,
         make: impl FnOnce(Arc<Completion>) -> Work,
-    ) -> Result<(Arc<Completion>, bool)> {
+        start: Start,
+    ) -> Result<(Arc<Completion>, Pushed)> {
         let context = self.context()?;
         context.check()?;
         if self.kind == StreamKind::Legacy {
@@ -423,7 +450,7 @@ impl Stream {
         let mut work = Some(make(completion.clone()));
         let pushed = context.in_order(self.kind, |mut all| {
             all.extend(waits);
-            self.queue.push(all, &mut work, completion.clone())
+            self.queue.push(all, &mut work, completion.clone(), start)
         });
         // What was refused is dropped here, outside the locks.
         drop(work);

@@ -36,6 +36,26 @@ pub(crate) enum Work {
 /// What a command decides when its turn comes: the commands of the queue that it is in that follow it.
 pub(crate) type Branch = Box<dyn FnOnce(&Arc<Queue>) -> Result<Vec<Work>> + Send>;
 
+/// Where a command may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Behind the others, on whatever thread.
+    InQueue,
+    /// On the thread that submits it if nothing is before it: it is short, and waits for nobody.
+    AtOnce,
+}
+
+/// What is left to whoever has [pushed](Queue::push) a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pushed {
+    /// Nothing.
+    Done,
+    /// The queue must be [scheduled](Queue::schedule).
+    MustSchedule,
+    /// The queue is claimed: the thread must [run](Queue::run_claimed) the command.
+    MustRun,
+}
+
 /// A queued command. Dropped without having run, it ends as dropped.
 struct Command {
     waits: Vec<Arc<Completion>>,
@@ -128,8 +148,7 @@ impl Queue {
         self.state.lock().last.clone().filter(|last| !last.is_finished())
     }
 
-    /// Takes the work as a command that begins when all `waits` are over too. Answers whether the queue must be
-    /// [scheduled](Self::schedule).
+    /// Takes the work as a command that begins when all `waits` are over too.
     ///
     /// # Errors
     /// [`Error::ContextIsDestroyed`] if the queue is [closed](Self::close); the work then stays where it is.
@@ -138,15 +157,32 @@ impl Queue {
         waits: Vec<Arc<Completion>>,
         work: &mut Option<Work>,
         completion: Arc<Completion>,
-    ) -> Result<bool> {
+        start: Start,
+    ) -> Result<Pushed> {
         let mut state = self.state.lock();
         if state.closed {
             return Err(Error::ContextIsDestroyed);
         }
-        state.last = Some(completion.clone());
         let was_empty = state.commands.is_empty();
+        let nothing_to_wait_for = was_empty && waits.iter().all(|wait| wait.is_finished());
+        if matches!(work, Some(Work::Nothing))
+            && nothing_to_wait_for
+            && state.last.as_ref().is_none_or(|last| last.is_finished())
+        {
+            *work = None;
+            completion.finish();
+            return Ok(Pushed::Done);
+        }
+        state.last = Some(completion.clone());
+        let was_idle = was_empty && !state.claimed;
+        let at_once = start == Start::AtOnce && was_idle && nothing_to_wait_for;
+        state.claimed |= at_once;
         state.commands.push_back(Command { waits, work: work.take(), completion });
-        Ok(was_empty && !state.claimed)
+        Ok(match (at_once, was_idle) {
+            (true, _) => Pushed::MustRun,
+            (false, true) => Pushed::MustSchedule,
+            (false, false) => Pushed::Done,
+        })
     }
 
     /// Refuses commands from now on, or takes them again. What is queued still runs.
@@ -158,7 +194,8 @@ impl Queue {
     /// one takes no command that could have to wait.
     pub(crate) fn wait_for(self: &Arc<Queue>, waits: Vec<Arc<Completion>>) -> bool {
         let completion = Completion::new(Arc::downgrade(self));
-        self.push(waits, &mut Some(Work::Nothing), completion).unwrap_or(false)
+        let pushed = self.push(waits, &mut Some(Work::Nothing), completion, Start::InQueue);
+        pushed == Ok(Pushed::MustSchedule)
     }
 
     /// Has a worker look at the queue.
