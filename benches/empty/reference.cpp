@@ -1,0 +1,4 @@
+void empty() {
+#pragma omp parallel
+    asm volatile("");
+}
