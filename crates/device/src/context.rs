@@ -429,8 +429,8 @@ impl Context {
 
     pub(crate) fn allocate_pooled(&self, pool: &Pool, size: u64) -> Result<u64> {
         self.check()?;
-        let (space, ordinal) = (&self.hardware.space, self.hardware.ordinal);
-        self.unless_ended(space.allocate_in(Some(pool.id()), ordinal, self.id, size, Kind::Pooled)?)
+        let (space, kind) = (&self.hardware.space, pool.allocations());
+        self.unless_ended(space.allocate_in(Some(pool.id()), pool.device(), self.id, size, kind)?)
     }
 
     /// Memory for a node of a graph.

@@ -9,7 +9,7 @@ use crate::attributes::Attributes;
 use crate::context::{Context, ContextFlags};
 use crate::executor::Executor;
 use crate::lock::{Rank, RankedMutex};
-use crate::memory::{AddressSpace, Pool};
+use crate::memory::{AddressSpace, Pool, PoolKind};
 use crate::registry::Registry;
 use crate::{Error, Options, Result};
 
@@ -55,7 +55,7 @@ impl Device {
         backend: Arc<dyn KernelBackend>,
     ) -> Device {
         let total = space.info(ordinal).map_or(0, |(_, total)| total);
-        let default_pool = Arc::new(Pool::new(ordinal, space.clone()));
+        let default_pool = Arc::new(Pool::new(ordinal, PoolKind::Device, space.clone()));
         let hardware = Arc::new(Hardware {
             current_pool: RankedMutex::new(Rank::Pools, default_pool.clone()),
             default_pool,
@@ -102,7 +102,8 @@ impl Device {
     /// # Errors
     /// [`Error::InvalidValue`] for a pool of another device.
     pub fn set_current_pool(&self, pool: Arc<Pool>) -> Result<()> {
-        if pool.device() != self.ordinal() || self.hardware.space.is_imported(&pool) {
+        let is_own = pool.kind() == PoolKind::Device && pool.device() == self.ordinal();
+        if !is_own || self.hardware.space.is_imported(&pool) {
             return Err(Error::InvalidValue);
         }
         *self.hardware.current_pool.lock() = pool;
@@ -110,8 +111,8 @@ impl Device {
     }
 
     /// Makes a pool.
-    pub fn create_pool(&self) -> Arc<Pool> {
-        Arc::new(Pool::new(self.ordinal(), self.hardware.space.clone()))
+    pub fn create_pool(&self, kind: PoolKind) -> Arc<Pool> {
+        Arc::new(Pool::new(self.ordinal(), kind, self.hardware.space.clone()))
     }
 
     /// Makes a pool of at most so many bytes (0: as many as the device likes) that other processes can open.

@@ -92,8 +92,9 @@ impl Platform {
     /// # Errors
     /// [`Error::InvalidValue`] where no allocation of device memory begins; the owner's failure.
     pub fn free(&self, address: u64) -> Result<()> {
+        let is_pooled = |kind| matches!(kind, Kind::Pooled | Kind::PooledHost);
         let accept =
-            |kind| matches!(kind, Kind::Device | Kind::Pooled | Kind::Managed { .. } | Kind::External);
+            |kind| is_pooled(kind) || matches!(kind, Kind::Device | Kind::Managed { .. } | Kind::External);
         if self.space.find(address).is_some_and(|found| found.base == address && found.kind == Kind::Graph) {
             return self.free_of_graph(address);
         }

@@ -5,79 +5,298 @@ use crate::error::CuResult;
 use crate::handle::{Kind, Table};
 use crate::platform::{device, platform};
 use cuda_abi::driver::*;
-use device::memory::{Pool, PoolId};
+use device::memory::{Pool, PoolId, PoolKind};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
-static POOLS: Table<Pool> = Table::new(Kind::MemoryPool);
+static POOLS: Table<Known> = Table::new(Kind::MemoryPool);
+
+/// A pool that has a handle.
+struct Known {
+    pool: Arc<Pool>,
+    sort: Sort,
+}
 
 /// The pool of a handle.
 pub fn find(handle: CUmemoryPool) -> CuResult<Arc<Pool>> {
+    Ok(known(handle)?.pool.clone())
+}
+
+fn known(handle: CUmemoryPool) -> CuResult<Arc<Known>> {
     POOLS.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_VALUE.into())
 }
 
-/// The handle of a pool; a new one the first time.
-pub fn handle_of(pool: &Arc<Pool>) -> CuResult<CUmemoryPool> {
-    let known = POOLS.find_all(|known| known.id() == pool.id());
-    match known.first() {
+/// The handle of a pool of this sort of memory; a new one the first time.
+pub fn handle_of(pool: &Arc<Pool>, sort: Sort) -> CuResult<CUmemoryPool> {
+    let found = POOLS.find_all(|known| known.pool.id() == pool.id());
+    match found.first() {
         Some((handle, _)) => Ok(CUmemoryPool(*handle)),
-        None => POOLS.insert(pool.clone()).map(CUmemoryPool).ok_or(CUDA_ERROR_OUT_OF_MEMORY.into()),
+        None => {
+            let known = Arc::new(Known { pool: pool.clone(), sort });
+            POOLS.insert(known).map(CUmemoryPool).ok_or(CUDA_ERROR_OUT_OF_MEMORY.into())
+        }
     }
 }
 
-/// The handle of the pool of an allocation; null if it is gone.
-pub fn handle_of_id(id: PoolId) -> CUmemoryPool {
-    let known = POOLS.find_all(|known| known.id() == id);
-    known.first().map_or(CUmemoryPool::NULL, |(handle, _)| CUmemoryPool(*handle))
+/// The pool of an allocation and its handle, unless it is gone.
+pub fn of_id(id: PoolId) -> Option<(CUmemoryPool, Arc<Pool>)> {
+    let found = POOLS.find_all(|known| known.pool.id() == id).pop();
+    found.map(|(handle, known)| (CUmemoryPool(handle), known.pool.clone()))
 }
 
-/// Makes a pool of device memory, in this process or for sharing by descriptors.
-pub fn create(props: &CUmemPoolProps) -> CuResult<CUmemoryPool> {
-    if props.allocType != CU_MEM_ALLOCATION_TYPE_PINNED || props.usage != 0 {
+/// Memory that stream-ordered allocations come from: each sort has pools of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sort {
+    /// Of a device.
+    Device(CUdevice),
+    /// Of the host, wherever that has it or at a node.
+    Host(Option<i32>),
+    /// Managed, as near to this place as may be.
+    Managed(Nearest),
+}
+
+/// Where managed memory is wanted: all places are one here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Nearest {
+    /// Nowhere in particular.
+    Anywhere,
+    /// At a device.
+    Device(CUdevice),
+    /// At the host.
+    Host,
+    /// At a node of the host.
+    Node(i32),
+    /// At the node of the thread that asks.
+    OwnNode,
+}
+
+impl Sort {
+    /// What a place and a type stand for.
+    ///
+    /// # Errors
+    /// [`CUDA_ERROR_INVALID_VALUE`] where there is no such memory.
+    pub fn of(location: CUmemLocation, kind: CUmemAllocationType) -> CuResult<Sort> {
+        let (place, id) = (location.r#type, location.id);
+        let is_there = match place {
+            CU_MEM_LOCATION_TYPE_DEVICE => device(id).is_ok(),
+            CU_MEM_LOCATION_TYPE_HOST_NUMA => is_node(id),
+            _ => true,
+        };
+        let sort = match (kind, place) {
+            _ if !is_there => None,
+            (CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_DEVICE) => Some(Sort::Device(id)),
+            (CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST) => Some(Sort::Host(None)),
+            (CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST_NUMA) => Some(Sort::Host(Some(id))),
+            (CU_MEM_ALLOCATION_TYPE_MANAGED, _) => nearest(place, id).map(Sort::Managed),
+            _ => None,
+        };
+        sort.ok_or(CUDA_ERROR_INVALID_VALUE.into())
+    }
+
+    /// The device that its pools are made at, and what memory they hand out.
+    fn pools(self) -> (CUdevice, PoolKind) {
+        match self {
+            Sort::Device(id) => (id, PoolKind::Device),
+            Sort::Host(_) => (0, PoolKind::Host),
+            Sort::Managed(Nearest::Device(id)) => (id, PoolKind::Managed),
+            Sort::Managed(_) => (0, PoolKind::Managed),
+        }
+    }
+}
+
+fn nearest(place: CUmemLocationType, id: i32) -> Option<Nearest> {
+    match place {
+        CU_MEM_LOCATION_TYPE_NONE => Some(Nearest::Anywhere),
+        CU_MEM_LOCATION_TYPE_DEVICE => Some(Nearest::Device(id)),
+        CU_MEM_LOCATION_TYPE_HOST => Some(Nearest::Host),
+        CU_MEM_LOCATION_TYPE_HOST_NUMA => Some(Nearest::Node(id)),
+        CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT => Some(Nearest::OwnNode),
+        _ => None,
+    }
+}
+
+/// Whether the machine has a node of this number; one that tells of none is one.
+fn is_node(id: i32) -> bool {
+    id == 0 || (id > 0 && Path::new(&format!("/sys/devices/system/node/node{id}")).exists())
+}
+
+/// The pools of host and managed memory that programs find there; those of device memory are their devices'.
+static SORTED: Mutex<Vec<Sorted>> = Mutex::new(Vec::new());
+
+/// The pools of a sort.
+struct Sorted {
+    sort: Sort,
+    default: Arc<Pool>,
+    current: Arc<Pool>,
+}
+
+/// Calls a function with the pools of a sort, which are made where there are none.
+fn with_sort<T>(sort: Sort, act: impl FnOnce(&mut Sorted) -> T) -> CuResult<T> {
+    let mut all = SORTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = all.iter().position(|known| known.sort == sort);
+    let index = match known {
+        Some(index) => index,
+        None => {
+            let (ordinal, kind) = sort.pools();
+            let default = device(ordinal)?.create_pool(kind);
+            all.push(Sorted { sort, current: default.clone(), default });
+            all.len() - 1
+        }
+    };
+    Ok(act(&mut all[index]))
+}
+
+/// The pool that a sort of memory comes with.
+pub fn default_of(sort: Sort) -> CuResult<CUmemoryPool> {
+    let pool = match sort {
+        Sort::Device(id) => device(id)?.default_pool().clone(),
+        _ => with_sort(sort, |pools| pools.default.clone())?,
+    };
+    handle_of(&pool, sort)
+}
+
+/// The pool of a sort of memory that was set last.
+pub fn current_of(sort: Sort) -> CuResult<CUmemoryPool> {
+    let pool = match sort {
+        Sort::Device(id) => device(id)?.current_pool(),
+        _ => with_sort(sort, |pools| pools.current.clone())?,
+    };
+    handle_of(&pool, sort)
+}
+
+/// Sets the pool of a sort of memory.
+///
+/// # Errors
+/// [`CUDA_ERROR_INVALID_VALUE`] for a pool of another sort.
+pub fn set_current_of(sort: Sort, handle: CUmemoryPool) -> CuResult {
+    let known = known(handle)?;
+    if known.sort != sort {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    if props.location.r#type != CU_MEM_LOCATION_TYPE_DEVICE {
-        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+    match sort {
+        Sort::Device(id) => Ok(device(id)?.set_current_pool(known.pool.clone())?),
+        _ => with_sort(sort, |pools| pools.current = known.pool.clone()),
     }
-    let device = device(props.location.id)?;
-    handle_of(&match CUmemAllocationHandleType(props.handleTypes) {
-        CU_MEM_HANDLE_TYPE_NONE => device.create_pool(),
-        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR => device.create_shared_pool(props.maxSize as u64)?,
-        _ => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
-    })
 }
+
+/// Sets what a device allocates from: its own memory, or managed memory that is wanted at it.
+///
+/// # Errors
+/// [`CUDA_ERROR_INVALID_VALUE`] for a pool of another device or of the host.
+pub fn set_current_of_device(ordinal: CUdevice, handle: CUmemoryPool) -> CuResult {
+    let managed = Sort::Managed(Nearest::Device(ordinal));
+    let is_managed = known(handle)?.sort == managed;
+    set_current_of(if is_managed { managed } else { Sort::Device(ordinal) }, handle)
+}
+
+/// Makes a pool, in this process or, of device memory, for sharing by descriptors.
+pub fn create(props: &CUmemPoolProps) -> CuResult<CUmemoryPool> {
+    if props.usage & !KNOWN_USAGE != 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let sort = match Sort::of(props.location, props.allocType)? {
+        // A pool is not for whichever thread asks next.
+        Sort::Managed(Nearest::OwnNode) => Sort::Managed(Nearest::Node(0)),
+        sort => sort,
+    };
+    let (ordinal, kind) = sort.pools();
+    let device = device(ordinal)?;
+    let pool = match (CUmemAllocationHandleType(props.handleTypes), kind) {
+        (CU_MEM_HANDLE_TYPE_NONE, _) => device.create_pool(kind),
+        (CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, PoolKind::Device) => {
+            device.create_shared_pool(props.maxSize as u64)?
+        }
+        (CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, PoolKind::Host) if sort != Sort::Host(None) => {
+            return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+        }
+        (CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, _) => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+        _ => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+    };
+    handle_of(&pool, sort)
+}
+
+/// That compressed data will be unpacked there: all memory is fit for it.
+const KNOWN_USAGE: u16 = 2;
 
 /// Opens another process's pool on the current device.
 pub fn import(descriptor: OwnedFd) -> CuResult<CUmemoryPool> {
-    let ordinal = contexts::current().map_or(0, |context| context.device());
-    handle_of(&device(ordinal as CUdevice)?.import_pool(descriptor)?)
+    let ordinal = contexts::current().map_or(0, |context| context.device()) as CUdevice;
+    handle_of(&device(ordinal)?.import_pool(descriptor)?, Sort::Device(ordinal))
 }
 
-/// Makes a pool's handle stale; its allocations stay. A device that uses it goes back to its default pool.
+/// Makes a pool's handle stale; its allocations stay. What it was the pool of goes back to the one it came with.
 pub fn destroy(handle: CUmemoryPool) -> CuResult {
-    let pool = find(handle)?;
-    let device = device(pool.device() as CUdevice)?;
-    if device.default_pool().id() == pool.id() {
+    let Known { pool, sort } = &*known(handle)?;
+    let is_default = match *sort {
+        Sort::Device(id) => {
+            let device = device(id)?;
+            let is_default = device.default_pool().id() == pool.id();
+            if !is_default && device.current_pool().id() == pool.id() {
+                device.set_current_pool(device.default_pool().clone())?;
+            }
+            is_default
+        }
+        _ => with_sort(*sort, |pools| {
+            if pools.current.id() == pool.id() {
+                pools.current = pools.default.clone();
+            }
+            pools.default.id() == pool.id()
+        })?,
+    };
+    if is_default {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    if device.current_pool().id() == pool.id() {
-        device.set_current_pool(device.default_pool().clone())?;
-    }
     POOLS.remove(handle.0).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
-    platform()?.memory().close_shared_pool(&pool);
+    platform()?.memory().close_shared_pool(pool);
     Ok(())
 }
 
-/// The device of a place that pools can be for.
-pub fn device_at(
-    location: CUmemLocation,
-    kind: CUmemAllocationType,
-) -> CuResult<&'static Arc<device::Device>> {
-    if kind != CU_MEM_ALLOCATION_TYPE_PINNED {
-        return Err(CUDA_ERROR_INVALID_VALUE.into());
-    }
+/// Gives one place access to a pool, or takes it back.
+///
+/// # Errors
+/// As NVIDIA's driver answers: [`CUDA_ERROR_NOT_SUPPORTED`] for access that only reads, for the host's to device memory, and
+/// for taking host memory from the host; [`CUDA_ERROR_INVALID_DEVICE`] for no device, and for taking memory from its own.
+pub fn set_access(pool: &Pool, desc: &CUmemAccessDesc, is_checked_only: bool) -> CuResult {
+    let access = match CUmemAccess_flags(desc.flags) {
+        CU_MEM_ACCESS_FLAGS_PROT_READWRITE => true,
+        CU_MEM_ACCESS_FLAGS_PROT_NONE => false,
+        CU_MEM_ACCESS_FLAGS_PROT_READ => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+    };
+    let (location, kind) = (desc.location, pool.kind());
     match location.r#type {
-        CU_MEM_LOCATION_TYPE_DEVICE => device(location.id),
-        _ => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+        CU_MEM_LOCATION_TYPE_DEVICE => {
+            let ordinal = device(location.id)?.ordinal();
+            if !access && kind == PoolKind::Device && ordinal == pool.device() {
+                return Err(CUDA_ERROR_INVALID_DEVICE.into());
+            }
+            if !is_checked_only {
+                pool.access().set_device(ordinal, access);
+            }
+        }
+        _ if kind == PoolKind::Device => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+        CU_MEM_LOCATION_TYPE_HOST | CU_MEM_LOCATION_TYPE_HOST_NUMA => {
+            if !access && kind == PoolKind::Host {
+                return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+            }
+            if !is_checked_only {
+                pool.access().set_host(access);
+            }
+        }
+        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+    }
+    Ok(())
+}
+
+/// Whether a place has been given access to a pool.
+pub fn has_access(pool: &Pool, location: CUmemLocation) -> CuResult<bool> {
+    match location.r#type {
+        CU_MEM_LOCATION_TYPE_DEVICE => {
+            let device = device(location.id).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+            Ok(pool.access().of_device(device.ordinal()))
+        }
+        CU_MEM_LOCATION_TYPE_HOST | CU_MEM_LOCATION_TYPE_HOST_NUMA => Ok(pool.access().of_host()),
+        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
     }
 }

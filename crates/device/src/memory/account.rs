@@ -33,6 +33,8 @@ impl PoolBytes {
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
     device: usize,
+    /// What it holds is the host's, and no device's to run out of.
+    is_host: bool,
     /// In allocations.
     used: PoolBytes,
     /// Taken from the device.
@@ -58,7 +60,9 @@ impl Account {
     fn shrink(&mut self, memory: &DeviceMemory, keep: u64) {
         let keep = keep.checked_next_multiple_of(PIECE).unwrap_or(u64::MAX);
         let left = keep.min(self.reserved.current).max(self.least());
-        memory.discharge(self.reserved.current - left);
+        if !self.is_host {
+            memory.discharge(self.reserved.current - left);
+        }
         self.reserved.current = left;
     }
 
@@ -66,7 +70,7 @@ impl Account {
     fn grow(&mut self, memory: &DeviceMemory, needed: u64) -> Result<()> {
         for unit in [PIECE, GRANULE] {
             let Some(wanted) = needed.checked_next_multiple_of(unit) else { continue };
-            if memory.charge(wanted - self.reserved.current).is_ok() {
+            if self.is_host || memory.charge(wanted - self.reserved.current).is_ok() {
                 self.reserved.set(wanted);
                 return Ok(());
             }
@@ -77,8 +81,8 @@ impl Account {
 
 impl AddressSpace {
     /// Opens a pool's books.
-    pub(super) fn open_account(&self, pool: PoolId, device: usize) {
-        self.accounts.lock().by_id.insert(pool, Account { device, ..Account::default() });
+    pub(super) fn open_account(&self, pool: PoolId, device: usize, is_host: bool) {
+        self.accounts.lock().by_id.insert(pool, Account { device, is_host, ..Account::default() });
     }
 
     /// The pool is gone: its books end with its last allocation.
@@ -183,6 +187,7 @@ impl AddressSpace {
         let is_over = |account: &Account| account.is_closed && account.used.current == 0;
         if accounts.by_id.get(&pool).is_some_and(is_over)
             && let Some(account) = accounts.by_id.remove(&pool)
+            && !account.is_host
         {
             self.devices[account.device].discharge(account.reserved.current);
         }

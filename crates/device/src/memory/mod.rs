@@ -39,7 +39,7 @@ pub use heap::GRANULE;
 use heap::{Heap, Placement};
 use mapping::Mappings;
 pub use mapping::{Access, GRANULARITY, Mapping, PhysicalMemory, SharedHandle};
-pub use pool::{Pool, PoolBytes, PoolId, Reuse};
+pub use pool::{Pool, PoolAccess, PoolBytes, PoolId, PoolKind, Reuse};
 use range::AddressRange;
 pub use range::PAGE;
 pub(crate) use shared::SharedFile;
@@ -67,6 +67,8 @@ pub enum Kind {
     Device,
     /// Memory of the device from a stream-ordered allocation.
     Pooled,
+    /// Host memory from a stream-ordered allocation.
+    PooledHost,
     /// Memory of the device that a node of a graph allocates.
     Graph,
     /// Managed memory; with `attach_host`, not for kernels until it is attached otherwise.
@@ -99,7 +101,7 @@ pub enum Kind {
 impl Kind {
     /// Whether the memory counts as the host's.
     pub fn is_host(self) -> bool {
-        matches!(self, Kind::Pinned { .. } | Kind::Registered { .. })
+        matches!(self, Kind::Pinned { .. } | Kind::Registered { .. } | Kind::PooledHost)
     }
 
     /// Whether programs have no pointers to it.
@@ -282,9 +284,9 @@ impl AddressSpace {
     /// Takes an allocation's bytes from what its device has, or from its pool.
     fn charge(&self, memory: &DeviceMemory, allocation: &Allocation) -> Result<()> {
         match allocation.pool {
-            // Host memory is not the device's to run out of, the machine's limit aside.
-            _ if allocation.kind.is_host() => Ok(()),
             Some(pool) => self.take_from_account(pool, memory, allocation.size),
+            // Host memory is not the device's to run out of, the machine's limit aside.
+            None if allocation.kind.is_host() => Ok(()),
             None => self.charge_bytes(memory, allocation.size),
         }
     }
@@ -298,8 +300,8 @@ impl AddressSpace {
     /// Takes back what [`charge`](Self::charge) did.
     fn discharge(&self, memory: &DeviceMemory, allocation: &Allocation) {
         match allocation.pool {
-            _ if allocation.kind.is_host() => {}
             Some(pool) => self.give_to_account(pool, memory, allocation.size),
+            None if allocation.kind.is_host() => {}
             None => memory.discharge(allocation.size),
         }
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::AddressSpace;
 pub use super::account::PoolBytes;
+use super::{AddressSpace, Kind};
 
 /// Identifies a pool in its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,21 +21,45 @@ pub enum Reuse {
     AllowInternalDependencies,
 }
 
-/// A pool of a device.
+/// What memory a pool hands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolKind {
+    /// Its device's.
+    Device,
+    /// The host's. It counts as no device's use.
+    Host,
+    /// Managed, charged to its device.
+    Managed,
+}
+
+impl PoolKind {
+    fn allocations(self) -> Kind {
+        match self {
+            PoolKind::Device => Kind::Pooled,
+            PoolKind::Host => Kind::PooledHost,
+            PoolKind::Managed => Kind::Managed { attach_host: false },
+        }
+    }
+}
+
+/// A pool of a device, or of the host.
 pub struct Pool {
     id: PoolId,
     device: usize,
+    kind: PoolKind,
+    access: PoolAccess,
     space: Arc<AddressSpace>,
     reuse: [AtomicBool; 3],
 }
 
 impl Pool {
-    pub(crate) fn new(device: usize, space: Arc<AddressSpace>) -> Pool {
+    pub(crate) fn new(device: usize, kind: PoolKind, space: Arc<AddressSpace>) -> Pool {
         static LAST_ID: AtomicU64 = AtomicU64::new(0);
         let id = PoolId(LAST_ID.fetch_add(1, Ordering::Relaxed) + 1);
         let reuse = [const { AtomicBool::new(true) }; 3];
-        space.open_account(id, device);
-        Pool { id, device, space, reuse }
+        space.open_account(id, device, kind == PoolKind::Host);
+        let access = PoolAccess::new(device, kind, space.devices.len());
+        Pool { id, device, kind, access, space, reuse }
     }
 
     /// Its identity.
@@ -43,9 +67,24 @@ impl Pool {
         self.id
     }
 
-    /// Number of its device.
+    /// Number of its device; 0 for a pool of the host.
     pub fn device(&self) -> usize {
         self.device
+    }
+
+    /// What memory it hands out.
+    pub fn kind(&self) -> PoolKind {
+        self.kind
+    }
+
+    /// What its allocations are.
+    pub(crate) fn allocations(&self) -> Kind {
+        self.kind.allocations()
+    }
+
+    /// Who was given access to its memory.
+    pub fn access(&self) -> &PoolAccess {
+        &self.access
     }
 
     /// Bytes of its allocations.
@@ -91,6 +130,44 @@ impl Pool {
     /// Allows or forbids a way to use memory again.
     pub fn set_allowed(&self, reuse: Reuse, allowed: bool) {
         self.reuse[reuse as usize].store(allowed, Ordering::Relaxed);
+    }
+}
+
+/// Who was given access to a pool's memory: the devices' threads reach it in any case, being the host's.
+pub struct PoolAccess {
+    devices: Vec<AtomicBool>,
+    host: AtomicBool,
+}
+
+impl PoolAccess {
+    fn new(owner: usize, kind: PoolKind, devices: usize) -> PoolAccess {
+        let is_owner = |device| kind == PoolKind::Device && device == owner;
+        PoolAccess {
+            devices: (0..devices).map(|device| AtomicBool::new(is_owner(device))).collect(),
+            host: AtomicBool::new(kind == PoolKind::Host),
+        }
+    }
+
+    /// Whether a device has access.
+    pub fn of_device(&self, device: usize) -> bool {
+        self.devices.get(device).is_some_and(|access| access.load(Ordering::Relaxed))
+    }
+
+    /// Whether the host has access.
+    pub fn of_host(&self) -> bool {
+        self.host.load(Ordering::Relaxed)
+    }
+
+    /// Gives access to a device, or takes it back.
+    pub fn set_device(&self, device: usize, access: bool) {
+        if let Some(place) = self.devices.get(device) {
+            place.store(access, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives access to the host, or takes it back.
+    pub fn set_host(&self, access: bool) {
+        self.host.store(access, Ordering::Relaxed);
     }
 }
 

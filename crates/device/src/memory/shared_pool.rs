@@ -11,7 +11,7 @@ use super::extents::Extents;
 use super::mapping::{Access, GRANULARITY};
 use super::range::PAGE;
 use super::shared::SharedFile;
-use super::{AddressSpace, Allocation, ContextId, GRANULE, Kind, Pool, PoolId};
+use super::{AddressSpace, Allocation, ContextId, GRANULE, Kind, Pool, PoolId, PoolKind};
 use crate::{Error, Result};
 
 /// Most bytes of a pool that says nothing of its size.
@@ -52,7 +52,7 @@ impl AddressSpace {
     pub fn create_shared_pool(self: &Arc<Self>, device: usize, most: u64) -> Result<Pool> {
         let most = if most == 0 { self.device(device)?.total.min(LARGEST) } else { most };
         let len = most.checked_next_multiple_of(GRANULARITY).ok_or(Error::OutOfMemory)?;
-        let pool = Pool::new(device, self.clone());
+        let pool = Pool::new(device, PoolKind::Device, self.clone());
         self.add_shared_pool(&pool, SharedFile::create(len)?, true)?;
         Ok(pool)
     }
@@ -66,7 +66,7 @@ impl AddressSpace {
         if !file.bytes().is_multiple_of(GRANULARITY) {
             return Err(Error::InvalidValue);
         }
-        let pool = Pool::new(device, self.clone());
+        let pool = Pool::new(device, PoolKind::Device, self.clone());
         self.add_shared_pool(&pool, file, false)?;
         Ok(pool)
     }

@@ -21,7 +21,7 @@ use crate::executor::Role;
 use crate::graph::capture::{self, CaptureSlot};
 use crate::graph::{CaptureInfo, CaptureMode, CaptureStatus, ExecutableGraph, Graph, NodeId, Operation};
 use crate::lock::{Rank, RankedMutex};
-use crate::memory::{Advice, Allocation, Kind, Place, Pool};
+use crate::memory::{Advice, Allocation, Kind, Place, Pool, PoolKind};
 use crate::{Error, Event, Partition, Result, semaphore};
 
 /// Bytes up to which a copy or a fill is made by the thread that submits it, if nothing is before it in its stream: handing it to
@@ -190,16 +190,21 @@ impl Stream {
         Ok(address)
     }
 
-    /// As [`allocate`](Self::allocate), from a pool. A capture takes memory of the graph's own.
+    /// As [`allocate`](Self::allocate), from a pool, which may be another device's. A capture takes memory of the graph's own.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] for a pool of another device.
+    /// In a capture, [`Error::InvalidValue`] for a pool of another device and [`Error::NotSupported`] for one of the host or
+    /// of managed memory.
     pub fn allocate_from(&self, pool: &Pool, size: u64) -> Result<u64> {
         let context = self.context()?;
-        if pool.device() != context.device() {
-            return Err(Error::InvalidValue);
+        if !self.is_capturing() {
+            return context.allocate_pooled(pool, size);
         }
-        if self.is_capturing() { self.allocate(size) } else { context.allocate_pooled(pool, size) }
+        match pool.kind() {
+            PoolKind::Device if pool.device() == context.device() => self.allocate(size),
+            PoolKind::Device => Err(Error::InvalidValue),
+            _ => Err(Error::NotSupported("a graph that allocates memory of the host, or managed".to_owned())),
+        }
     }
 
     /// Queues the freeing of memory.
@@ -213,7 +218,7 @@ impl Stream {
         let found = space
             .find(address)
             .filter(|found| found.base == address)
-            .filter(|found| matches!(found.kind, Kind::Device | Kind::Pooled | Kind::Graph));
+            .filter(|found| found.pool.is_some() || matches!(found.kind, Kind::Device | Kind::Graph));
         let Allocation { id, kind, .. } = found.ok_or(Error::InvalidValue)?;
         if self.is_capturing() {
             return self.capture.add(Operation::Free { address });

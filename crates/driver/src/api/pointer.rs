@@ -107,6 +107,10 @@ fn value(attribute: CUpointer_attribute, pointer: CUdeviceptr, allocation: &Allo
         CU_POINTER_ATTRIBUTE_MEMORY_TYPE => {
             Value::Word(if is_host { CU_MEMORYTYPE_HOST.0 } else { CU_MEMORYTYPE_DEVICE.0 })
         }
+        // Host memory of a pool has none for a device that was not given access.
+        CU_POINTER_ATTRIBUTE_DEVICE_POINTER if is_out_of_reach(allocation) => {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
         CU_POINTER_ATTRIBUTE_DEVICE_POINTER => Value::Long(pointer.0),
         CU_POINTER_ATTRIBUTE_HOST_POINTER if is_host || managed => Value::Long(pointer.0),
         CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => Value::Byte(allocation.synchronous.into()),
@@ -128,7 +132,8 @@ fn value(attribute: CUpointer_attribute, pointer: CUdeviceptr, allocation: &Allo
             Value::Word(access_code(access).0)
         }
         CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => {
-            Value::Long(allocation.pool.map_or(CUmemoryPool::NULL, pools::handle_of_id).0 as u64)
+            let pool = allocation.pool.and_then(pools::of_id);
+            Value::Long(pool.map_or(CUmemoryPool::NULL, |(handle, _)| handle).0 as u64)
         }
         CU_POINTER_ATTRIBUTE_MAPPING_SIZE => Value::Long(mapped.end - mapped.start),
         CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => Value::Long(mapped.start),
@@ -141,6 +146,13 @@ fn value(attribute: CUpointer_attribute, pointer: CUdeviceptr, allocation: &Allo
         }
         other => unknown(other),
     })
+}
+
+/// Whether this is host memory of a pool to which the current device has not been given access.
+fn is_out_of_reach(allocation: &Allocation) -> bool {
+    let device = contexts::current().map_or(0, |context| context.device());
+    let pool = allocation.pool.filter(|_| allocation.kind == Kind::PooledHost).and_then(pools::of_id);
+    pool.is_some_and(|(_, pool)| !pool.access().of_device(device))
 }
 
 /// The value that says nothing.

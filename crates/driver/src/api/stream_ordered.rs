@@ -3,17 +3,15 @@
 use crate::contexts;
 use crate::error::CuResult;
 use crate::platform::{device, platform};
-use crate::pools;
+use crate::pools::{self, Sort};
 use crate::streams::find;
 use cuda_abi::args::{Array, In, Out};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
-use device::Device;
 use device::memory::{Reuse, SharedPointer};
 use entry_macros::entry_point;
 use std::ffi::c_void;
 use std::os::fd::{BorrowedFd, IntoRawFd};
-use std::sync::Arc;
 
 /// Memory for what the stream does from now on.
 #[entry_point(ptsz)]
@@ -117,18 +115,13 @@ fn reuse(attribute: CUmemPool_attribute) -> CuResult<Reuse> {
     }
 }
 
-/// Memory is accessible to every device; only the owner's access cannot be taken away.
+/// Nothing changes where one of the places is none.
 #[entry_point]
 fn cuMemPoolSetAccess(pool: CUmemoryPool, map: Array<CUmemAccessDesc>, count: usize) -> CuResult {
     let pool = pools::find(pool)?;
-    for index in 0..count {
-        let access = map.get(index)?;
-        if access.location.r#type != CU_MEM_LOCATION_TYPE_DEVICE {
-            return Err(CUDA_ERROR_INVALID_VALUE.into());
-        }
-        let is_owner = device(access.location.id)?.ordinal() == pool.device();
-        if is_owner && access.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0 {
-            return Err(CUDA_ERROR_INVALID_VALUE.into());
+    for is_checked_only in [true, false] {
+        for index in 0..count {
+            pools::set_access(&pool, &map.get(index)?, is_checked_only)?;
         }
     }
     Ok(())
@@ -141,42 +134,55 @@ unsafe fn cuMemPoolGetAccess(
     location: Out<CUmemLocation>,
 ) -> CuResult {
     flags.check()?;
-    pools::find(memPool)?;
+    let pool = pools::find(memPool)?;
     // SAFETY: not null; the manual wants a place to be named there.
     let place = unsafe { location.check()?.as_ptr().read_unaligned() };
-    let access = match place.r#type {
-        CU_MEM_LOCATION_TYPE_DEVICE => {
-            device(place.id)?;
-            CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-        }
-        CU_MEM_LOCATION_TYPE_HOST | CU_MEM_LOCATION_TYPE_HOST_NUMA => CU_MEM_ACCESS_FLAGS_PROT_NONE,
-        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
-    };
-    flags.set(access)?;
+    flags.set(match pools::has_access(&pool, place)? {
+        true => CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+        false => CU_MEM_ACCESS_FLAGS_PROT_NONE,
+    })?;
     Ok(())
 }
 
 #[entry_point]
 fn cuDeviceGetDefaultMemPool(pool_out: Out<CUmemoryPool>, dev: CUdevice) -> CuResult {
-    pool_out.check()?.set(pools::handle_of(device(dev)?.default_pool())?)?;
-    Ok(())
-}
-
-#[entry_point]
-fn cuDeviceGetMemPool(pool: Out<CUmemoryPool>, dev: CUdevice) -> CuResult {
-    pool.check()?.set(pools::handle_of(&pools_device(dev)?.current_pool())?)?;
-    Ok(())
-}
-
-#[entry_point]
-fn cuDeviceSetMemPool(dev: CUdevice, pool: CUmemoryPool) -> CuResult {
-    pools_device(dev)?.set_current_pool(pools::find(pool)?)?;
+    pool_out.check()?.set(pools::default_of(Sort::Device(dev))?)?;
     Ok(())
 }
 
 /// For the current pool, a device that is not there is a wrong argument like any other, as on NVIDIA's driver.
-fn pools_device(ordinal: CUdevice) -> CuResult<&'static Arc<Device>> {
-    device(ordinal).map_err(|_| CUDA_ERROR_INVALID_VALUE.into())
+#[entry_point]
+fn cuDeviceGetMemPool(pool: Out<CUmemoryPool>, dev: CUdevice) -> CuResult {
+    let place = pool.check()?;
+    device(dev).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    place.set(pools::current_of(Sort::Device(dev))?)?;
+    Ok(())
+}
+
+/// As for `cuDeviceGetMemPool`.
+#[entry_point]
+fn cuDeviceSetMemPool(dev: CUdevice, pool: CUmemoryPool) -> CuResult {
+    device(dev).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    pools::set_current_of_device(dev, pool)
+}
+
+/// The sort of memory that a place and a type name.
+///
+/// # Errors
+/// As NVIDIA's driver answers: [`CUDA_ERROR_NOT_SUPPORTED`] for places that are none of memory.
+///
+/// # Safety
+/// The location is null or that of a place.
+unsafe fn sort(location: Out<CUmemLocation>, kind: CUmemAllocationType) -> CuResult<Sort> {
+    // SAFETY: not null; the manual wants a place to be named there.
+    let place = unsafe { location.check()?.as_ptr().read_unaligned() };
+    match place.r#type {
+        CU_MEM_LOCATION_TYPE_NONE
+        | CU_MEM_LOCATION_TYPE_DEVICE
+        | CU_MEM_LOCATION_TYPE_HOST
+        | CU_MEM_LOCATION_TYPE_HOST_NUMA => Sort::of(place, kind),
+        _ => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+    }
 }
 
 #[entry_point]
@@ -185,9 +191,9 @@ unsafe fn cuMemGetDefaultMemPool(
     location: Out<CUmemLocation>,
     r#type: CUmemAllocationType,
 ) -> CuResult {
-    // SAFETY: not null; the manual wants a place to be named there.
-    let place = unsafe { location.check()?.as_ptr().read_unaligned() };
-    pool_out.check()?.set(pools::handle_of(pools::device_at(place, r#type)?.default_pool())?)?;
+    // SAFETY: the manual's contract.
+    let sort = unsafe { sort(location, r#type) }?;
+    pool_out.check()?.set(pools::default_of(sort)?)?;
     Ok(())
 }
 
@@ -198,8 +204,8 @@ unsafe fn cuMemGetMemPool(
     r#type: CUmemAllocationType,
 ) -> CuResult {
     // SAFETY: as above.
-    let place = unsafe { location.check()?.as_ptr().read_unaligned() };
-    pool.check()?.set(pools::handle_of(&pools::device_at(place, r#type)?.current_pool())?)?;
+    let sort = unsafe { sort(location, r#type) }?;
+    pool.check()?.set(pools::current_of(sort)?)?;
     Ok(())
 }
 
@@ -210,9 +216,8 @@ unsafe fn cuMemSetMemPool(
     pool: CUmemoryPool,
 ) -> CuResult {
     // SAFETY: as above.
-    let place = unsafe { location.check()?.as_ptr().read_unaligned() };
-    pools::device_at(place, r#type)?.set_current_pool(pools::find(pool)?)?;
-    Ok(())
+    let sort = unsafe { sort(location, r#type) }?;
+    pools::set_current_of(sort, pool)
 }
 
 /// The descriptor is the caller's to close.

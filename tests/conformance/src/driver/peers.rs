@@ -104,6 +104,62 @@ pub fn memory_belongs_to_its_device() {
     assert_eq!((device, read::<u32>(theirs, 16)), (1, vec![5; 16]));
 }
 
+pub fn a_device_is_given_access_to_anothers_pool() {
+    let [first, second] = two_devices();
+    let mut can = 0;
+    cu!(cuDeviceCanAccessPeer(&mut can, 1, 0));
+    if can == 0 {
+        skip("the devices do not reach each other");
+    }
+    let add = kernel(c"vecadd");
+    let place = |id| CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id };
+    let props = CUmemPoolProps {
+        allocType: CU_MEM_ALLOCATION_TYPE_PINNED,
+        handleTypes: 0,
+        location: place(0),
+        win32SecurityAttributes: null_mut(),
+        maxSize: 0,
+        usage: 0,
+        reserved: [0; 54],
+    };
+    let (mut pool, mut p, mut ordinal) = (CUmemoryPool::NULL, [CUdeviceptr(0); 2], 9i32);
+    cu!(cuMemPoolCreate(&mut pool, &props));
+    let access = |id| {
+        let (mut access, mut place) = (CUmemAccess_flags(99), place(id));
+        cu!(cuMemPoolGetAccess(&mut access, pool, &mut place));
+        access
+    };
+    assert_eq!([access(0), access(1)], [CU_MEM_ACCESS_FLAGS_PROT_READWRITE, CU_MEM_ACCESS_FLAGS_PROT_NONE]);
+    let give = |id, flags: CUmemAccess_flags| CUmemAccessDesc { location: place(id), flags: flags.0 };
+    // All or nothing.
+    let bad = [give(1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE), give(99, CU_MEM_ACCESS_FLAGS_PROT_READWRITE)];
+    fails!(CUDA_ERROR_INVALID_DEVICE, cuMemPoolSetAccess(pool, bad.as_ptr(), 2));
+    assert_eq!(access(1), CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    cu!(cuMemPoolSetAccess(pool, &give(1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE), 1));
+    assert_eq!(access(1), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    // Memory of the first device, once for each device's stream; kernels of the second use it.
+    for (context, p) in [first, second].into_iter().zip(&mut p) {
+        cu!(
+            cuCtxSetCurrent(context);
+            cuMemAllocFromPoolAsync(p, 256, pool, CUstream::NULL);
+            cuMemsetD32Async(*p, 2.5_f32.to_bits(), 64, CUstream::NULL);
+            cuCtxSynchronize();
+            cuPointerGetAttribute((&raw mut ordinal).cast(), CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, *p);
+        );
+        assert_eq!(ordinal, 0);
+    }
+    let arguments = &mut [arg(&p[0]), arg(&p[1]), arg(&p[0]), arg(&64_u32)];
+    assert_eq!(launch(add, 1, 64, CUstream::NULL, arguments), CUDA_SUCCESS);
+    cu!(cuCtxSynchronize());
+    assert_eq!(read::<f32>(p[0], 64), [5.0; 64]);
+    for p in p {
+        cu!(cuMemFreeAsync(p, CUstream::NULL); cuCtxSynchronize());
+    }
+    cu!(cuMemPoolSetAccess(pool, &give(1, CU_MEM_ACCESS_FLAGS_PROT_NONE), 1));
+    assert_eq!(access(1), CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    cu!(cuMemPoolDestroy(pool));
+}
+
 pub fn pools_belong_to_their_device() {
     two_devices();
     let (mut first, mut second, mut p) = (CUmemoryPool::NULL, CUmemoryPool::NULL, CUdeviceptr(0));

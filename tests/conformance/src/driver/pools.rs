@@ -112,8 +112,9 @@ fn held_after(pool: CUmemoryPool, bytes: usize) -> [u64; 2] {
 }
 
 pub fn a_pool_keeps_what_is_below_its_threshold() {
-    // So little that the machine always has it.
+    // So little that the machine always has it, and what other processes use is not counted.
     set_env("ANYWARP_MEMORY", "2G");
+    set_env("ANYWARP_RUNTIME_DIR", "");
     new_context();
     let (pool, mib, mut zero) = (pool(&props()), 1u64 << 20, 0u64);
     let (release, high) = (CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH);
@@ -212,12 +213,201 @@ pub fn properties_and_access_are_checked() {
     let all = CUmemAccessDesc { location: DEVICE, flags: CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0 };
     cu!(cuMemPoolSetAccess(own, &all, 1));
     let none = CUmemAccessDesc { flags: CU_MEM_ACCESS_FLAGS_PROT_NONE.0, ..all };
-    let code = differs("the device is one", CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_DEVICE);
-    fails!(code, cuMemPoolSetAccess(own, &none, 1));
+    fails!(CUDA_ERROR_INVALID_DEVICE, cuMemPoolSetAccess(own, &none, 1));
+    let read = CUmemAccessDesc { flags: CU_MEM_ACCESS_FLAGS_PROT_READ.0, ..all };
+    fails!(CUDA_ERROR_NOT_SUPPORTED, cuMemPoolSetAccess(own, &read, 1));
+    let of_host = CUmemAccessDesc { location: host, ..all };
+    fails!(CUDA_ERROR_NOT_SUPPORTED, cuMemPoolSetAccess(own, &of_host, 1));
+    let nobody = CUmemAccessDesc { location: CUmemLocation { id: 99, ..DEVICE }, ..all };
+    fails!(CUDA_ERROR_INVALID_DEVICE, cuMemPoolSetAccess(own, &nobody, 1));
+    let mut nowhere = nobody.location;
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolGetAccess(&mut access, own, &mut nowhere));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolGetAccess(null_mut(), own, &mut place));
     if ours_only("NVIDIA's driver may follow null") {
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAccess(own, null(), 1));
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolGetAccess(&mut access, own, null_mut()));
+    }
+}
+
+const HOST: CUmemLocation = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST, id: 0 };
+const NODE: CUmemLocation = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST_NUMA, id: 0 };
+
+/// A pool of a type of memory at a place.
+fn pool_at(kind: CUmemAllocationType, location: CUmemLocation) -> CUmemoryPool {
+    pool(&CUmemPoolProps { allocType: kind, location, ..props() })
+}
+
+fn access_of(pool: CUmemoryPool, mut location: CUmemLocation) -> CUmemAccess_flags {
+    let mut access = CUmemAccess_flags(99);
+    cu!(cuMemPoolGetAccess(&mut access, pool, &mut location));
+    access
+}
+
+fn told<T: Copy + Default>(attribute: CUpointer_attribute, pointer: CUdeviceptr) -> T {
+    let mut value = T::default();
+    cu!(cuPointerGetAttribute((&raw mut value).cast(), attribute, pointer));
+    value
+}
+
+pub fn pools_of_host_memory() {
+    new_context();
+    if attribute(CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED) == 0 {
+        skip("there are no pools of host memory");
+    }
+    let add = kernel(c"vecadd");
+    for place in [HOST, NODE, CUmemLocation { id: 7, ..HOST }] {
+        let (own, mut p) = (pool_at(CU_MEM_ALLOCATION_TYPE_PINNED, place), CUdeviceptr(0));
+        assert_eq!(access_of(own, DEVICE), CU_MEM_ACCESS_FLAGS_PROT_NONE);
+        assert_eq!([HOST, NODE].map(|at| access_of(own, at)), [CU_MEM_ACCESS_FLAGS_PROT_READWRITE; 2]);
+        cu!(cuMemAllocFromPoolAsync(&mut p, 4000, own, CUstream::NULL); cuCtxSynchronize());
+        assert_eq!(ask(own, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 4000);
+        assert_eq!(ask(own, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 32 << 20);
+        assert_eq!(told::<u32>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p), CU_MEMORYTYPE_HOST.0);
+        assert_eq!(told::<u64>(CU_POINTER_ATTRIBUTE_HOST_POINTER, p), p.0);
+        assert_eq!(told::<u64>(CU_POINTER_ATTRIBUTE_RANGE_SIZE, p), 4000);
+        assert_eq!(told::<usize>(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, p), own.0);
+        assert_eq!(told::<u8>(CU_POINTER_ATTRIBUTE_IS_MANAGED, p), 0);
+        let mut reached = 0u64;
+        let reached_by_device = (&raw mut reached).cast();
+        fails!(
+            CUDA_ERROR_INVALID_VALUE,
+            cuPointerGetAttribute(reached_by_device, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, p)
+        );
+        let all = CUmemAccessDesc { location: DEVICE, flags: CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0 };
+        cu!(cuMemPoolSetAccess(own, &all, 1));
+        assert_eq!(access_of(own, DEVICE), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+        assert_eq!(told::<u64>(CU_POINTER_ATTRIBUTE_DEVICE_POINTER, p), p.0);
+        // The host writes it, a kernel changes it, the host reads it.
+        let values = p.0 as *mut f32;
+        // SAFETY: host memory of 1000 numbers, which nothing else uses.
+        unsafe { (0..64).for_each(|index| values.add(index).write(index as f32)) };
+        let arguments = &mut [arg(&p), arg(&p), arg(&p), arg(&64_u32)];
+        assert_eq!(launch(add, 1, 64, CUstream::NULL, arguments), CUDA_SUCCESS);
+        cu!(cuCtxSynchronize());
+        // SAFETY: as above; the kernel is done.
+        unsafe { (0..64).for_each(|index| assert_eq!(values.add(index).read(), 2.0 * index as f32)) };
+        // Neither memory nor pool is what it is not.
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(values.cast()));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceSetMemPool(0, own));
+        let none = CUmemAccessDesc { location: HOST, flags: CU_MEM_ACCESS_FLAGS_PROT_NONE.0 };
+        fails!(CUDA_ERROR_NOT_SUPPORTED, cuMemPoolSetAccess(own, &none, 1));
+        cu!(cuMemFreeAsync(p, CUstream::NULL); cuCtxSynchronize());
+        assert_eq!(ask(own, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0);
+        assert_eq!(ask(own, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0, "nothing is kept");
+        cu!(cuMemAllocFromPoolAsync(&mut p, 64, own, CUstream::NULL); cuMemFree_v2(p); cuMemPoolDestroy(own));
+    }
+    for (kind, location) in [
+        (CU_MEM_ALLOCATION_TYPE_PINNED, CUmemLocation { id: 9999, ..NODE }),
+        (CU_MEM_ALLOCATION_TYPE_PINNED, CUmemLocation { id: -1, ..NODE }),
+        (
+            CU_MEM_ALLOCATION_TYPE_PINNED,
+            CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, id: 0 },
+        ),
+        (CU_MEM_ALLOCATION_TYPE_PINNED, CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_NONE, id: 0 }),
+        (CU_MEM_ALLOCATION_TYPE_MANAGED, CUmemLocation { id: 9999, ..NODE }),
+    ] {
+        let mut made = CUmemoryPool::NULL;
+        let props = CUmemPoolProps { allocType: kind, location, ..props() };
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&mut made, &props));
+    }
+    let shared = |location| CUmemPoolProps {
+        handleTypes: CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0,
+        location,
+        ..props()
+    };
+    let mut made = CUmemoryPool::NULL;
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&mut made, &shared(HOST)));
+    let why = "pools of host memory are not shared by descriptors";
+    fails!(differs(why, CUDA_ERROR_NOT_SUPPORTED, CUDA_SUCCESS), cuMemPoolCreate(&mut made, &shared(NODE)));
+}
+
+pub fn pools_of_managed_memory() {
+    new_context();
+    if attribute(CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED) == 0 {
+        skip("there are no pools of managed memory");
+    }
+    let add = kernel(c"vecadd");
+    let anywhere = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_NONE, id: 0 };
+    let own_node = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, id: 0 };
+    for place in [DEVICE, HOST, NODE, anywhere, own_node] {
+        let (own, mut p) = (pool_at(CU_MEM_ALLOCATION_TYPE_MANAGED, place), CUdeviceptr(0));
+        assert_eq!([DEVICE, HOST].map(|at| access_of(own, at)), [CU_MEM_ACCESS_FLAGS_PROT_NONE; 2]);
+        cu!(cuMemAllocFromPoolAsync(&mut p, 4000, own, CUstream::NULL); cuCtxSynchronize());
+        assert_eq!(told::<u32>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p), CU_MEMORYTYPE_DEVICE.0);
+        assert_eq!(told::<u8>(CU_POINTER_ATTRIBUTE_IS_MANAGED, p), 1);
+        assert_eq!(told::<usize>(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, p), own.0);
+        cu!(cuMemsetD32_v2(p, 1.5_f32.to_bits(), 64));
+        let arguments = &mut [arg(&p), arg(&p), arg(&p), arg(&64_u32)];
+        assert_eq!(launch(add, 1, 64, CUstream::NULL, arguments), CUDA_SUCCESS);
+        cu!(cuCtxSynchronize());
+        // SAFETY: managed memory of 1000 numbers; the kernel is done.
+        assert_eq!(unsafe { std::slice::from_raw_parts(p.0 as *const f32, 64) }, [3.0; 64]);
+        for (location, flags) in [
+            (HOST, CU_MEM_ACCESS_FLAGS_PROT_READWRITE),
+            (DEVICE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE),
+            (HOST, CU_MEM_ACCESS_FLAGS_PROT_NONE),
+            (DEVICE, CU_MEM_ACCESS_FLAGS_PROT_NONE),
+        ] {
+            cu!(cuMemPoolSetAccess(own, &CUmemAccessDesc { location, flags: flags.0 }, 1));
+            assert_eq!(access_of(own, location), flags);
+        }
+        cu!(cuMemFreeAsync(p, CUstream::NULL); cuCtxSynchronize());
+        assert_eq!(ask(own, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0);
+        // The one at the device can be what the device allocates from, when it is asked for managed memory.
+        let code = if place.r#type == DEVICE.r#type { CUDA_SUCCESS } else { CUDA_ERROR_INVALID_VALUE };
+        fails!(code, cuDeviceSetMemPool(0, own));
+        cu!(cuMemAllocAsync(&mut p, 64, CUstream::NULL); cuCtxSynchronize());
+        assert_eq!(told::<u8>(CU_POINTER_ATTRIBUTE_IS_MANAGED, p), 0);
+        cu!(cuMemFree_v2(p); cuMemPoolDestroy(own));
+    }
+    let mut made = CUmemoryPool::NULL;
+    let shared = CUmemPoolProps {
+        allocType: CU_MEM_ALLOCATION_TYPE_MANAGED,
+        handleTypes: CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0,
+        ..props()
+    };
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&mut made, &shared));
+}
+
+pub fn every_sort_of_memory_has_a_pool() {
+    new_context();
+    if attribute(CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED) == 0 {
+        skip("there are no pools of host memory");
+    }
+    let (pinned, managed) = (CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_ALLOCATION_TYPE_MANAGED);
+    let anywhere = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_NONE, id: 0 };
+    let sorts = [(pinned, HOST), (pinned, NODE), (managed, DEVICE), (managed, HOST), (managed, anywhere)];
+    let (mut seen, mut of_device) = (Vec::new(), CUmemoryPool::NULL);
+    cu!(cuDeviceGetDefaultMemPool(&mut of_device, 0));
+    for (kind, mut place) in sorts {
+        let (mut default, mut current) = (CUmemoryPool::NULL, CUmemoryPool::NULL);
+        cu!(cuMemGetDefaultMemPool(&mut default, &mut place, kind); cuMemGetMemPool(&mut current, &mut place, kind));
+        assert_eq!(default, current);
+        assert!(default != of_device && !seen.contains(&default), "{place:?}");
+        seen.push(default);
+        let own = pool_at(kind, place);
+        cu!(cuMemSetMemPool(&mut place, kind, own); cuMemGetMemPool(&mut current, &mut place, kind));
+        assert_eq!(current, own);
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemSetMemPool(&mut place, kind, of_device));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolDestroy(default));
+        cu!(cuMemSetMemPool(&mut place, kind, default); cuMemGetMemPool(&mut current, &mut place, kind));
+        assert_eq!(current, default);
+        cu!(cuMemSetMemPool(&mut place, kind, own); cuMemPoolDestroy(own));
+        if ours_only("NVIDIA's driver keeps a pool there that was destroyed") {
+            cu!(cuMemGetMemPool(&mut current, &mut place, kind));
+            assert_eq!(current, default);
+        }
+    }
+    let mut pool = CUmemoryPool::NULL;
+    for (location, kind, code) in [
+        (anywhere, pinned, CUDA_ERROR_INVALID_VALUE),
+        (DEVICE, CU_MEM_ALLOCATION_TYPE_INVALID, CUDA_ERROR_INVALID_VALUE),
+        (CUmemLocation { id: 99, ..DEVICE }, managed, CUDA_ERROR_INVALID_VALUE),
+        (CUmemLocation { r#type: CUmemLocationType(5), id: 0 }, pinned, CUDA_ERROR_NOT_SUPPORTED),
+    ] {
+        let mut location = location;
+        fails!(code, cuMemGetDefaultMemPool(&mut pool, &mut location, kind));
+        fails!(code, cuMemGetMemPool(&mut pool, &mut location, kind));
     }
 }
 
