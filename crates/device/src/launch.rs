@@ -5,13 +5,14 @@ use std::sync::Arc;
 use kernel_abi::Shape;
 
 use crate::callbacks::Services;
-use crate::executor::{Grid, GridParts};
+use crate::executor::{Grid, GridParts, Params, Ready};
 use crate::graph::{KernelCall, Operation};
 use crate::limits::{self, Limit};
 use crate::module::Module;
 use crate::nested::Nested;
 use crate::occupancy::{BlockShape, blocks_per_multiprocessor};
 use crate::stream::{Start, Work};
+use crate::texture::Bound;
 use crate::{Context, Error, Function, Result, Stream};
 
 /// The shape of a launch.
@@ -138,7 +139,7 @@ impl Function {
         let start = if parts.is_quick() { start } else { Start::InQueue };
         let make =
             |completion| Work::Grid(Grid::new(parts, workers, stream.queue().clone(), services, completion));
-        let completion = stream.submit_with(Vec::new(), make, start)?;
+        let completion = stream.submit_with(&context, Vec::new(), make, start)?;
         if context.hardware().options.blocking_launches {
             completion.wait();
             context.domain().output.flush();
@@ -167,15 +168,52 @@ impl Function {
         if params.len() > param_bytes {
             return Err(Error::LaunchOutOfResources);
         }
-        let compiled = kernel.compile(&*context.hardware().backend, Shape::of(grid, launch.block))?;
-        let info = compiled.info();
+        let (ready, objects) = self.ready(context, module, Shape::of(grid, launch.block))?;
+        let info = ready.kernel.info();
         let shared = shared_bytes(self, launch, info.shared_bytes, info.shared_align)?;
         let workers = context.hardware().attributes.multiprocessors;
         let threads = launch.block.iter().product();
         let resident = blocks_per_multiprocessor(BlockShape { threads, shared });
-        let mut objects = Vec::new();
-        let globals = info.globals.iter().map(|name| {
+        let stack = if info.unbounded_stack { context.limit(Limit::StackSize)? as u32 } else { 0 };
+        let parts = GridParts {
+            grid,
+            block: launch.block,
+            params: Params::new(params, param_bytes.max(info.param_bytes as usize)),
+            dynamic_shared: launch.dynamic_shared,
+            shared,
+            local: info.local_bytes.saturating_add(stack),
+            resident_blocks: resident,
+            cooperative: launch.cooperative,
+            cluster,
+            ready: ready.clone(),
+        };
+        if launch.cooperative && !parts.fits_at_once(workers) {
+            return Err(Error::CooperativeLaunchTooLarge);
+        }
+        let together = cluster.map_or(1, |cluster| cluster.iter().product());
+        if !Grid::needs_of(&parts).are_possible(together) {
+            return Err(Error::LaunchOutOfResources);
+        }
+        Ok((parts, Services { nested: Nested::new(ready, depth), _objects: objects }))
+    }
+
+    /// The kernel ready for launches of a shape, and what the variables are bound to that it reads textures and surfaces by.
+    fn ready(
+        &self,
+        context: &Arc<Context>,
+        module: &Arc<Module>,
+        shape: Shape,
+    ) -> Result<(Arc<Ready>, Vec<Arc<Bound>>)> {
+        if let Some(ready) = self.last_ready(shape) {
+            return Ok((ready, Vec::new()));
+        }
+        let kernel = self.kernel();
+        let backend = &context.hardware().backend;
+        let compiled = kernel.compile(&**backend, shape)?;
+        let (mut objects, mut may_change) = (Vec::new(), false);
+        let globals = compiled.info().globals.iter().map(|name| {
             if let Some(bound) = module.bound(name) {
+                may_change = true;
                 // Nothing has the handle 0: what is not bound is a fault of the kernel that uses it.
                 let handle = bound.as_ref().map_or(0, |bound| bound.handle());
                 objects.extend(bound);
@@ -185,40 +223,22 @@ impl Function {
             module.global(name).map(|global| global.address).map_err(|_| missing())
         });
         let globals = globals.collect::<Result<_>>()?;
-        let stack = if info.unbounded_stack { context.limit(Limit::StackSize)? as u32 } else { 0 };
-        let mut full = params.to_vec();
-        full.resize(param_bytes.max(info.param_bytes as usize), 0);
-        let parts = GridParts {
+        let ready = Arc::new(Ready {
+            shape,
+            kernel: compiled,
             name: kernel.name().clone(),
             locate: Some(kernel.locate()),
-            replay: Some(kernel.replay(&context.hardware().backend)),
+            replay: Some(kernel.replay(backend)),
             profile: kernel.profile().clone(),
-            grid,
-            block: launch.block,
-            params: full,
             globals,
-            dynamic_shared: launch.dynamic_shared,
-            shared,
-            local: info.local_bytes.saturating_add(stack),
-            resident_blocks: resident,
-            cooperative: launch.cooperative,
-            cluster,
-            kernel: compiled.clone(),
-        };
-        if launch.cooperative && !parts.fits_at_once(workers) {
-            return Err(Error::CooperativeLaunchTooLarge);
-        }
-        let together = cluster.map_or(1, |cluster| cluster.iter().product());
-        if !Grid::needs_of(&parts).are_possible(together) {
-            return Err(Error::LaunchOutOfResources);
-        }
-        let services = Services {
             domain: context.domain().clone(),
-            kernel: kernel.name().clone(),
-            nested: Nested::new(context, module, depth),
-            _objects: objects,
-        };
-        Ok((parts, services))
+            context: Arc::downgrade(context),
+            module: Arc::downgrade(module),
+        });
+        if !may_change {
+            self.keep_ready(&ready);
+        }
+        Ok((ready, objects))
     }
 }
 

@@ -169,3 +169,34 @@ fn a_fault_of_short_work_is_the_contexts() {
     assert_eq!(stream.synchronize(), Err(Error::Fault(FaultKind::Trap)));
     assert_eq!(launch(&kernel, &stream, &blocks(1), &[]), Err(Error::Fault(FaultKind::Trap)));
 }
+
+#[test]
+fn a_launch_that_drags_on_is_left_to_others() {
+    let setup = Setup::new();
+    let stream = stream(&setup.context);
+    let slow = Arc::new(AtomicBool::new(false));
+    let (now, threads) = (slow.clone(), Arc::new(Mutex::new(Vec::new())));
+    let noted = threads.clone();
+    let kernel = setup.kernel("drag", move |_| {
+        noted.lock().unwrap().push(thread::current().id());
+        if now.load(Ordering::SeqCst) {
+            thread::sleep(std::time::Duration::from_millis(1));
+        }
+        Ok(())
+    });
+    let mut left = false;
+    for _ in 0..50 {
+        slow.store(false, Ordering::SeqCst);
+        assert!(comes_to_run_at_once(&kernel, &stream, &threads));
+        slow.store(true, Ordering::SeqCst);
+        threads.lock().unwrap().clear();
+        launch(&kernel, &stream, &blocks(16), &[]).unwrap();
+        left |= stream.query() == Err(Error::NotReady);
+        stream.synchronize().unwrap();
+        assert_eq!(threads.lock().unwrap().len(), 16);
+        if left && threads.lock().unwrap()[0] == thread::current().id() {
+            return;
+        }
+    }
+    panic!("the launching thread began it and ran it to its end, or did not begin it");
+}

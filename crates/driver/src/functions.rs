@@ -2,7 +2,7 @@
 
 use crate::error::CuResult;
 use crate::handle::{self, Kind, Table};
-use crate::parameters::{Parameter, pack};
+use crate::parameters::{Parameter, pack_into};
 use crate::{libraries, streams};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
@@ -199,10 +199,20 @@ pub unsafe fn launch(
         .params
         .iter()
         .map(|parameter| Parameter { offset: parameter.offset as usize, size: parameter.size as usize });
+    // Most kernels have few: no memory is allocated for those.
+    let (mut few, mut many) = ([0; 128], Vec::new());
+    let len = entry.param_bytes as usize;
+    let parameters = match few.get_mut(..len) {
+        Some(few) => few,
+        None => {
+            many.resize(len, 0);
+            &mut many[..]
+        }
+    };
     // SAFETY: the caller's duty.
-    let parameters = unsafe { pack(layout, entry.param_bytes as usize, kernel_params, extra) }?;
+    unsafe { pack_into(parameters, layout, kernel_params, extra) }?;
     // SAFETY: the program keeps the kernel and the host in order, as with every device.
-    unsafe { function.function.launch(&stream, &launch, &parameters) }?;
+    unsafe { function.function.launch(&stream, &launch, parameters) }?;
     Ok(())
 }
 

@@ -26,6 +26,22 @@ pub unsafe fn pack(
     extra: *mut *mut c_void,
 ) -> CuResult<Vec<u8>> {
     let mut block = vec![0; len];
+    // SAFETY: the caller's duty.
+    unsafe { pack_into(&mut block, layout, kernel_params, extra) }?;
+    Ok(block)
+}
+
+/// The same into a block that is all zeros.
+///
+/// # Safety
+/// As for [`pack`].
+pub unsafe fn pack_into(
+    block: &mut [u8],
+    layout: impl ExactSizeIterator<Item = Parameter>,
+    kernel_params: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> CuResult {
+    let len = block.len();
     match (kernel_params.is_null(), extra.is_null()) {
         (false, false) => return Err(CUDA_ERROR_INVALID_VALUE.into()),
         (true, true) if layout.len() == 0 => {}
@@ -57,7 +73,7 @@ pub unsafe fn pack(
             }
         }
     }
-    Ok(block)
+    Ok(())
 }
 
 /// The buffer and its size from a list of names and values.

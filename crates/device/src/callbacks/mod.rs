@@ -28,14 +28,17 @@ use crate::texture::Bound;
 
 /// What a launch's callbacks work with; `LaunchFrame::context` points to it.
 pub(crate) struct Services {
-    /// The context's.
-    pub(crate) domain: Arc<Domain>,
-    /// The kernel's name.
-    pub(crate) kernel: Arc<str>,
     /// What its blocks launch.
     pub(crate) nested: Nested,
     /// What the module's references were bound to when it was launched.
     pub(crate) _objects: Vec<Arc<Bound>>,
+}
+
+impl Services {
+    /// The context's.
+    fn domain(&self) -> &Domain {
+        &self.nested.ready().domain
+    }
 }
 
 /// The services of this device.
@@ -85,7 +88,7 @@ unsafe extern "C" fn vprintf(
 ) {
     // SAFETY: the contract of `Callbacks`: a frame of a running launch, and elements for the lanes of the mask.
     host(|| unsafe {
-        let output = &services(frame).domain.output;
+        let output = &services(frame).domain().output;
         let mut text = Vec::new();
         for lane in lanes(mask) {
             text.clear();
@@ -135,7 +138,7 @@ unsafe extern "C" fn assert_fail(
 unsafe extern "C" fn malloc(frame: *mut BlockFrame, mask: u32, sizes: *const u64, results: *mut u64) {
     // SAFETY: as for `vprintf`.
     host(|| unsafe {
-        let heap = &services(frame).domain.heap;
+        let heap = &services(frame).domain().heap;
         for lane in lanes(mask) {
             *results.add(lane) = heap.allocate(*sizes.add(lane)).unwrap_or(0);
         }
@@ -145,7 +148,8 @@ unsafe extern "C" fn malloc(frame: *mut BlockFrame, mask: u32, sizes: *const u64
 unsafe extern "C" fn free(frame: *mut BlockFrame, mask: u32, addresses: *const u64) {
     // SAFETY: as for `vprintf`.
     host(|| unsafe {
-        let Services { domain, kernel, .. } = services(frame);
+        let services = services(frame);
+        let domain = services.domain();
         for lane in lanes(mask) {
             let address = *addresses.add(lane);
             if address == 0 || domain.heap.free(address) {
@@ -153,7 +157,7 @@ unsafe extern "C" fn free(frame: *mut BlockFrame, mask: u32, addresses: *const u
             }
             // Twice, or never allocated: the heap stays as it is, and the context fails as with any bad address.
             domain.health.fail(FaultReport {
-                kernel: kernel.to_string(),
+                kernel: services.nested.ready().name.to_string(),
                 block_dim: (*(*frame).launch).block,
                 source: None,
                 fault: Fault {
@@ -175,7 +179,7 @@ unsafe extern "C" fn quiet_free(frame: *mut BlockFrame, mask: u32, addresses: *c
     // SAFETY: as for `vprintf`.
     host(|| unsafe {
         for lane in lanes(mask) {
-            services(frame).domain.heap.free(*addresses.add(lane));
+            services(frame).domain().heap.free(*addresses.add(lane));
         }
     });
 }

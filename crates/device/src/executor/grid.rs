@@ -4,12 +4,15 @@ use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use kernel_abi::{BlockFrame, CompiledKernel, Fault, FaultKind, LaunchFrame};
 use ptx::Origin;
 
+use super::Ready;
 use super::windows::{BlockMemory, BlockNeeds};
 use crate::callbacks::{self, Services};
+use crate::domain::Domain;
 use crate::fault::FaultReport;
 use crate::lock::{Rank, RankedMutex};
 use crate::nested::Remainder;
@@ -48,24 +51,14 @@ pub type Replay = dyn Fn() -> Option<Arc<dyn CompiledKernel>> + Send + Sync;
 
 /// What a grid is made of.
 pub struct GridParts {
-    /// The code.
-    pub kernel: Arc<dyn CompiledKernel>,
-    /// The kernel's name, for reports.
-    pub name: Arc<str>,
-    /// For reports.
-    pub locate: Option<Arc<Locate>>,
-    /// For reports.
-    pub replay: Option<Arc<Replay>>,
-    /// Of the kernel.
-    pub profile: Arc<Profile>,
+    /// The kernel.
+    pub ready: Arc<Ready>,
     /// Blocks in x, y, z; none is 0.
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z; none is 0.
     pub block: [u32; 3],
     /// As many bytes as the kernel takes.
-    pub params: Vec<u8>,
-    /// Addresses of the variables that the kernel names.
-    pub globals: Vec<u64>,
+    pub params: Params,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
     /// Bytes of shared memory in all.
@@ -89,11 +82,11 @@ impl GridParts {
 
     /// Whether the thread that launches it may as well run it: it has been short before, and its blocks wait for nobody.
     pub(crate) fn is_quick(&self) -> bool {
-        let info = self.kernel.info();
+        let info = self.ready.kernel.info();
         // A kernel that has barriers could hide that it waits for the host.
         let may_wait = self.cooperative || info.waits || info.entry == kernel_abi::EntryKind::Warps;
         let blocks = self.grid.iter().fold(1_u64, |all, n| all.saturating_mul((*n).into()));
-        !may_wait && self.cluster.is_none() && self.profile.is_short(blocks, QUICK)
+        !may_wait && self.cluster.is_none() && self.ready.profile.is_short(blocks, QUICK)
     }
 
     fn threads(&self) -> u32 {
@@ -111,13 +104,12 @@ impl GridParts {
 
 /// A launch in a queue.
 pub struct Grid {
+    /// Apart from what it points to in this grid: see [`Grid::launch_frame`].
     frame: LaunchFrame,
     needs: BlockNeeds,
     parts: GridParts,
-    /// What `frame` points to, apart from the callbacks.
-    _params: Box<[Line]>,
-    _workspace: Box<Workspace>,
-    services: Box<Services>,
+    workspace: Option<Box<Workspace>>,
+    services: Services,
     /// What threads take: blocks, or clusters where there are some, which one thread runs whole.
     total: u64,
     chunk: u64,
@@ -126,6 +118,8 @@ pub struct Grid {
     /// Those that have not ended.
     left: AtomicU64,
     fault: RankedMutex<Option<Fault>>,
+    /// There is one; blocks that are counted as done afterwards make that known.
+    failed: AtomicBool,
     continuation: AtomicU8,
     /// Other threads may take blocks.
     shared_out: AtomicBool,
@@ -143,6 +137,49 @@ pub struct Grid {
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line([u8; 64]);
+
+/// The parameters of a launch, where its blocks find them.
+pub struct Params {
+    /// If they fit in two lines: somewhere in this, see [`Params::settle`]. Not itself aligned to lines, for memory that is takes long
+    /// to allocate.
+    few: [u8; Params::FEW + 63],
+    /// Where in `few` they begin.
+    start: usize,
+    /// If they do not fit.
+    many: Box<[Line]>,
+}
+
+impl Params {
+    /// These bytes, and zeros up to `len`.
+    pub fn new(bytes: &[u8], len: usize) -> Params {
+        let mut params = Params { few: [0; _], start: 0, many: Box::default() };
+        let len = len.max(bytes.len());
+        if len <= Params::FEW {
+            params.few[..bytes.len()].copy_from_slice(bytes);
+        } else {
+            params.many = vec![Line([0; 64]); len.div_ceil(64)].into_boxed_slice();
+            for (line, bytes) in params.many.iter_mut().zip(bytes.chunks(64)) {
+                line.0[..bytes.len()].copy_from_slice(bytes);
+            }
+        }
+        params
+    }
+
+    /// Bytes of two lines.
+    const FEW: usize = 128;
+
+    /// Puts the parameters where a line begins; from now on they stay where they are.
+    fn settle(&mut self) {
+        let address = self.few.as_ptr().addr();
+        let start = address.next_multiple_of(64) - address;
+        self.few.copy_within(self.start..self.start + Params::FEW, start);
+        self.start = start;
+    }
+
+    fn as_ptr(&self) -> *const u8 {
+        if self.many.is_empty() { self.few[self.start..].as_ptr() } else { self.many.as_ptr().cast() }
+    }
+}
 
 /// Where the blocks of a cooperative grid meet; kernels alone touch it.
 struct Workspace(UnsafeCell<Line>);
@@ -167,9 +204,6 @@ impl Grid {
         completion: Arc<Completion>,
     ) -> Arc<Grid> {
         static LAST_ID: AtomicU64 = AtomicU64::new(0);
-        let params = to_lines(&parts.params);
-        let workspace = Box::new(Workspace(UnsafeCell::new(Line([0; 64]))));
-        let services = Box::new(services);
         let needs = Grid::needs_of(&parts);
         let threads = parts.threads();
         let cluster = parts.cluster.unwrap_or([1; 3]);
@@ -178,15 +212,15 @@ impl Grid {
         let together = u64::from(workers) * (u64::from(parts.resident_blocks) / size).max(1);
         let chunk = chunk_len(&parts, total, workers.into(), together);
         // Blocks that wait for each other need as many threads as they are.
-        let waits = parts.cooperative || parts.kernel.info().waits;
+        let waits = parts.cooperative || parts.ready.kernel.info().waits;
         let most_threads = queue.threads().filter(|_| !waits);
         let frame = LaunchFrame {
             grid: parts.grid,
             block: parts.block,
-            params: params.as_ptr().cast(),
-            globals: parts.globals.as_ptr(),
+            params: std::ptr::null(),
+            globals: parts.ready.globals.as_ptr(),
             callbacks: &callbacks::TABLE,
-            context: std::ptr::from_ref::<Services>(&services).cast(),
+            context: std::ptr::null(),
             dynamic_shared_bytes: parts.dynamic_shared,
             shared_bytes: parts.shared,
             local_bytes: parts.local_stride(),
@@ -194,22 +228,23 @@ impl Grid {
             threads,
             sm_count: workers,
             grid_id: LAST_ID.fetch_add(1, Ordering::Relaxed) + 1,
-            grid_workspace: if parts.cooperative { workspace.0.get() as u64 } else { 0 },
+            grid_workspace: 0,
             cluster,
             explicit_cluster: parts.cluster.is_some().into(),
         };
-        Arc::new(Grid {
+        let workspace = parts.cooperative.then(|| Box::new(Workspace(UnsafeCell::new(Line([0; 64])))));
+        let mut grid = Arc::new(Grid {
             frame,
             needs,
             parts,
-            _params: params,
-            _workspace: workspace,
+            workspace,
             services,
             total,
             chunk,
             next: AtomicU64::new(0),
             left: AtomicU64::new(total),
             fault: RankedMutex::new(Rank::Output, None),
+            failed: AtomicBool::new(false),
             continuation: AtomicU8::new(RUNNER_HERE),
             shared_out: AtomicBool::new(false),
             most_threads,
@@ -218,7 +253,19 @@ impl Grid {
             started_at: AtomicU64::new(0),
             queue,
             completion,
-        })
+        });
+        Arc::get_mut(&mut grid).expect("a new grid is nobody else's").parts.params.settle();
+        grid
+    }
+
+    /// What blocks see of the launch, as long as the grid stays where it is.
+    fn launch_frame(&self) -> LaunchFrame {
+        LaunchFrame {
+            params: self.parts.params.as_ptr(),
+            context: std::ptr::from_ref(&self.services).cast(),
+            grid_workspace: self.workspace.as_ref().map_or(0, |workspace| workspace.0.get() as u64),
+            ..self.frame
+        }
     }
 
     /// What each block needs.
@@ -226,7 +273,7 @@ impl Grid {
         BlockNeeds {
             shared: parts.shared.into(),
             local: u64::from(parts.local_stride()) * u64::from(parts.threads()),
-            state: u64::from(parts.kernel.info().state_bytes) * u64::from(parts.warps()),
+            state: u64::from(parts.ready.kernel.info().state_bytes) * u64::from(parts.warps()),
         }
     }
 
@@ -253,7 +300,11 @@ impl Grid {
 
     /// Whether its blocks may wait for each other.
     pub(crate) fn blocks_wait(&self) -> bool {
-        self.parts.cooperative || self.parts.kernel.info().waits
+        self.parts.cooperative || self.parts.ready.kernel.info().waits
+    }
+
+    fn domain(&self) -> &Domain {
+        &self.parts.ready.domain
     }
 
     fn blocks(&self) -> u64 {
@@ -269,16 +320,32 @@ impl Grid {
     pub(crate) fn start(&self) -> Option<u64> {
         let now = clock::now();
         self.started_at.store(now, Ordering::Relaxed);
-        self.services.domain.usage.begin(now);
+        self.domain().usage.begin(now);
         let chunks = self.total.div_ceil(self.chunk);
-        let is_short = !self.parts.cooperative && self.parts.profile.is_short(self.blocks(), WORTH_SHARING);
-        let info = self.parts.kernel.info();
+        let is_short =
+            !self.parts.cooperative && self.parts.ready.profile.is_short(self.blocks(), WORTH_SHARING);
+        let info = self.parts.ready.kernel.info();
         let may_wait = info.waits || info.entry == kernel_abi::EntryKind::Warps;
         if chunks == 1 || (is_short && !may_wait) {
             return None;
         }
         self.shared_out.store(true, Ordering::Release);
         Some(if is_short { 0 } else { chunks - 1 })
+    }
+
+    /// Whether one thread has blocks left to run, after longer than one should have taken for all.
+    pub(crate) fn drags_on(&self) -> bool {
+        let alone =
+            !self.shared_out.load(Ordering::Relaxed) && self.next.load(Ordering::Relaxed) < self.total;
+        let limit = Duration::from_nanos(2 * WORTH_SHARING);
+        alone && clock::since(self.started_at.load(Ordering::Relaxed)) > limit
+    }
+
+    /// From now on other threads may take blocks. Answers for how many there are some.
+    pub(crate) fn share(&self) -> u64 {
+        let taken = self.next.load(Ordering::Relaxed);
+        self.shared_out.store(true, Ordering::Release);
+        self.total.saturating_sub(taken).div_ceil(self.chunk)
     }
 
     /// Takes and runs blocks until none is left or `stop` says so. Answers whether this thread must go on with the
@@ -293,27 +360,31 @@ impl Grid {
     }
 
     fn run_blocks_here(&self, memory: &mut BlockMemory, stop: impl Fn() -> bool) -> bool {
+        let launch = self.launch_frame();
         let frames = match self.parts.cluster {
-            None => memory.frame(&self.frame, self.needs).map(Frames::Block),
-            Some(_) => memory.cluster_frames(&self.frame, self.needs).map(Frames::Cluster),
+            None => memory.frame(&launch, self.needs).map(Frames::Block),
+            Some(_) => memory.cluster_frames(&launch, self.needs).map(Frames::Cluster),
         };
         let mut frames = match frames {
             Ok(frames) => frames,
             Err(error) => return self.fail_to_start(&error),
         };
+        // One thread for all stops now and then, to see whether it should be.
+        let alone = self.total.div_ceil(CHUNKS_ALONE).max(self.chunk);
         let (mut resume, mut took_part) = (false, false);
         loop {
-            let first = self.next.fetch_add(self.chunk, Ordering::Relaxed);
+            let chunk = if self.shared_out.load(Ordering::Relaxed) { self.chunk } else { alone };
+            let first = self.next.fetch_add(chunk, Ordering::Relaxed);
             if first >= self.total {
                 return resume;
             }
-            let count = self.chunk.min(self.total - first);
+            let count = chunk.min(self.total - first);
             if !std::mem::replace(&mut took_part, true) {
                 self.took_part.fetch_add(1, Ordering::Relaxed);
             }
             // SAFETY: the frame is as the kernel's interface asks: parameters, variables and windows were sized from
             // the kernel's own description when the grid was made, and `first + count` is within the grid.
-            let run = AssertUnwindSafe(|| unsafe { frames.run(&*self.parts.kernel, first, count) });
+            let run = AssertUnwindSafe(|| unsafe { frames.run(&*self.parts.ready.kernel, first, count) });
             resume = match catch_unwind(run) {
                 Ok(Ok(())) => self.count_done(count),
                 Ok(Err(fault)) => {
@@ -322,7 +393,7 @@ impl Grid {
                 }
                 Err(panic) => self.fail(FaultReport::of_command(describe_panic(&*panic)).fault, count),
             };
-            if resume || stop() {
+            if resume || first + count == self.total || stop() {
                 return resume;
             }
         }
@@ -347,6 +418,7 @@ impl Grid {
     /// Ends the grid early; `count` blocks were this thread's.
     fn fail(&self, fault: Fault, count: u64) -> bool {
         self.fault.lock().get_or_insert(fault);
+        self.failed.store(true, Ordering::Relaxed);
         let untaken = self.total.saturating_sub(self.next.swap(self.total, Ordering::Relaxed));
         self.count_done(count + untaken)
     }
@@ -357,12 +429,12 @@ impl Grid {
         if fault.lane.is_some() || fault.kind == FaultKind::Deadlock {
             return fault;
         }
-        let Some(kernel) = self.parts.replay.as_ref().and_then(|replay| replay()) else { return fault };
-        let (needed, given) = (kernel.info(), self.parts.kernel.info());
+        let Some(kernel) = self.parts.ready.replay.as_ref().and_then(|replay| replay()) else { return fault };
+        let (needed, given) = (kernel.info(), self.parts.ready.kernel.info());
         if needed.globals != given.globals || needed.param_bytes > given.param_bytes {
             return fault;
         }
-        let launch = LaunchFrame { callbacks: &callbacks::QUIET, ..self.frame };
+        let launch = LaunchFrame { callbacks: &callbacks::QUIET, ..self.launch_frame() };
         let at = match frames {
             Frames::Block(frame) => {
                 frame.launch = &launch;
@@ -393,26 +465,26 @@ impl Grid {
 
     fn finish(&self) {
         let now = clock::now();
-        self.services.domain.usage.end(now);
-        let fault = self.fault.lock().take();
+        self.domain().usage.end(now);
+        let fault = if self.failed.load(Ordering::Relaxed) { self.fault.lock().take() } else { None };
         match fault {
             None => {
                 let time = now.saturating_sub(self.started_at.load(Ordering::Relaxed));
                 let threads = u64::from(self.took_part.load(Ordering::Relaxed));
-                self.parts.profile.note(self.blocks(), time.saturating_mul(threads));
+                self.parts.ready.profile.note(self.blocks(), time.saturating_mul(threads));
             }
             Some(fault) => {
-                let locate = self.parts.locate.as_ref();
+                let locate = self.parts.ready.locate.as_ref();
                 let source = fault.ptx_line.and_then(|line| locate?(line));
                 self.queue.domain().health.fail(FaultReport {
-                    kernel: self.parts.name.to_string(),
+                    kernel: self.parts.ready.name.to_string(),
                     block_dim: self.parts.block,
                     source,
                     fault,
                 });
             }
         }
-        self.queue.retire(self, self.remainder());
+        self.queue.retire(self, self.remainder(), now);
     }
 
     /// What its blocks have launched, as commands for its queue: in order, the first behind what has begun.
@@ -489,26 +561,21 @@ const QUICK: u64 = 10_000;
 /// Chunks for each thread, so that an uneven load still spreads.
 const CHUNKS_PER_THREAD: u64 = 8;
 
+/// Chunks of a grid that one thread runs.
+const CHUNKS_ALONE: u64 = 4;
+
 /// How many blocks, or clusters, a thread takes at a time.
 fn chunk_len(parts: &GridParts, total: u64, workers: u64, together: u64) -> u64 {
     // Blocks that wait for each other must not be in one thread's hands, so a kernel whose blocks may is spread one by one. One that
     // has barriers could hide it, as long as its blocks could all be on the device together; larger grids cannot rely on that.
-    let may_wait = parts.kernel.info().entry == kernel_abi::EntryKind::Warps && total <= together;
-    if parts.cooperative || parts.kernel.info().waits || may_wait {
+    let may_wait = parts.ready.kernel.info().entry == kernel_abi::EntryKind::Warps && total <= together;
+    if parts.cooperative || parts.ready.kernel.info().waits || may_wait {
         return 1;
     }
     let chunk = (total / (workers * CHUNKS_PER_THREAD)).clamp(1, 1 << 20);
     let row = u64::from(parts.grid[0] / parts.cluster.map_or(1, |cluster| cluster[0]));
     // Whole rows of the grid, where that leaves enough chunks.
     if chunk > row { chunk / row * row } else { chunk }
-}
-
-fn to_lines(bytes: &[u8]) -> Box<[Line]> {
-    let mut lines = vec![Line([0; 64]); bytes.len().div_ceil(64).max(1)];
-    for (line, bytes) in lines.iter_mut().zip(bytes.chunks(64)) {
-        line.0[..bytes.len()].copy_from_slice(bytes);
-    }
-    lines.into_boxed_slice()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! however few cores there are; such workers leave again when they have been idle.
 
 pub(crate) mod grid;
+mod ready;
 pub mod windows;
 
 use std::collections::BTreeMap;
@@ -18,7 +19,8 @@ use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
 pub(crate) use grid::Grid;
-pub use grid::{GridParts, Locate, Profile, Replay};
+pub use grid::{GridParts, Locate, Params, Profile, Replay};
+pub use ready::Ready;
 use windows::BlockMemoryPool;
 
 use crate::clock;
@@ -32,6 +34,8 @@ pub(crate) enum Role<'a> {
     Worker,
     /// It waits for this.
     Helper(&'a Arc<Completion>),
+    /// It has submitted a short command, and runs that alone.
+    Submitter,
 }
 
 impl Role<'_> {
@@ -138,6 +142,14 @@ impl Executor {
         self.call_for_blocks(&mut state, helpers, grid.blocks_wait());
     }
 
+    /// Has workers join a grid that was thought to be too short for that.
+    fn share(self: &Arc<Executor>, grid: &Arc<Grid>) {
+        let helpers = grid.share().min(self.threads as u64) as usize;
+        let mut state = self.state.lock();
+        state.grids.push(grid.clone());
+        self.call_for_blocks(&mut state, helpers, grid.blocks_wait());
+    }
+
     /// Has so many workers come for blocks that may wait for each other, or never do.
     fn call_for_blocks(self: &Arc<Executor>, state: &mut State, helpers: usize, blocks_wait: bool) {
         let nobody_comes = helpers <= state.spinning;
@@ -155,11 +167,18 @@ impl Executor {
         }
     }
 
-    /// Takes blocks of a grid. A worker leaves them to others when there is a queue to look at.
+    /// Takes blocks of a grid. A worker leaves them to others when there is a queue to look at, who submitted them when there are others.
     pub(crate) fn run_blocks(self: &Arc<Executor>, grid: &Arc<Grid>, role: Role<'_>) -> bool {
         let stop = || {
             self.note_progress();
-            matches!(role, Role::Worker) && self.ready.load(Ordering::Relaxed) > 0 && grid.has_blocks_left()
+            if grid.drags_on() {
+                self.share(grid);
+            }
+            match role {
+                Role::Worker => self.ready.load(Ordering::Relaxed) > 0 && grid.has_blocks_left(),
+                Role::Helper(_) => false,
+                Role::Submitter => grid.has_blocks_left(),
+            }
         };
         match self.block_memory.take() {
             Ok(mut memory) => {

@@ -2,14 +2,20 @@
 
 use std::sync::{Arc, Weak};
 
+use kernel_abi::Shape;
+
 use super::{Kernel, Module};
+use crate::executor::Ready;
 use crate::limits;
+use crate::lock::{Rank, RankedMutex};
 use crate::{Error, Result};
 
 /// A kernel of a module.
 pub struct Function {
     module: Weak<Module>,
     kernel: Arc<Kernel>,
+    /// For launches of the shape of the last.
+    ready: RankedMutex<Option<Arc<Ready>>>,
 }
 
 /// A number about a function.
@@ -35,7 +41,19 @@ pub enum FunctionAttribute {
 
 impl Function {
     pub(crate) fn new(module: &Arc<Module>, kernel: Arc<Kernel>) -> Function {
-        Function { module: Arc::downgrade(module), kernel }
+        Function { module: Arc::downgrade(module), kernel, ready: RankedMutex::new(Rank::Module, None) }
+    }
+
+    /// What the last launch was made ready with, if it was of this shape.
+    pub(crate) fn last_ready(&self, shape: Shape) -> Option<Arc<Ready>> {
+        self.ready.lock().as_ref().filter(|ready| ready.shape == shape).cloned()
+    }
+
+    /// Keeps that for the next launch.
+    pub(crate) fn keep_ready(&self, ready: &Arc<Ready>) {
+        // What was kept before is dropped outside the lock.
+        let before = self.ready.lock().replace(ready.clone());
+        drop(before);
     }
 
     /// Its name.

@@ -95,7 +95,7 @@ impl Caller<'_> {
     fn perform(&self, function: RuntimeFunction, args: &[u64; MOST]) -> Outcome {
         use RuntimeFunction as F;
         let nested = &self.services.nested;
-        let (block, heap) = (self.thread.0, &self.services.domain.heap);
+        let (block, heap) = (self.thread.0, &self.services.nested.ready().domain.heap);
         let [a, b, c, d, e, f, g, h] = *args;
         match function {
             F::LaunchDeviceV2 => nested.launch(a, None, b, block),

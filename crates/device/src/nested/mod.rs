@@ -9,28 +9,30 @@ mod calls;
 mod codes;
 
 use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 
 pub(crate) use calls::{quiet_runtime, runtime};
 
 use crate::callbacks::Services;
-use crate::executor::{Grid, GridParts};
+use crate::executor::{Grid, GridParts, Ready};
 use crate::launch::Launch;
 use crate::limits::{self, Limit};
-use crate::lock::{Rank, RankedMutex};
-use crate::module::{Kernel, Module};
+use crate::lock::{Rank, RankedGuard, RankedMutex};
+use crate::module::Kernel;
 use crate::stream::{Completion, Pushed, Queue, Start, Work};
 use crate::{Context, Function};
 use codes::Code;
 
 /// What the blocks of one grid have launched.
 pub(crate) struct Nested {
-    context: Weak<Context>,
-    module: Weak<Module>,
+    /// The kernel of the grid.
+    ready: Arc<Ready>,
     /// 0 for a grid that the host launched.
     depth: u32,
-    state: RankedMutex<State>,
+    /// Nothing until a block launches something, as few do.
+    state: RankedMutex<Option<Box<State>>>,
 }
 
 #[derive(Default)]
@@ -91,19 +93,26 @@ pub(crate) struct Remainder {
 }
 
 impl Nested {
-    /// For a grid of a module, launched by the host (0) or by a grid.
-    pub(crate) fn new(context: &Arc<Context>, module: &Arc<Module>, depth: u32) -> Nested {
-        Nested {
-            context: Arc::downgrade(context),
-            module: Arc::downgrade(module),
-            depth,
-            state: RankedMutex::new(Rank::Nested, State::default()),
-        }
+    /// For a grid of a kernel, launched by the host (0) or by a grid.
+    pub(crate) fn new(ready: Arc<Ready>, depth: u32) -> Nested {
+        Nested { ready, depth, state: RankedMutex::new(Rank::Nested, None) }
+    }
+
+    fn state(&self) -> Opened<'_> {
+        let mut guard = self.state.lock();
+        guard.get_or_insert_default();
+        Opened(guard)
+    }
+
+    /// The kernel of the grid.
+    pub(crate) fn ready(&self) -> &Ready {
+        &self.ready
     }
 
     /// The blocks have ended: what they have launched, if anything is left of it.
     pub(crate) fn take_remainder(&self) -> Option<Remainder> {
         let mut state = self.state.lock();
+        let state = state.as_mut()?;
         state.begun.retain(|completion| !completion.is_finished());
         if state.begun.is_empty() && state.tail.is_empty() {
             return None;
@@ -112,17 +121,17 @@ impl Nested {
     }
 
     fn context(&self) -> Result<Arc<Context>, Code> {
-        self.context.upgrade().ok_or(Code::CONTEXT_IS_DESTROYED)
+        self.ready.context.upgrade().ok_or(Code::CONTEXT_IS_DESTROYED)
     }
 
     /// The kernel whose address a kernel took.
     fn kernel(&self, token: u64) -> Result<Arc<Kernel>, Code> {
-        let module = self.module.upgrade().ok_or(Code::INVALID_DEVICE_FUNCTION)?;
+        let module = self.ready.module.upgrade().ok_or(Code::INVALID_DEVICE_FUNCTION)?;
         module.code().kernel_of_token(token).ok_or(Code::INVALID_DEVICE_FUNCTION)
     }
 
     fn function(&self, kernel: &Arc<Kernel>) -> Result<Function, Code> {
-        let module = self.module.upgrade().ok_or(Code::INVALID_DEVICE_FUNCTION)?;
+        let module = self.ready.module.upgrade().ok_or(Code::INVALID_DEVICE_FUNCTION)?;
         Ok(Function::new(&module, kernel.clone()))
     }
 
@@ -142,13 +151,13 @@ impl Nested {
         let memory: Box<[_]> = (0..lines).map(|_| ParameterLine::default()).collect();
         // A kernel writes to it.
         let address = memory.as_ptr().expose_provenance() as u64;
-        self.state.lock().buffers.insert(address, Buffer { memory, call });
+        self.state().buffers.insert(address, Buffer { memory, call });
         Ok(address)
     }
 
     /// Launches what a buffer was asked for, or `call`.
     fn launch(&self, buffer: u64, call: Option<Call>, stream: u64, block: u64) -> Result<(), Code> {
-        let buffer = self.state.lock().buffers.remove(&buffer).ok_or(Code::INVALID_VALUE)?;
+        let buffer = self.state().buffers.remove(&buffer).ok_or(Code::INVALID_VALUE)?;
         let call = call.or(buffer.call).ok_or(Code::INVALID_VALUE)?;
         let context = self.context()?;
         let destination = self.destination(&context, stream, block)?;
@@ -166,11 +175,11 @@ impl Nested {
         let words = buffer.memory.iter().flat_map(|line| &line.0);
         let mut params: Vec<u8> = words.flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect();
         params.truncate(param_bytes);
-        let module = self.module.upgrade().ok_or(Code::INVALID_DEVICE_FUNCTION)?;
+        let module = self.ready.module.upgrade().ok_or(Code::INVALID_DEVICE_FUNCTION)?;
         let function = Function::new(&module, call.kernel);
         let (parts, services) = function.prepare(&context, &module, &call.launch, &params, depth)?;
         match destination {
-            Destination::Tail => self.state.lock().tail.push((parts, services)),
+            Destination::Tail => self.state().tail.push((parts, services)),
             Destination::InOrder(queue) => {
                 let workers = context.hardware().attributes.multiprocessors;
                 let make = |completion: &Arc<Completion>| {
@@ -192,7 +201,7 @@ impl Nested {
         let completion = Completion::new(Arc::downgrade(queue));
         let mut work = Some(work(&completion));
         {
-            let mut state = self.state.lock();
+            let mut state = self.state();
             // Now and then, so that a grid that launches much does not remember all of it.
             if state.begun.len() == state.begun.capacity() {
                 state.begun.retain(|completion| !completion.is_finished());
@@ -217,10 +226,10 @@ impl Nested {
             FIRE_AND_FORGET => Destination::InOrder(queue()),
             0 | LEGACY | PER_THREAD => {
                 let key = StreamKey::OfBlock(block);
-                Destination::InOrder(self.state.lock().queues.entry(key).or_insert_with(queue).clone())
+                Destination::InOrder(self.state().queues.entry(key).or_insert_with(queue).clone())
             }
             made => {
-                let found = self.state.lock().queues.get(&StreamKey::Made(made)).cloned();
+                let found = self.state().queues.get(&StreamKey::Made(made)).cloned();
                 Destination::InOrder(found.ok_or(Code::INVALID_VALUE)?)
             }
         })
@@ -237,36 +246,36 @@ impl Nested {
     fn make_stream(&self) -> Result<u64, Code> {
         let queue = new_queue(&*self.context()?);
         let handle = self.next_handle();
-        self.state.lock().queues.insert(StreamKey::Made(handle), queue);
+        self.state().queues.insert(StreamKey::Made(handle), queue);
         Ok(handle)
     }
 
     /// What is in the stream still runs.
     fn destroy_stream(&self, stream: u64) -> Result<(), Code> {
-        let removed = self.state.lock().queues.remove(&StreamKey::Made(stream));
+        let removed = self.state().queues.remove(&StreamKey::Made(stream));
         removed.map(drop).ok_or(Code::INVALID_VALUE)
     }
 
     fn make_event(&self) -> u64 {
         let handle = self.next_handle();
-        self.state.lock().events.insert(handle, None);
+        self.state().events.insert(handle, None);
         handle
     }
 
     fn destroy_event(&self, event: u64) -> Result<(), Code> {
-        self.state.lock().events.remove(&event).map(drop).ok_or(Code::INVALID_RESOURCE_HANDLE)
+        self.state().events.remove(&event).map(drop).ok_or(Code::INVALID_RESOURCE_HANDLE)
     }
 
     fn record(&self, event: u64, stream: u64, block: u64) -> Result<(), Code> {
         let last = self.queue(&*self.context()?, stream, block)?.last();
-        let mut state = self.state.lock();
+        let mut state = self.state();
         *state.events.get_mut(&event).ok_or(Code::INVALID_RESOURCE_HANDLE)? = last;
         Ok(())
     }
 
     fn wait_event(&self, stream: u64, event: u64, block: u64) -> Result<(), Code> {
         let queue = self.queue(&*self.context()?, stream, block)?;
-        let recorded = self.state.lock().events.get(&event).cloned().ok_or(Code::INVALID_RESOURCE_HANDLE)?;
+        let recorded = self.state().events.get(&event).cloned().ok_or(Code::INVALID_RESOURCE_HANDLE)?;
         match recorded {
             Some(completion) => self.begin(&queue, vec![completion], |_| Work::Nothing),
             None => Ok(()),
@@ -276,20 +285,37 @@ impl Nested {
     fn next_handle(&self) -> u64 {
         // Above the numbers that name streams of their own.
         const FIRST: u64 = 0x1000;
-        let mut state = self.state.lock();
+        let mut state = self.state();
         state.last_handle = state.last_handle.max(FIRST) + 1;
         state.last_handle
     }
 
     fn note_error(&self, thread: ThreadId, code: Code) {
-        self.state.lock().errors.insert(thread, code);
+        self.state().errors.insert(thread, code);
     }
 
     /// The last error of a thread, which is forgotten if `take` says so.
     fn last_error(&self, thread: ThreadId, take: bool) -> Code {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         let found = if take { state.errors.remove(&thread) } else { state.errors.get(&thread).copied() };
         found.unwrap_or(Code::SUCCESS)
+    }
+}
+
+/// The state, locked, which is there.
+struct Opened<'a>(RankedGuard<'a, Option<Box<State>>>);
+
+impl Deref for Opened<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        self.0.as_ref().expect("made when it was locked")
+    }
+}
+
+impl DerefMut for Opened<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        self.0.as_mut().expect("made when it was locked")
     }
 }
 

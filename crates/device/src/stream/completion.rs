@@ -92,21 +92,28 @@ impl Completion {
 
     /// The command has run. Only the first call counts.
     pub(crate) fn finish(&self) {
-        self.end(DONE);
+        self.finish_at(clock::now());
+    }
+
+    /// The command has run, by this time. Only the first call counts.
+    pub(crate) fn finish_at(&self, now: u64) {
+        self.end(DONE, now);
     }
 
     /// The command will not run.
     pub(crate) fn abandon(&self) {
-        self.end(DROPPED);
+        if !self.is_finished() {
+            self.end(DROPPED, clock::now());
+        }
     }
 
-    fn end(&self, state: u8) {
+    fn end(&self, state: u8, now: u64) {
         let queues = {
             let mut waiters = self.waiters.lock();
             if self.is_finished() {
                 return;
             }
-            self.finished_at.store(clock::now(), Ordering::Relaxed);
+            self.finished_at.store(now, Ordering::Relaxed);
             self.state.store(state, Ordering::Release);
             if waiters.threads > 0 {
                 self.finished.notify_all();

@@ -17,7 +17,6 @@ pub use settings::{AccessProperty, AccessWindow, StreamSettings};
 pub use words::{Condition, Width, WordOperation};
 
 use crate::context::Context;
-use crate::executor::Role;
 use crate::graph::capture::{self, CaptureSlot};
 use crate::graph::{CaptureInfo, CaptureMode, CaptureStatus, ExecutableGraph, Graph, NodeId, Operation};
 use crate::lock::{Rank, RankedMutex};
@@ -228,7 +227,8 @@ impl Stream {
             return Ok(());
         }
         let callback = move |_| drop(space.free(address, |allocation| allocation.id == id));
-        self.submit_with(Vec::new(), |_| Work::Callback(Box::new(callback)), Start::AtOnce).map(drop)
+        let make = |_| Work::Callback(Box::new(callback));
+        self.submit_with(&context, Vec::new(), make, Start::AtOnce).map(drop)
     }
 
     /// Says which streams will use managed memory, or memory of the program: all may, so nothing changes.
@@ -397,22 +397,23 @@ impl Stream {
 
     /// Queues a command behind `waits`.
     pub(crate) fn submit(&self, waits: Vec<Arc<Completion>>, work: Work) -> Result<Arc<Completion>> {
-        self.submit_with(waits, |_| work, Start::InQueue)
+        self.submit_with(&*self.context()?, waits, |_| work, Start::InQueue)
     }
 
     /// Queues a command that touches so many bytes, if they can be counted, and does nothing else.
     pub(crate) fn submit_sized(&self, bytes: Option<u64>, work: Work) -> Result<()> {
         let start = if bytes.is_some_and(|bytes| bytes <= AT_ONCE) { Start::AtOnce } else { Start::InQueue };
-        self.submit_with(Vec::new(), |_| work, start).map(drop)
+        self.submit_with(&*self.context()?, Vec::new(), |_| work, start).map(drop)
     }
 
     /// Queues a command and waits for it. The thread runs what is ready itself: no worker is woken for it.
     fn submit_and_wait(&self, work: Work) -> Result<()> {
-        let (completion, pushed) = self.enqueue(Vec::new(), |_| work, Start::AtOnce)?;
-        match pushed {
-            Pushed::Done => {}
-            Pushed::MustRun => self.queue.run_claimed(Role::Helper(&completion)),
-            Pushed::MustSchedule => {
+        let (completion, pushed, work) =
+            self.enqueue(&*self.context()?, Vec::new(), |_| work, Start::AtOnce)?;
+        match (pushed, work) {
+            (Pushed::MustRun, Some(work)) => self.queue.run_at_once(work, &completion),
+            (Pushed::Done | Pushed::MustRun, _) => {}
+            (Pushed::MustSchedule, _) => {
                 let helped = Queue::help(&completion);
                 if !(helped && completion.is_finished()) {
                     self.queue.schedule();
@@ -423,30 +424,31 @@ impl Stream {
         Ok(())
     }
 
-    /// Queues a command that knows its own end.
+    /// Queues a command that knows its own end. `context` is the stream's.
     pub(crate) fn submit_with(
         &self,
+        context: &Context,
         waits: Vec<Arc<Completion>>,
         make: impl FnOnce(Arc<Completion>) -> Work,
         start: Start,
     ) -> Result<Arc<Completion>> {
-        let (completion, pushed) = self.enqueue(waits, make, start)?;
-        match pushed {
-            Pushed::Done => {}
-            Pushed::MustSchedule => self.queue.schedule(),
-            Pushed::MustRun => self.queue.run_claimed(Role::Helper(&completion)),
+        let (completion, pushed, work) = self.enqueue(context, waits, make, start)?;
+        match (pushed, work) {
+            (Pushed::MustRun, Some(work)) => self.queue.run_at_once(work, &completion),
+            (Pushed::Done | Pushed::MustRun, _) => {}
+            (Pushed::MustSchedule, _) => self.queue.schedule(),
         }
         Ok(completion)
     }
 
-    /// Appends a command to the queue; says what is left to do.
+    /// Appends a command to the queue; says what is left to do, with what.
     fn enqueue(
         &self,
+        context: &Context,
         waits: Vec<Arc<Completion>>,
         make: impl FnOnce(Arc<Completion>) -> Work,
         start: Start,
-    ) -> Result<(Arc<Completion>, Pushed)> {
-        let context = self.context()?;
+    ) -> Result<(Arc<Completion>, Pushed, Option<Work>)> {
         context.check()?;
         if self.kind == StreamKind::Legacy {
             capture::check_legacy(context.id())?;
@@ -458,7 +460,6 @@ impl Stream {
             self.queue.push(all, &mut work, completion.clone(), start)
         });
         // What was refused is dropped here, outside the locks.
-        drop(work);
-        Ok((completion, pushed?))
+        Ok((completion, pushed?, work))
     }
 }

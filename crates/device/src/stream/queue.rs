@@ -52,7 +52,7 @@ pub(crate) enum Pushed {
     Done,
     /// The queue must be [scheduled](Queue::schedule).
     MustSchedule,
-    /// The queue is claimed: the thread must [run](Queue::run_claimed) the command.
+    /// The queue is claimed, and the work still where it was: the thread must [run](Queue::run_at_once) it.
     MustRun,
 }
 
@@ -145,7 +145,7 @@ impl Queue {
 
     /// The end of the newest command, if it is not over.
     pub(crate) fn last(&self) -> Option<Arc<Completion>> {
-        self.state.lock().last.clone().filter(|last| !last.is_finished())
+        self.state.lock().last.as_ref().filter(|last| !last.is_finished()).cloned()
     }
 
     /// Takes the work as a command that begins when all `waits` are over too.
@@ -175,14 +175,38 @@ impl Queue {
         }
         state.last = Some(completion.clone());
         let was_idle = was_empty && !state.claimed;
-        let at_once = start == Start::AtOnce && was_idle && nothing_to_wait_for;
-        state.claimed |= at_once;
+        if start == Start::AtOnce && was_idle && nothing_to_wait_for {
+            state.claimed = true;
+            if let Some(Work::Grid(grid)) = work {
+                state.grid = Some(grid.clone());
+            }
+            return Ok(Pushed::MustRun);
+        }
         state.commands.push_back(Command { waits, work: work.take(), completion });
-        Ok(match (at_once, was_idle) {
-            (true, _) => Pushed::MustRun,
-            (false, true) => Pushed::MustSchedule,
-            (false, false) => Pushed::Done,
-        })
+        Ok(if was_idle { Pushed::MustSchedule } else { Pushed::Done })
+    }
+
+    /// Runs work that may begin at once. What it leaves to do, and what has come behind it meanwhile, is for others.
+    pub(crate) fn run_at_once(self: &Arc<Queue>, work: Work, completion: &Completion) {
+        match work {
+            Work::Grid(grid) => {
+                if self.run_grid(&grid, Role::Submitter) == Continue::ByOther {
+                    return;
+                }
+            }
+            work => {
+                self.run_command(work);
+                completion.finish();
+            }
+        }
+        self.executor.note_progress();
+        let mut state = self.state.lock();
+        state.claimed = false;
+        let more = !state.commands.is_empty();
+        drop(state);
+        if more {
+            self.schedule();
+        }
     }
 
     /// Refuses commands from now on, or takes them again. What is queued still runs.
@@ -316,14 +340,14 @@ impl Queue {
         }
     }
 
-    /// The end of a grid's blocks: called once, by whoever ran the last. If commands `remain`, they are next, and the grid ends
+    /// The end of a grid's blocks: called once, by whoever ran the last, at the time `now`. If commands `remain`, they are next, and the grid ends
     /// behind them.
-    pub(crate) fn retire(&self, grid: &Grid, remain: Option<Vec<(Vec<Arc<Completion>>, Work)>>) {
+    pub(crate) fn retire(&self, grid: &Grid, remain: Option<Vec<(Vec<Arc<Completion>>, Work)>>, now: u64) {
         let mut state = self.state.lock();
         let this = state.grid.take();
         let (Some(this), Some(remain)) = (this, remain) else {
             drop(state);
-            return grid.completion().finish();
+            return grid.completion().finish_at(now);
         };
         let end = (Vec::new(), Work::EndOf(this));
         for (waits, work) in remain.into_iter().chain([end]).rev() {
