@@ -123,6 +123,13 @@ def build(peers):
     work.finish()
 
 
+def blas_kernels():
+    """OpenBLAS takes its oldest kernels on processors that it does not know, such as newer ones: says what this one can do."""
+    flags = Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split()
+    core = next((core for flag, core in (("avx512vl", "SkylakeX"), ("avx2", "Haswell")) if flag in flags), None)
+    return {"OPENBLAS_CORETYPE": os.environ.get("OPENBLAS_CORETYPE", core)} if core else {}
+
+
 def vendors(name, library):
     """A folder that tells the OpenCL loader of one implementation only."""
     folder = WORK / f"vendors-{name}"
@@ -145,7 +152,7 @@ def available(peers):
     if host.exists() and any((WORK / name / "fast.so").exists() for name in folders()):
         found["C++ OpenMP"] = (host, {})
         if blas := sorted(Path("/usr/lib").glob("*/openblas-pthread/libopenblas.so.0")):
-            found["OpenBLAS"] = (host, {"BENCH_BLAS": str(blas[0])})
+            found["OpenBLAS"] = (host, {"BENCH_BLAS": str(blas[0]), **blas_kernels()})
     return found
 
 

@@ -1,3 +1,4 @@
+// clang: -mprefer-vector-width=512 (what the processor can do, not what the compiler thinks best)
 #include <stddef.h>
 #include <string.h>
 
@@ -7,19 +8,21 @@ void copy(size_t bytes, const unsigned char *from, unsigned char *to) {
     for (size_t at = 0; at < bytes; at += piece) memcpy(to + at, from + at, bytes - at < piece ? bytes - at : piece);
 }
 
-// As many multiplications with additions as the registers take, none waiting for another.
+// Twelve vectors of 64 bytes that do not wait for each other.
 template <typename T>
 static void multiply_add(int turns, T *out) {
-    constexpr int parts = 64, chains = 768 / sizeof(T);  // twelve vectors of 64 bytes
+    typedef T Vector __attribute__((vector_size(64)));
+    constexpr int parts = 64, chains = 12, lanes = 64 / sizeof(T);
 #pragma omp parallel for schedule(static)
     for (int part = 0; part < parts; part++) {
-        T sums[chains];
-        for (int i = 0; i < chains; i++) sums[i] = T(i);
-        const T factor = T(0.5), addend = T(part);
+        Vector sums[chains];
+        for (int i = 0; i < chains; i++) sums[i] = Vector{} + T(i);
+        const Vector factor = Vector{} + T(0.5), addend = Vector{} + T(part);
         for (int turn = 0; turn < turns; turn++)
             for (int i = 0; i < chains; i++) sums[i] = sums[i] * factor + addend;
         T sum = 0;
-        for (int i = 0; i < chains; i++) sum += sums[i];
+        for (int i = 0; i < chains; i++)
+            for (int lane = 0; lane < lanes; lane++) sum += sums[i][lane];
         out[part] = sum;
     }
 }
