@@ -77,12 +77,15 @@ impl Kernel {
     }
 }
 
-const LAUNCHES: [Launch; 8] = [
+const LAUNCHES: [Launch; 11] = [
     Launch { grid: [4, 1, 1], block: [64, 1, 1] },
     Launch { grid: [3, 1, 1], block: [100, 1, 1] },
     Launch { grid: [7, 1, 1], block: [33, 1, 1] },
     Launch { grid: [2, 2, 1], block: [32, 4, 1] },
     Launch { grid: [2, 3, 2], block: [16, 8, 1] },
+    Launch { grid: [3, 2, 1], block: [64, 2, 3] },
+    Launch { grid: [5, 1, 2], block: [32, 3, 2] },
+    Launch { grid: [2, 2, 1], block: [96, 2, 1] },
     Launch { grid: [2, 1, 1], block: [8, 4, 2] },
     Launch { grid: [2, 2, 1], block: [10, 7, 1] },
     Launch { grid: [2, 1, 1], block: [5, 3, 4] },

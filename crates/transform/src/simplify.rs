@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use simt_ir::{Cfg, Convert, Function, Inst, IntBinary, Op, Shift, Terminator, Value};
+use simt_ir::{AtomicOp, Cfg, Convert, Function, Inst, IntBinary, Op, Shift, Terminator, Value};
 
 /// Folds integer constants, drops parameters with one possible value, and removes what is never used.
 pub fn simplify(func: &mut Function) {
@@ -112,7 +112,7 @@ pub fn remove_unused(func: &mut Function) {
             let data = func.inst(*inst);
             if !is_removable(&data.op) {
                 work.extend_from_slice(&data.args);
-                for result in &data.results {
+                for result in data.results.iter().filter(|_| !is_reduction(&data.op)) {
                     needed[result.index()] = true;
                 }
             }
@@ -142,11 +142,22 @@ pub fn remove_unused(func: &mut Function) {
             let data = func.inst(*inst);
             !is_removable(&data.op) || data.results.iter().any(|result| needed[result.index()])
         });
+        for inst in &insts {
+            let data = func.inst_mut(*inst);
+            if is_reduction(&data.op) && data.results.iter().all(|result| !needed[result.index()]) {
+                data.results.clear();
+            }
+        }
         func.block_mut(block).insts = insts;
         if func.block(block).params.iter().any(|p| !needed[p.index()] && !entry_params.contains(p)) {
             func.retain_params(block, |_, p| needed[p.index()] || entry_params.contains(&p));
         }
     }
+}
+
+/// Atomics that need not answer what was there.
+fn is_reduction(op: &Op) -> bool {
+    matches!(op, Op::Atomic(op, access) if *op != AtomicOp::Exch && access.lanes == 1)
 }
 
 /// Pure operations, looks at cells, and weak loads: a load whose value is not used need not fault.
@@ -159,7 +170,25 @@ fn is_removable(op: &Op) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use simt_ir::{FunctionBuilder, Signature, Target, Type};
+    use simt_ir::{Access, FunctionBuilder, Signature, Space, Target, Type};
+
+    #[test]
+    fn an_atomic_that_nobody_asks_answers_nothing() {
+        let signature = Signature { params: vec![Type::I64, Type::I32], results: vec![Type::I32] };
+        let mut b = FunctionBuilder::new("f", signature);
+        let (address, value) = (b.param(0), b.param(1));
+        let access = Access::weak(Space::Global, 0);
+        for op in [AtomicOp::Add, AtomicOp::Exch] {
+            b.inst(Op::Atomic(op, access), &[address, value], Type::I32);
+        }
+        let asked = b.inst(Op::Atomic(AtomicOp::Add, access), &[address, value], Type::I32);
+        b.terminate(Terminator::Return(vec![asked]));
+        let mut func = b.finish();
+        simplify(&mut func);
+        let insts = &func.block(Function::ENTRY).insts;
+        let results: Vec<usize> = insts.iter().map(|inst| func.inst(*inst).results.len()).collect();
+        assert_eq!(results, [0, 1, 1], "an exchange is no reduction");
+    }
 
     #[test]
     fn a_parameter_with_one_possible_value_disappears() {

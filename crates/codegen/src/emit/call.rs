@@ -65,6 +65,7 @@ fn device_function<'c>(
         launch: entry::launch_of(unit, frame),
         ctaid,
         warp: field(offset_of!(BlockFrame, warp)),
+        tid: None,
     };
     let mask = b.int_to_mask(function.param(1));
     let mut emitter = Emitter::new(unit, &prepared, place, mask, function.param(2));

@@ -3,21 +3,21 @@
 use std::mem::offset_of;
 
 use kernel_abi::{BlockFrame, CompileError, LaunchFrame, Status, XLayout};
-use simt_ir::{Op, Space};
-use transform::Prepared;
+use simt_ir::{InstData, Op, Space};
+use transform::{LaneShape, Prepared};
 
 use super::function::{Emitter, Place};
 use super::{LANES, Unit};
 use crate::compile::ENTRY_SYMBOL;
-use crate::llvm::{self, Block, IntPredicate, Linkage, LoopHint, Value};
+use crate::llvm::{self, Block, IntPredicate, Linkage, LoopHint, Type, Value};
 
-/// Operations up to which a kernel's body is inlined into the loop over warps.
+/// Operations on vectors and memory up to which a kernel's body is inlined into the loop over warps.
 const SMALL: usize = 60;
 
 /// Emits a kernel without suspension points.
 ///
 /// Blocks are run in segments that lie in one row of the grid. Where a block has several rows of threads, all blocks of a segment
-/// run their first row of warps, then the second, so that accesses run along x.
+/// may run their first row of warps, then the second, so that accesses run along x: see [`runs_along_rows`].
 pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), CompileError> {
     let warp = warp_function(unit, kernel)?;
     let wraps = if kernel.shapes.assumed().is_empty() { None } else { Some(wraps_function(unit, kernel)?) };
@@ -30,16 +30,8 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
     let launch = launch_of(unit, frame);
     let field = |offset: usize| b.mark_invariant(b.load(i32, b.ptr_offset(launch, offset as i64), 4));
     let grid = [field(offset_of!(LaunchFrame, grid)), field(offset_of!(LaunchFrame, grid) + 4)];
-    let warps = field(offset_of!(LaunchFrame, warps));
-    // Warps side by side in x, and how many times in y and z.
-    let one = i32.int_const(1);
-    let (across, along) = if runs_along_rows(unit, kernel) {
-        let width = field(offset_of!(LaunchFrame, block));
-        let across = b.intrinsic("llvm.umax", &[i32], &[b.lshr(width, i32.int_const(5)), one]);
-        (across, b.udiv(warps, across))
-    } else {
-        (warps, one)
-    };
+    let along_rows = runs_along_rows(unit, kernel);
+    let warps = BlockWarps::new(unit, launch, along_rows);
     let (width, height) = (b.zext(grid[0], i64), b.zext(grid[1], i64));
 
     let end = b.add(first, count);
@@ -65,11 +57,14 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
     store_field(ctaid + 8, z);
 
     if let Some(wraps) = wraps {
-        // All blocks of the segment before any: they run interleaved.
+        // All blocks of the segment before any: they may run interleaved.
         let columns = Counter::begin(unit, length, "test.block");
         let column = b.add(x, columns.value());
-        let numbers = Counter::begin(unit, warps, "test.warp");
-        let bad = b.call(wraps, &[frame, column, y, z, numbers.value()]);
+        let rows = warps.along.map(|along| Counter::begin(unit, along, "test.row"));
+        let numbers = Counter::begin(unit, warps.across, "test.warp");
+        let row = rows.as_ref().map_or(i32.zero(), Counter::value);
+        let place = warps.place(unit, row, numbers.value());
+        let bad = b.call(wraps, &[&[frame, column, y, z], &place[..]].concat());
         let (give_up, go_on) = (b.append_block("deopt"), b.append_block("holds"));
         b.cond_br(bad, give_up, go_on);
         b.position_at_end(give_up);
@@ -77,20 +72,25 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
         b.ret(i32.int_const(Status::Deopt as u64));
         b.position_at_end(go_on);
         numbers.end(unit);
+        rows.into_iter().for_each(|rows| rows.end(unit));
         columns.end(unit);
     }
 
-    let rows = Counter::begin(unit, along, "row");
+    let begin_rows = || warps.along.map(|along| Counter::begin(unit, along, "row"));
+    let rows = if along_rows { begin_rows() } else { None };
     let columns = Counter::begin(unit, length, "block");
     let column = b.add(x, columns.value());
     store_field(ctaid, column);
-    let numbers = Counter::begin(unit, across, "warp");
-    let number = b.add(b.mul(rows.value(), across), numbers.value());
-    store_field(offset_of!(BlockFrame, warp), number);
-    b.call(warp, &[frame, column, y, z, number]);
+    let rows_of_block = if along_rows { None } else { begin_rows() };
+    let row = rows.as_ref().or(rows_of_block.as_ref()).map_or(i32.zero(), Counter::value);
+    let numbers = Counter::begin(unit, warps.across, "warp");
+    let place = warps.place(unit, row, numbers.value());
+    store_field(offset_of!(BlockFrame, warp), place[0]);
+    b.call(warp, &[&[frame, column, y, z], &place[..]].concat());
     numbers.end(unit);
+    rows_of_block.into_iter().for_each(|rows| rows.end(unit));
     columns.end(unit);
-    rows.end(unit);
+    rows.into_iter().for_each(|rows| rows.end(unit));
 
     at.add_incoming(next, b.block());
     let more = b.icmp(IntPredicate::Ne, next, end);
@@ -100,17 +100,73 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
     Ok(())
 }
 
-/// Whether blocks may run row by row of their threads, interleaved: several rows, each of whole warps or less, and no memory of the block's own.
+/// The warps of a block, counted in rows.
+struct BlockWarps<'c> {
+    /// Warps side by side in x.
+    across: Value<'c>,
+    /// Rows of warps, in y and z, if they are counted.
+    along: Option<Value<'c>>,
+    /// `blockDim.y`, where `tid` follows from the counters.
+    height: Option<Value<'c>>,
+}
+
+impl<'c> BlockWarps<'c> {
+    fn new(unit: Unit<'_, 'c>, launch: Value<'c>, along_rows: bool) -> BlockWarps<'c> {
+        let b = unit.b;
+        let i32 = unit.types.i32;
+        let field = |offset: usize| b.mark_invariant(b.load(i32, b.ptr_offset(launch, offset as i64), 4));
+        let warps = field(offset_of!(LaunchFrame, warps));
+        let counts = counts_threads(unit);
+        if !counts && !along_rows {
+            return BlockWarps { across: warps, along: None, height: None };
+        }
+        let width = b.lshr(field(offset_of!(LaunchFrame, block)), i32.int_const(5));
+        let across = b.intrinsic("llvm.umax", &[i32], &[width, i32.int_const(1)]);
+        let height = counts.then(|| field(offset_of!(LaunchFrame, block) + 4));
+        BlockWarps { across, along: Some(b.udiv(warps, across)), height }
+    }
+
+    /// Index of a warp and, where it is counted, `tid` of its first thread: what the functions of a warp take.
+    fn place(&self, unit: Unit<'_, 'c>, row: Value<'c>, column: Value<'c>) -> Vec<Value<'c>> {
+        let b = unit.b;
+        let before = self.along.map(|_| b.mul(row, self.across));
+        let mut place = vec![before.map_or(column, |before| b.add(before, column))];
+        if let Some(height) = self.height {
+            let x = b.shl(column, unit.types.i32.int_const(5));
+            let (y, z) = match unit.shape.dims {
+                3 => (b.urem(row, height), b.udiv(row, height)),
+                _ => (row, unit.types.i32.zero()),
+            };
+            place.extend([x, y, z]);
+        }
+        place
+    }
+}
+
+/// Whether the loops over the warps of a block know `tid`: each row is of whole warps.
+fn counts_threads(unit: Unit<'_, '_>) -> bool {
+    unit.shape.dims > 1 && unit.shape.x == XLayout::Rows
+}
+
+/// Whether blocks run row by row of their threads, interleaved: several rows, each of whole warps or less, no memory of the block's own, and
+/// every access is along x. One that jumps from lane to lane, as in a transposition, touches lines that the next row of the same block needs.
 fn runs_along_rows(unit: Unit<'_, '_>, kernel: &Prepared) -> bool {
     let regular = unit.shape.dims > 1 && unit.shape.x != XLayout::Irregular && unit.shape.whole_warps;
     // Output would come in an order that surprises.
-    let in_order = |op: &Op| {
-        matches!(op, Op::Syscall(_))
-            || op.access().is_some_and(|access| access.space == Space::Shared)
-            || matches!(op, Op::ToGeneric(Space::Shared) | Op::FromGeneric(Space::Shared) | Op::IsSpace(_))
+    let in_order = |inst: &InstData| {
+        let jumps = || kernel.shapes.of(inst.args[0]) == &LaneShape::Varying;
+        match inst.op {
+            Op::Syscall(_) | Op::IsSpace(_) => true,
+            Op::ToGeneric(space) | Op::FromGeneric(space) => space == Space::Shared,
+            op => op.access().is_some_and(|access| match access.space {
+                Space::Shared => true,
+                Space::Local => false,
+                _ => jumps(),
+            }),
+        }
     };
     let mut ops = kernel.cfg.order().iter().flat_map(|block| kernel.func.block(*block).insts.iter());
-    regular && !ops.any(|inst| in_order(&kernel.func.inst(*inst).op))
+    regular && !ops.any(|inst| in_order(kernel.func.inst(*inst)))
 }
 
 /// A loop over `0 .. limit` whose body is being emitted.
@@ -156,23 +212,38 @@ pub(super) fn launch_of<'c>(unit: Unit<'_, 'c>, frame: Value<'c>) -> Value<'c> {
     b.mark_invariant(b.load(unit.types.ptr, place, 8))
 }
 
-/// The function that runs one warp of a kernel without suspension points: `(frame, ctaid x, y, z, warp)`.
-fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<llvm::Function<'c>, CompileError> {
+/// A function `(frame, ctaid x, y, z, warp)`, and `tid x, y, z` of the warp's first thread where [`counts_threads`]; the builder stands in it.
+fn placed_function<'c>(unit: Unit<'_, 'c>, name: &str, result: Type<'c>) -> (llvm::Function<'c>, Place<'c>) {
     let b = unit.b;
     let (i32, ptr) = (unit.types.i32, unit.types.ptr);
-    let void = unit.context().void();
-    let function = b.module().add_function("warp", void, &[ptr, i32, i32, i32, i32], Linkage::Internal);
+    let params: &[Type<'c>] = &[ptr, i32, i32, i32, i32, i32, i32, i32];
+    let params = if counts_threads(unit) { params } else { &params[..5] };
+    let function = b.module().add_function(name, result, params, Linkage::Internal);
     unit.machine.set_attributes(function);
-    let size: usize = kernel.cfg.order().iter().map(|block| kernel.func.block(*block).insts.len()).sum();
-    function.add_attribute(if size <= SMALL { "alwaysinline" } else { "noinline" });
     b.position_at_end(function.append_block("prologue"));
     let frame = function.param(0);
     let place = Place {
         frame,
         launch: launch_of(unit, frame),
-        ctaid: [function.param(1), function.param(2), function.param(3)],
+        ctaid: [1, 2, 3].map(|at| function.param(at)),
         warp: function.param(4),
+        tid: counts_threads(unit).then(|| [5, 6, 7].map(|at| function.param(at))),
     };
+    (function, place)
+}
+
+/// The function that runs one warp of a kernel without suspension points.
+fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<llvm::Function<'c>, CompileError> {
+    let b = unit.b;
+    let (function, place) = placed_function(unit, "warp", unit.context().void());
+    let insts = kernel.cfg.order().iter().flat_map(|block| kernel.func.block(*block).insts.iter());
+    // Scalars of the launch and the block are computed outside the loop.
+    let costs = |data: &InstData| {
+        let memory = data.op.access().is_some_and(|access| access.space != Space::Param);
+        memory || data.results.iter().any(|value| kernel.shapes.of(*value).is_vector())
+    };
+    let size = insts.filter(|inst| costs(kernel.func.inst(**inst))).count();
+    function.add_attribute(if size <= SMALL { "alwaysinline" } else { "noinline" });
     let mut emitter = kernel_emitter(unit, kernel, place);
     let end = b.append_block("end");
     let start = emitter.body(end)?;
@@ -183,22 +254,11 @@ fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<llvm::Func
     Ok(function)
 }
 
-/// The function that tells whether a warp must not run this code: `(frame, ctaid x, y, z, warp)`.
+/// The function that tells whether a warp must not run this code.
 fn wraps_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<llvm::Function<'c>, CompileError> {
     let b = unit.b;
-    let (i32, ptr) = (unit.types.i32, unit.types.ptr);
-    let params = [ptr, i32, i32, i32, i32];
-    let function = b.module().add_function("wraps", unit.types.bit, &params, Linkage::Internal);
-    unit.machine.set_attributes(function);
+    let (function, place) = placed_function(unit, "wraps", unit.types.bit);
     function.add_attribute("alwaysinline");
-    b.position_at_end(function.append_block("entry"));
-    let frame = function.param(0);
-    let place = Place {
-        frame,
-        launch: launch_of(unit, frame),
-        ctaid: [function.param(1), function.param(2), function.param(3)],
-        warp: function.param(4),
-    };
     let wraps = kernel_emitter(unit, kernel, place).wraps()?;
     b.ret(wraps);
     Ok(function)
@@ -217,7 +277,7 @@ pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileE
         b.mark_invariant(b.load(i32, place, 4))
     });
     b.store(warp, b.ptr_offset(frame, offset_of!(BlockFrame, warp) as i64), 4);
-    let place = Place { frame, launch: launch_of(unit, frame), ctaid, warp };
+    let place = Place { frame, launch: launch_of(unit, frame), ctaid, warp, tid: None };
     let mut emitter = kernel_emitter(unit, kernel, place);
     let end = b.append_block("end");
     let start = emitter.body(end)?;

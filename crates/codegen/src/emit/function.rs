@@ -33,6 +33,8 @@ pub struct Place<'c> {
     pub ctaid: [Value<'c>; 3],
     /// Index of the warp.
     pub warp: Value<'c>,
+    /// `tid` of the warp's first thread, where it is known and rows of the block are whole warps.
+    pub tid: Option<[Value<'c>; 3]>,
 }
 
 /// Emits one function.

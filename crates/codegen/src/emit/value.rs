@@ -357,6 +357,9 @@ impl<'c> Emitter<'_, 'c> {
         if axis >= shape.dims {
             return i32.zero();
         }
+        if let Some(tid) = self.place.tid {
+            return tid[usize::from(axis)];
+        }
         let first = b.shl(self.place.warp, i32.int_const(5));
         if shape.dims == 1 {
             return first;
