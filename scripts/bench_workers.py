@@ -2,12 +2,14 @@
 
 import concurrent.futures
 import contextlib
+import ctypes
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import examples
@@ -19,6 +21,7 @@ VENV = ROOT / ".cache/bench-venv"
 DEBIAN = ["pocl-opencl-icd", "ocl-icd-opencl-dev", "opencl-headers", "libomp-22-dev", "libopenblas0-pthread"]
 INTEL = ["intel-opencl-rt==2026.2.0", "intel-cmplr-lib-rt==2026.2.0"]  # the second has what the first links to
 OURS = "Anywarp"
+PATIENCE = 300  # seconds for one answer
 
 CXX = ["g++", "-std=c++17", "-O2", "-Wno-unused-result"]
 # The rules for floating-point numbers that nvcc has by default. A reference may ask for more in its first line.
@@ -156,6 +159,13 @@ def available(peers):
     return found
 
 
+def belong(processors):
+    """In a new process: runs on these processors only, and ends with its parent, however that ends; stopped it would stay."""
+    set_death_signal = 1
+    ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
+    os.sched_setaffinity(0, processors)
+
+
 class Worker:
     """A process that is stopped while others have their turn, so that nothing of it spins or sleeps in between."""
 
@@ -169,13 +179,15 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            preexec_fn=lambda: os.sched_setaffinity(0, processors),
+            preexec_fn=lambda: belong(processors),
         )
         os.kill(self.process.pid, signal.SIGSTOP)
 
     def ask(self, question, lines=1):
-        """The answer's lines: so many, or up to an empty one; empty where the process has ended."""
+        """The answer's lines: so many, or up to an empty one; empty where the process has ended, or took too long."""
         answers = []
+        alarm = threading.Timer(PATIENCE, self.process.kill)
+        alarm.start()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.process.pid, signal.SIGCONT)
         with contextlib.suppress(BrokenPipeError):
@@ -186,6 +198,7 @@ class Worker:
             if not line:
                 break
             answers.append(line)
+        alarm.cancel()
         if self.process.poll() is None:
             os.kill(self.process.pid, signal.SIGSTOP)
         return answers
