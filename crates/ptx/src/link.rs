@@ -14,7 +14,7 @@ use crate::parser::{Bodies, Options, parse_with};
 use crate::provided::is_provided;
 use crate::resolve::Symbols;
 use crate::span::Span;
-use crate::target::{Architecture, Device, Portability};
+use crate::target::{Architecture, Device, Portability, check_option};
 use crate::visit::{free_names, initialiser_names};
 
 /// A module to link.
@@ -423,7 +423,8 @@ fn in_order_of_use(symbols: Vec<Item<'_>>) -> Vec<Item<'_>> {
     [declared, declarations, plain, initialised, defined].into_iter().flatten().collect()
 }
 
-/// The architecture that all modules' code runs on, with all options.
+/// The architecture that all modules' code runs on, with all options that still hold: debugging information is not linked, and how textures
+/// are bound, which is of no consequence here, is what the newest module says.
 fn common_target<'a>(modules: &[Module<'a>]) -> Target<'a> {
     let rank = |target: &Target<'_>| {
         let architecture = Architecture::parse(target.architecture.text);
@@ -433,8 +434,13 @@ fn common_target<'a>(modules: &[Module<'a>]) -> Target<'a> {
     let newest = modules.iter().map(|m| &m.target).max_by_key(|target| rank(target));
     let sm_52 = Name { text: "sm_52", span: Span::default() };
     let mut target = newest.cloned().unwrap_or(Target { architecture: sm_52, options: Vec::new() });
-    for option in modules.iter().flat_map(|m| &m.target.options) {
-        if !target.options.contains(option) {
+    target.options.clear();
+    let sm = Architecture::parse(target.architecture.text).map_or(0, |architecture| architecture.sm);
+    for option in
+        newest.into_iter().chain(modules.iter().map(|m| &m.target)).flat_map(|target| &target.options)
+    {
+        let holds = option.text != "debug" && check_option(sm, &target.options, option.text).is_ok();
+        if holds && !target.options.iter().any(|there| there.text == option.text) {
             target.options.push(*option);
         }
     }

@@ -2,12 +2,17 @@
 
 use std::fmt;
 
-use crate::ast::{Target, Version};
+use crate::ast::{Name, Target, Version};
 use crate::error::LoadErrorKind;
 
-/// The newest version of the language that is read. Later minor versions of the same major are let in too:
-/// what they add is refused where it is used.
+/// The newest version of the language that is read.
 pub const NEWEST_VERSION: Version = Version { major: 9, minor: 0 };
+
+/// Of each major version from 1 the last minor one.
+const LAST_MINOR: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, 0];
+
+/// What may stand in `.target` after the architecture, besides further architectures.
+const OPTIONS: [&str; 4] = ["debug", "map_f64_to_f32", "texmode_independent", "texmode_unified"];
 
 /// The device a module is read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,16 +124,35 @@ impl fmt::Display for Version {
     }
 }
 
-/// Whether a text of this version is read.
+/// Whether there is such a version, not newer than what is read.
 pub fn check_version(version: Version) -> Result<(), (LoadErrorKind, String)> {
-    if version.major > NEWEST_VERSION.major {
-        let message = format!("unsupported .version {version}; the current version is {NEWEST_VERSION}");
-        return Err((LoadErrorKind::UnsupportedVersion, message));
+    let last = (version.major as usize).checked_sub(1).map(|index| LAST_MINOR.get(index));
+    let message = || format!("unsupported .version {version}; the current version is {NEWEST_VERSION}");
+    match last {
+        Some(Some(last)) if version.minor <= *last => Ok(()),
+        _ if version > NEWEST_VERSION => Err((LoadErrorKind::UnsupportedVersion, message())),
+        _ => Err((LoadErrorKind::Syntax, format!("there is no PTX .version {version}"))),
     }
-    if version.major == 0 {
-        return Err((LoadErrorKind::Syntax, format!("there is no PTX version {version}")));
+}
+
+/// What is wrong with an option of `.target`, if others stand before it.
+pub fn check_option(sm: u32, before: &[Name<'_>], option: &str) -> Result<(), String> {
+    let clash = |other: &str| before.iter().any(|name| name.text == other);
+    match option {
+        "map_f64_to_f32" if sm >= 13 => Err(format!("'{option}' is for targets before sm_13")),
+        "texmode_independent" if clash("texmode_unified") => {
+            Err(format!("conflicting .target option '{option}'"))
+        }
+        "texmode_unified" if clash("texmode_independent") => {
+            Err(format!("conflicting .target option '{option}'"))
+        }
+        _ if OPTIONS.contains(&option)
+            || Architecture::parse(option).is_some_and(|a| a.first_version().is_some()) =>
+        {
+            Ok(())
+        }
+        _ => Err(format!("unsupported .target '{option}'")),
     }
-    Ok(())
 }
 
 /// Whether a module for `target` runs on the device, if that is asked, and its version knows the target.
@@ -175,9 +199,16 @@ mod tests {
     }
 
     #[test]
-    fn minor_versions_ahead_are_let_in() {
-        assert!(check_version(Version { major: 9, minor: 7 }).is_ok());
-        let error = check_version(Version { major: 10, minor: 0 }).unwrap_err();
-        assert_eq!(error.0, LoadErrorKind::UnsupportedVersion);
+    fn versions_that_there_are() {
+        let check = |major, minor| check_version(Version { major, minor }).map_err(|(kind, _)| kind);
+        for (major, minor) in [(1, 0), (1, 5), (3, 2), (5, 1), (6, 5), (7, 8), (8, 8), (9, 0)] {
+            assert_eq!(check(major, minor), Ok(()), "{major}.{minor}");
+        }
+        for (major, minor) in [(9, 1), (9, 9), (10, 0), (u32::MAX, u32::MAX)] {
+            assert_eq!(check(major, minor), Err(LoadErrorKind::UnsupportedVersion), "{major}.{minor}");
+        }
+        for (major, minor) in [(0, 0), (0, 9), (1, 6), (2, 4), (5, 2), (8, 9), (8, u32::MAX)] {
+            assert_eq!(check(major, minor), Err(LoadErrorKind::Syntax), "{major}.{minor}");
+        }
     }
 }

@@ -150,11 +150,14 @@ fn lines_keep_their_files() {
 #[test]
 fn the_newest_header_holds_for_all() {
     let inputs = [
-        Input { name: "a", text: ".version 8.7 .target sm_52, debug" },
+        Input {
+            name: "a",
+            text: ".version 8.7 .target sm_52, debug, texmode_unified .section .debug_str { .b8 0 }",
+        },
         Input { name: "b", text: ".version 8.0 .target sm_90a .address_size 64" },
     ];
     let text = link(&inputs, Device::default()).unwrap();
-    assert!(text.starts_with(".version 8.7\n.target sm_90a, debug\n.address_size 64\n"), "{text}");
+    assert!(text.starts_with(".version 8.7\n.target sm_90a, texmode_unified\n.address_size 64\n"), "{text}");
     assert!(parse(&link(&[], Device::default()).unwrap()).is_ok(), "linking nothing gives an empty module");
 }
 

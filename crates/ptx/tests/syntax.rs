@@ -76,6 +76,15 @@ fn kinds_of_errors() {
         (".target sm_80 .version 8.0", NotPtx),
         (".version 99.0 .target sm_80", UnsupportedVersion),
         (".version 10.0", UnsupportedVersion),
+        (".version 9.1 .target sm_90", UnsupportedVersion),
+        (".version 8.9 .target sm_90", Syntax),
+        (".version 8.0 .target debug, sm_80", Syntax),
+        (".version 8.0 .target sm_80, debug", Syntax),
+        (".version 8.0 .target sm_80, fast", Syntax),
+        (".version 8.0 .target sm_80, sm_81", Syntax),
+        (".version 8.0 .target sm_80, map_f64_to_f32", Syntax),
+        (".version 8.0 .target sm_80, texmode_unified, texmode_independent", Syntax),
+        (".version 8.0 .target sm_80 .address_size 64 .target sm_80", Syntax),
         (".version 8.0 .target sm_999", NewerTarget),
         (".version 8.7 .target sm_100", NewerTarget),
         (".version 8.7 .target sm_100a", NewerTarget),
@@ -87,10 +96,12 @@ fn kinds_of_errors() {
         assert_eq!(kind(source), expected, "{source}");
     }
     for good in [
-        ".version 9.7 .target sm_90a",
+        ".version 9.0 .target sm_90a",
         ".version 8.0 .target sm_30",
         ".version 8.0 .target sm_80 .entry k() { ret; }",
-        ".version 8.0 .target sm_90, debug .target texmode_independent, sm_80 .address_size 64",
+        ".version 8.0 .target sm_90, debug .target texmode_independent, sm_80 .address_size 64 .section .debug_str { .b8 0 }",
+        ".version 9.0 .target sm_90, debug\n@@DWARF .section .debug_info\n",
+        ".version 3.0 .target sm_12, map_f64_to_f32",
     ] {
         load(good).unwrap_or_else(|errors| panic!("{good}: {errors}"));
     }

@@ -28,7 +28,19 @@ impl<'a> Parser<'a> {
                 self.recover_item();
             }
         }
+        self.has_promised_sections(&module);
         Some(module)
+    }
+
+    /// A target with `debug` comes with sections of debugging information.
+    fn has_promised_sections(&mut self, module: &Module<'a>) {
+        let promise = module.target.options.iter().find(|option| option.text == "debug");
+        let sections = |item: &Item<'_>| matches!(item, Item::Section(_));
+        // Old compilers wrote them as comments of a kind, which are not kept.
+        let is_kept = || module.items.iter().any(sections) || self.source.contains("@@DWARF");
+        if let Some(promise) = promise.filter(|_| !is_kept() && self.errors.is_empty()) {
+            self.error(promise.span, "no debugging information, which .target 'debug' announces");
+        }
     }
 
     /// `.version`, `.target`, `.address_size`. A module for another world is not read further: its later
@@ -50,10 +62,7 @@ impl<'a> Parser<'a> {
         if self.dotted() != Some("target") {
             return Err(self.unexpected("a .target directive"));
         }
-        let target = self.target()?;
-        if let Err((kind, message)) = target::check_target(version, &target, self.options.device) {
-            return Err(self.error_of(kind, target.architecture.span, message));
-        }
+        let target = self.target(version)?;
         let address_size =
             if self.dotted() == Some("address_size") { Some(self.address_size()?) } else { None };
         Ok((version, target, address_size))
@@ -87,14 +96,27 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn target(&mut self) -> Parsed<Target<'a>> {
+    /// One `.target` or more: the first begins with the architecture.
+    fn target(&mut self, version: Version) -> Parsed<Target<'a>> {
         self.advance();
         let mut words = self.comma_separated(|p| p.name("a target"))?;
-        let architecture = words.iter().position(|w| target::Architecture::parse(w.text).is_some());
-        match architecture {
-            Some(index) => Ok(Target { architecture: words.remove(index), options: words }),
-            None => Err(self.error(words[0].span, format!("unknown .target '{}'", words[0].text))),
+        while self.eat_dotted("target") {
+            words.extend(self.comma_separated(|p| p.name("a target"))?);
         }
+        let architecture = words.remove(0);
+        let Some(parsed) = target::Architecture::parse(architecture.text) else {
+            return Err(self.error(architecture.span, format!("unknown .target '{}'", architecture.text)));
+        };
+        for (at, option) in words.iter().enumerate() {
+            if let Err(message) = target::check_option(parsed.sm, &words[..at], option.text) {
+                return Err(self.error(option.span, message));
+            }
+        }
+        let target = Target { architecture, options: words };
+        if let Err((kind, message)) = target::check_target(version, &target, self.options.device) {
+            return Err(self.error_of(kind, target.architecture.span, message));
+        }
+        Ok(target)
     }
 
     fn item(&mut self, module: &mut Module<'a>) -> Parsed<()> {
@@ -127,25 +149,14 @@ impl<'a> Parser<'a> {
             }
             Some("alias") => module.items.push(Item::Alias(self.alias()?)),
             Some("loc") => self.loc()?,
-            Some("target") => self.further_target(module)?,
             Some("address_size") if module.address_size.is_none() => {
                 module.address_size = Some(self.address_size()?);
             }
-            Some("version" | "address_size") => {
-                return Err(self.error(start, "this directive stands once, at the start"));
+            Some("version" | "target" | "address_size") => {
+                return Err(self.error(start, "this directive stands at the start only"));
             }
             _ => return Err(self.unexpected("a directive")),
         }
-        Ok(())
-    }
-
-    /// A `.target` after the first adds options.
-    fn further_target(&mut self, module: &mut Module<'a>) -> Parsed<()> {
-        let target = self.target()?;
-        if let Err((kind, message)) = target::check_target(module.version, &target, self.options.device) {
-            return Err(self.error_of(kind, target.architecture.span, message));
-        }
-        module.target.options.extend(target.options);
         Ok(())
     }
 
