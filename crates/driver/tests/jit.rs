@@ -54,6 +54,68 @@ fn what_is_no_ptx_is_told_from_wrong_ptx() {
     cu!(cuCtxDestroy_v2(context));
 }
 
+/// What a program may be given by others: it is refused with the line and the reason, however large it is.
+#[test]
+fn hostile_texts_are_refused_with_line_and_reason() {
+    let context = new_context();
+    let body = |text: &str| format!("{HEADER}.visible .entry k()\n{{\n{text}\nret;\n}}\n");
+    let module = |text: &str| format!("{HEADER}{text}\n");
+    let mega = |text: &str| text.repeat(1 << 20);
+    let wrong = [
+        (body(".reg .b32 %r<99999999999>;"), "line 6", "too many"),
+        (body(".reg .v3 .b32 %r;"), "line 6", ".v3"),
+        (body(".reg .v4 .b64 %r;"), "line 6", "128 bits"),
+        (
+            body(".reg .b32 %r<9>;\n.reg .b64 %a;\nld.global.v5.b32 {%r0, %r1, %r2, %r3, %r4}, [%a];"),
+            "line 8",
+            "v5",
+        ),
+        (
+            body(&format!(".reg .b32 %r;\n.reg .b64 %a;\nst.global.v4.b32 [%a], {{{}%r}};", mega("%r, "))),
+            "line 8",
+            "4 elements",
+        ),
+        (body(".reg .b32 %r;\nmov.u32 %r, 99999999999999999999999;"), "line 7", "64 bits"),
+        (body(&format!(".reg .b32 %r;\nmov.u32 %r, {};", mega("9"))), "line 7", "64 bits"),
+        (body(&mega("{")), "line 6", "nested"),
+        (body(&format!(".reg .b32 %r;\nmov.u32 %r, {}1", mega("("))), "line 7", "nested"),
+        (body(&format!(".reg .b32 %r;\nmov.u32 %r, {}1;", mega("1 ? 2 : "))), "line 7", "nested"),
+        (body(&format!(".reg .b32 %r;\nmov.u32 %r, {}", mega("{"))), "line 7", "nested"),
+        (body(&format!("add{} %r;", mega(".u32"))), "line 6", "%r"),
+        (body(&mega("frobnicate; ")), "line 6", "frobnicate"),
+        (module(".global .b8 a[99999999999999999999];"), "line 4", "64 bits"),
+        (module(".global .b64 a[4294967296][4294967296];"), "line 4", "too large"),
+        (module(".global .b8 a[0];"), "line 4", "size"),
+        (module(".global .b8 a[4][0];"), "line 4", "dimension"),
+        (module(".global .align 3 .b8 a[4];"), "line 4", "power of two"),
+        (module(&format!(".global .b32 a[1] = {}", mega("{"))), "line 4", "nested"),
+        (module(".entry k(.param .b8 a[4294967296]) { ret; }"), "line 4", "4352 bytes"),
+        (module(".entry k() .reqntid 99999999999 { ret; }"), "line 4", "out of range"),
+        (module(&format!("//{}\nfoo", mega("x"))), "line 5", "foo"),
+        (module(&format!("/*{}", mega("x"))), "line 4", "does not end"),
+        (module(&format!(".file 1 \"{}", mega("x"))), "line 4", "does not end"),
+        (".version 8.0\n.target debug\n".to_owned(), "line 2", "debug"),
+        (".version 8.0\n.target sm_80, debug\n".to_owned(), "line 2", "debug"),
+        (".version 8.0\n.target sm_80, fast\n".to_owned(), "line 2", "fast"),
+        (".version 8.9\n.target sm_80\n".to_owned(), "line 1", "8.9"),
+        (".version 99999999999999999.1\n.target sm_80\n".to_owned(), "line 1", "version"),
+        (".version 8.0\n.target sm_99999999999999999999\n".to_owned(), "line 2", "sm_9"),
+    ];
+    for (text, line, reason) in &wrong {
+        let start = &text[..text.len().min(200)];
+        let (code, log) = try_load(text);
+        assert_eq!(code, CUDA_ERROR_INVALID_PTX, "{start}: {log}");
+        let first = log.lines().next().unwrap_or_default();
+        assert!(first.contains(line) && first.contains(reason), "{start}: {log}");
+    }
+    for newer in ["9.1", "9.9", "10.0"] {
+        let (code, log) = try_load(&format!(".version {newer}\n.target sm_80\n.address_size 64\n"));
+        assert_eq!(code, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "{newer}: {log}");
+        assert!(log.contains("line 1") && log.contains(newer), "{log}");
+    }
+    cu!(cuCtxDestroy_v2(context));
+}
+
 #[test]
 fn an_error_tells_its_line_of_the_program() {
     let context = new_context();

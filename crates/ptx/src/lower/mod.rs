@@ -144,7 +144,9 @@ pub fn check(source: &str, module: &Module<'_>) -> Result<(), Errors> {
                 // Names come before instructions, but who looks for a mistake wants to hear of both.
                 errors.extend_from_slice(found.list());
                 let unknown = instructions(function).filter_map(isa::unknown);
-                errors.extend(unknown.map(|p| LoadError::at(p.kind, source, p.span, p.message)));
+                errors.extend(
+                    unknown.map(|p| LoadError::at(p.kind, source, p.span, p.message)).take(Errors::LIMIT),
+                );
             }
         }
     }

@@ -168,6 +168,12 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
             }
             Statement::Registers(registers) => {
                 let register = Declared::Register { ty: registers.ty, vector: registers.vector };
+                if let (Err((kind, message)), Some(declared)) =
+                    (declarations::check_vector(registers.ty, registers.vector), registers.names.first())
+                {
+                    let span = declared.name.span;
+                    self.errors.push(LoadError::at(kind, self.symbols.source, span, message));
+                }
                 for declared in &registers.names {
                     self.declare_counted(declared.name, declared.count, register);
                 }

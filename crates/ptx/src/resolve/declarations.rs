@@ -56,7 +56,7 @@ pub(super) fn check_parameters(
 const SMALL_PARAMETERS: u64 = 4352;
 const LARGE_PARAMETERS: (Version, u64) = (Version { major: 8, minor: 1 }, 32764);
 
-type Wrong = (LoadErrorKind, &'static str);
+pub(super) type Wrong = (LoadErrorKind, &'static str);
 
 fn check_space(variable: &Variable<'_>, place: Place) -> Result<(), Wrong> {
     use StateSpace::*;
@@ -84,11 +84,16 @@ fn check_space(variable: &Variable<'_>, place: Place) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn check_shape(variable: &Variable<'_>, place: Place) -> Result<(), Wrong> {
-    let vector_bytes = u64::from(variable.vector.unwrap_or(1)) * variable.ty.size();
-    if vector_bytes > 16 || variable.vector.is_some() && variable.ty == Type::Pred {
+/// Whether there are vectors of so many elements of the type.
+pub(super) fn check_vector(ty: Type, vector: Option<u32>) -> Result<(), Wrong> {
+    if u64::from(vector.unwrap_or(1)) * ty.size() > 16 || vector.is_some() && ty == Type::Pred {
         return Err((LoadErrorKind::Type, "a vector has at most 128 bits"));
     }
+    Ok(())
+}
+
+fn check_shape(variable: &Variable<'_>, place: Place) -> Result<(), Wrong> {
+    check_vector(variable.ty, variable.vector)?;
     if variable.space == StateSpace::Reg && !variable.dimensions.is_empty() {
         return Err((LoadErrorKind::Type, "there are no arrays of registers"));
     }
@@ -96,10 +101,11 @@ fn check_shape(variable: &Variable<'_>, place: Place) -> Result<(), Wrong> {
         return Err((LoadErrorKind::Type, "one of several variables is neither an array nor initialised"));
     }
     let mut inner = variable.dimensions.iter().skip(1);
-    if inner.any(Option::is_none) {
+    if inner.any(|length| length.is_none_or(|length| length == 0)) {
         return Err((LoadErrorKind::Type, "only the first dimension may be left open"));
     }
-    let open = variable.dimensions.first() == Some(&None);
+    // A length of zero says as little as none.
+    let open = matches!(variable.dimensions.first(), Some(None | Some(0)));
     // The launch, the initial value, the definition elsewhere or the caller gives the size.
     let sized_elsewhere = variable.linkage == Linkage::Extern
         || variable.initialiser.is_some()
