@@ -16,49 +16,49 @@ use crate::resolve::{Operand, OperandKind};
 
 pub(super) const FORMS: &[Form] = &[
     copy("cp.async.bulk.to{shared::cluster,shared::cta}.global.mbarrier::complete_tx::bytes to:address, from:address, bytes:u32, barrier:address"),
-    copy("cp.async.bulk.to{shared::cluster,shared::cta}.global.mbarrier::complete_tx::bytes.L2::cache_hint to:address, from:address, bytes:u32, barrier:address, policy:b64"),
+    copy("cp.async.bulk.to{shared::cluster,shared::cta}.global.mbarrier::complete_tx::bytes.L2::cache_hint to:address, from:address, bytes:u32, barrier:address, policy:u64"),
     copy("cp.async.bulk.to{shared::cluster}.global.mbarrier::complete_tx::bytes.multicast::cluster to:address, from:address, bytes:u32, barrier:address, mask:b16"),
-    copy("cp.async.bulk.to{shared::cluster}.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint to:address, from:address, bytes:u32, barrier:address, mask:b16, policy:b64"),
+    copy("cp.async.bulk.to{shared::cluster}.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint to:address, from:address, bytes:u32, barrier:address, mask:b16, policy:u64"),
     copy("cp.async.bulk.to{shared::cluster}.from{shared::cta}.mbarrier::complete_tx::bytes to:address, from:address, bytes:u32, barrier:address"),
     copy("cp.async.bulk.to{global}.from{shared::cta}.bulk_group to:address, from:address, bytes:u32"),
-    copy("cp.async.bulk.to{global}.from{shared::cta}.bulk_group.L2::cache_hint to:address, from:address, bytes:u32, policy:b64"),
+    copy("cp.async.bulk.to{global}.from{shared::cta}.bulk_group.L2::cache_hint to:address, from:address, bytes:u32, policy:u64"),
     form("cp.async.bulk.commit_group", |_| {}).effect().since(8, 0, 90),
     form("cp.async.bulk.wait_group.read? count:imm", |_| {}).effect().since(8, 0, 90),
-    form("cp.async.bulk.prefetch.L2.global from:address, bytes:u32", |_| {}).effect().since(8, 0, 90),
-    form("cp.async.bulk.prefetch.L2.global.L2::cache_hint from:address, bytes:u32, policy:b64", |_| {}).effect().since(8, 0, 90),
+    form("cp.async.bulk.prefetch.L2.global from:address, bytes:u32", |_| {}).effect().since(8, 0, 90).only_with(whole_units_ahead),
+    form("cp.async.bulk.prefetch.L2.global.L2::cache_hint from:address, bytes:u32, policy:u64", |_| {}).effect().since(8, 0, 90).only_with(whole_units_ahead),
     copy("cp.reduce.async.bulk.to{global}.from{shared::cta}.bulk_group.op{and,or,xor}.T{b32,b64} to:address, from:address, bytes:u32"),
     copy("cp.reduce.async.bulk.to{global}.from{shared::cta}.bulk_group.op{add}.T{u32,s32,u64,f32,f64} to:address, from:address, bytes:u32"),
     copy("cp.reduce.async.bulk.to{global}.from{shared::cta}.bulk_group.op{add}.noftz.T{f16,bf16} to:address, from:address, bytes:u32"),
     copy("cp.reduce.async.bulk.to{global}.from{shared::cta}.bulk_group.op{inc,dec}.T{u32} to:address, from:address, bytes:u32"),
     copy("cp.reduce.async.bulk.to{global}.from{shared::cta}.bulk_group.op{min,max}.T{u32,s32,u64,s64,f16,bf16} to:address, from:address, bytes:u32"),
-    copy("cp.reduce.async.bulk.to{global}.from{shared::cta}.bulk_group.L2::cache_hint.op{and,or,xor}.T{b32,b64} to:address, from:address, bytes:u32, policy:b64"),
-    copy("cp.reduce.async.bulk.to{global}.from{shared::cta}.bulk_group.L2::cache_hint.op{add}.T{u32,s32,u64,f32,f64} to:address, from:address, bytes:u32, policy:b64"),
-    copy("cp.reduce.async.bulk.to{global}.from{shared::cta}.bulk_group.L2::cache_hint.op{add}.noftz.T{f16,bf16} to:address, from:address, bytes:u32, policy:b64"),
-    copy("cp.reduce.async.bulk.to{global}.from{shared::cta}.bulk_group.L2::cache_hint.op{inc,dec}.T{u32} to:address, from:address, bytes:u32, policy:b64"),
-    copy("cp.reduce.async.bulk.to{global}.from{shared::cta}.bulk_group.L2::cache_hint.op{min,max}.T{u32,s32,u64,s64,f16,bf16} to:address, from:address, bytes:u32, policy:b64"),
+    copy("cp.reduce.async.bulk.to{global}.from{shared::cta}.bulk_group.L2::cache_hint.op{and,or,xor}.T{b32,b64} to:address, from:address, bytes:u32, policy:u64"),
+    copy("cp.reduce.async.bulk.to{global}.from{shared::cta}.bulk_group.L2::cache_hint.op{add}.T{u32,s32,u64,f32,f64} to:address, from:address, bytes:u32, policy:u64"),
+    copy("cp.reduce.async.bulk.to{global}.from{shared::cta}.bulk_group.L2::cache_hint.op{add}.noftz.T{f16,bf16} to:address, from:address, bytes:u32, policy:u64"),
+    copy("cp.reduce.async.bulk.to{global}.from{shared::cta}.bulk_group.L2::cache_hint.op{inc,dec}.T{u32} to:address, from:address, bytes:u32, policy:u64"),
+    copy("cp.reduce.async.bulk.to{global}.from{shared::cta}.bulk_group.L2::cache_hint.op{min,max}.T{u32,s32,u64,s64,f16,bf16} to:address, from:address, bytes:u32, policy:u64"),
     copy("cp.reduce.async.bulk.to{shared::cluster}.from{shared::cta}.mbarrier::complete_tx::bytes.op{and,or,xor}.T{b32} to:address, from:address, bytes:u32, barrier:address"),
     copy("cp.reduce.async.bulk.to{shared::cluster}.from{shared::cta}.mbarrier::complete_tx::bytes.op{add}.T{u32,s32,u64} to:address, from:address, bytes:u32, barrier:address"),
     copy("cp.reduce.async.bulk.to{shared::cluster}.from{shared::cta}.mbarrier::complete_tx::bytes.op{inc,dec,min,max}.T{u32} to:address, from:address, bytes:u32, barrier:address"),
     load("cp.async.bulk.tensor.rank{1d,2d,3d,4d,5d}.to{shared::cluster,shared::cta}.global.tile?.mbarrier::complete_tx::bytes to:address, map:tensor, barrier:address"),
-    load("cp.async.bulk.tensor.rank{1d,2d,3d,4d,5d}.to{shared::cluster,shared::cta}.global.tile?.mbarrier::complete_tx::bytes.L2::cache_hint to:address, map:tensor, barrier:address, policy:b64"),
+    load("cp.async.bulk.tensor.rank{1d,2d,3d,4d,5d}.to{shared::cluster,shared::cta}.global.tile?.mbarrier::complete_tx::bytes.L2::cache_hint to:address, map:tensor, barrier:address, policy:u64"),
     load("cp.async.bulk.tensor.rank{1d,2d,3d,4d,5d}.to{shared::cluster}.global.tile?.mbarrier::complete_tx::bytes.multicast::cluster to:address, map:tensor, barrier:address, mask:b16"),
-    load("cp.async.bulk.tensor.rank{1d,2d,3d,4d,5d}.to{shared::cluster}.global.tile?.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint to:address, map:tensor, barrier:address, mask:b16, policy:b64"),
+    load("cp.async.bulk.tensor.rank{1d,2d,3d,4d,5d}.to{shared::cluster}.global.tile?.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint to:address, map:tensor, barrier:address, mask:b16, policy:u64"),
     load("cp.async.bulk.tensor.rank{3d,4d,5d}.to{shared::cluster,shared::cta}.global.im2col.mbarrier::complete_tx::bytes to:address, map:tensor, barrier:address, shifts:b16#"),
-    load("cp.async.bulk.tensor.rank{3d,4d,5d}.to{shared::cluster,shared::cta}.global.im2col.mbarrier::complete_tx::bytes.L2::cache_hint to:address, map:tensor, barrier:address, shifts:b16#, policy:b64"),
+    load("cp.async.bulk.tensor.rank{3d,4d,5d}.to{shared::cluster,shared::cta}.global.im2col.mbarrier::complete_tx::bytes.L2::cache_hint to:address, map:tensor, barrier:address, shifts:b16#, policy:u64"),
     load("cp.async.bulk.tensor.rank{3d,4d,5d}.to{shared::cluster}.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster to:address, map:tensor, barrier:address, shifts:b16#, mask:b16"),
-    load("cp.async.bulk.tensor.rank{3d,4d,5d}.to{shared::cluster}.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint to:address, map:tensor, barrier:address, shifts:b16#, mask:b16, policy:b64"),
+    load("cp.async.bulk.tensor.rank{3d,4d,5d}.to{shared::cluster}.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint to:address, map:tensor, barrier:address, shifts:b16#, mask:b16, policy:u64"),
     store("cp.async.bulk.tensor.rank{1d,2d,3d,4d,5d}.global.from{shared::cta}.tile?.bulk_group map:tensor, from:address"),
-    store("cp.async.bulk.tensor.rank{1d,2d,3d,4d,5d}.global.from{shared::cta}.tile?.bulk_group.L2::cache_hint map:tensor, from:address, policy:b64"),
+    store("cp.async.bulk.tensor.rank{1d,2d,3d,4d,5d}.global.from{shared::cta}.tile?.bulk_group.L2::cache_hint map:tensor, from:address, policy:u64"),
     store("cp.async.bulk.tensor.rank{3d,4d,5d}.global.from{shared::cta}.im2col_no_offs.bulk_group map:tensor, from:address"),
-    store("cp.async.bulk.tensor.rank{3d,4d,5d}.global.from{shared::cta}.im2col_no_offs.bulk_group.L2::cache_hint map:tensor, from:address, policy:b64"),
+    store("cp.async.bulk.tensor.rank{3d,4d,5d}.global.from{shared::cta}.im2col_no_offs.bulk_group.L2::cache_hint map:tensor, from:address, policy:u64"),
     store("cp.reduce.async.bulk.tensor.rank{1d,2d,3d,4d,5d}.global.from{shared::cta}.op{add,min,max,inc,dec,and,or,xor}.tile?.bulk_group map:tensor, from:address"),
-    store("cp.reduce.async.bulk.tensor.rank{1d,2d,3d,4d,5d}.global.from{shared::cta}.op{add,min,max,inc,dec,and,or,xor}.tile?.bulk_group.L2::cache_hint map:tensor, from:address, policy:b64"),
+    store("cp.reduce.async.bulk.tensor.rank{1d,2d,3d,4d,5d}.global.from{shared::cta}.op{add,min,max,inc,dec,and,or,xor}.tile?.bulk_group.L2::cache_hint map:tensor, from:address, policy:u64"),
     store("cp.reduce.async.bulk.tensor.rank{3d,4d,5d}.global.from{shared::cta}.op{add,min,max,inc,dec,and,or,xor}.im2col_no_offs.bulk_group map:tensor, from:address"),
-    store("cp.reduce.async.bulk.tensor.rank{3d,4d,5d}.global.from{shared::cta}.op{add,min,max,inc,dec,and,or,xor}.im2col_no_offs.bulk_group.L2::cache_hint map:tensor, from:address, policy:b64"),
+    store("cp.reduce.async.bulk.tensor.rank{3d,4d,5d}.global.from{shared::cta}.op{add,min,max,inc,dec,and,or,xor}.im2col_no_offs.bulk_group.L2::cache_hint map:tensor, from:address, policy:u64"),
     prefetch("cp.async.bulk.prefetch.tensor.rank{1d,2d,3d,4d,5d}.L2.global.tile? map:tensor"),
-    prefetch("cp.async.bulk.prefetch.tensor.rank{1d,2d,3d,4d,5d}.L2.global.tile?.L2::cache_hint map:tensor, policy:b64"),
+    prefetch("cp.async.bulk.prefetch.tensor.rank{1d,2d,3d,4d,5d}.L2.global.tile?.L2::cache_hint map:tensor, policy:u64"),
     prefetch("cp.async.bulk.prefetch.tensor.rank{3d,4d,5d}.L2.global.im2col map:tensor, shifts:b16#"),
-    prefetch("cp.async.bulk.prefetch.tensor.rank{3d,4d,5d}.L2.global.im2col.L2::cache_hint map:tensor, shifts:b16#, policy:b64"),
+    prefetch("cp.async.bulk.prefetch.tensor.rank{3d,4d,5d}.L2.global.im2col.L2::cache_hint map:tensor, shifts:b16#, policy:u64"),
     change("tensormap.replace.tile.field{global_address}.space{global,shared::cta}?.b1024.b64 map:address, value:b64"),
     change("tensormap.replace.tile.field{rank}.space{global,shared::cta}?.b1024.b32 map:address, value:b32"),
     change("tensormap.replace.tile.field{box_dim,global_dim,element_stride}.space{global,shared::cta}?.b1024.b32 map:address, at:imm, value:b32")
@@ -123,7 +123,15 @@ fn number(operands: &[Operand<'_, '_>], at: usize) -> Option<u64> {
 }
 
 fn whole_units(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
-    match number(operands, 2) {
+    units(number(operands, 2))
+}
+
+fn whole_units_ahead(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
+    units(number(operands, 1))
+}
+
+fn units(bytes: Option<u64>) -> Result<(), &'static str> {
+    match bytes {
         Some(bytes) if bytes % 16 != 0 => Err("a multiple of 16 bytes is copied"),
         _ => Ok(()),
     }

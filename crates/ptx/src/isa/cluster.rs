@@ -29,13 +29,17 @@ pub(super) const FORMS: &[Form] = &[
         .effect()
         .since(8, 1, 90)
         .only_if(width),
-    form("red.async.sem{relaxed}.scope{cluster}.space{shared::cluster}?.mbarrier::complete_tx::bytes?.op{inc,dec}.T{u32} a:address, b:T, barrier:address", reduce_async).effect().since(8, 1, 90),
-    form("red.async.sem{relaxed}.scope{cluster}.space{shared::cluster}?.mbarrier::complete_tx::bytes?.op{min,max}.T{u32,s32} a:address, b:T, barrier:address", reduce_async).effect().since(8, 1, 90),
-    form("red.async.sem{relaxed}.scope{cluster}.space{shared::cluster}?.mbarrier::complete_tx::bytes?.op{add}.T{u32,s32,u64} a:address, b:T, barrier:address", reduce_async).effect().since(8, 1, 90),
-    form("red.async.sem{relaxed}.scope{cluster}.space{shared::cluster}?.mbarrier::complete_tx::bytes?.op{and,or,xor}.T{b32} a:address, b:T, barrier:address", reduce_async).effect().since(8, 1, 90),
+    form("red.async.sem{relaxed}.scope{cluster}.space{shared::cluster}?.mbarrier::complete_tx::bytes.op{inc,dec}.T{u32} a:address, b:T, barrier:address", reduce_async).effect().since(8, 1, 90),
+    form("red.async.sem{relaxed}.scope{cluster}.space{shared::cluster}?.mbarrier::complete_tx::bytes.op{min,max}.T{u32,s32} a:address, b:T, barrier:address", reduce_async).effect().since(8, 1, 90),
+    form("red.async.sem{relaxed}.scope{cluster}.space{shared::cluster}?.mbarrier::complete_tx::bytes.op{add}.T{u32,s32,u64} a:address, b:T, barrier:address", reduce_async).effect().since(8, 1, 90),
+    form("red.async.sem{relaxed}.scope{cluster}.space{shared::cluster}?.mbarrier::complete_tx::bytes.op{and,or,xor}.T{b32} a:address, b:T, barrier:address", reduce_async).effect().since(8, 1, 90),
 ];
 
 fn width(chosen: &Chosen) -> Result<(), &'static str> {
+    let bare = ["cluster", "shared::cluster"].iter().all(|word| !chosen.has(word));
+    if !bare && !chosen.has("mbarrier::complete_tx::bytes") {
+        return Err("what completes it must be said");
+    }
     let bits = chosen.ty("T").map_or(0, Ty::bits) * chosen.lanes() as u32;
     if bits > 128 { Err("a vector of more than 128 bits") } else { Ok(()) }
 }

@@ -10,15 +10,15 @@ use crate::lower::place::Memory;
 use crate::resolve::Operand;
 
 pub(super) const FORMS: &[Form] = &[
-    form("cp.async.cop{ca,cg}.space{shared,shared::cta}.global.L2::cache_hint?.fetch{$prefetch}? to:address, from:address, size:imm, bytes:u32, policy?:b64", copy)
+    form("cp.async.cop{ca,cg}.space{shared,shared::cta}.global.L2::cache_hint?.fetch{$prefetch}? to:address, from:address, size:imm, bytes:u32, policy?:u64", copy)
         .effect()
         .since(7, 0, 80)
         .only_with(sizes),
-    form("cp.async.cop{ca,cg}.space{shared,shared::cta}.global.L2::cache_hint?.fetch{$prefetch}? to:address, from:address, size:imm, ignore:pred!, policy?:b64", copy)
+    form("cp.async.cop{ca,cg}.space{shared,shared::cta}.global.L2::cache_hint?.fetch{$prefetch}? to:address, from:address, size:imm, ignore:pred!, policy?:u64", copy)
         .effect()
         .since(8, 3, 80)
         .only_with(sizes),
-    form("cp.async.cop{ca,cg}.space{shared,shared::cta}.global.L2::cache_hint.fetch{$prefetch}? to:address, from:address, size:imm, policy:b64", copy)
+    form("cp.async.cop{ca,cg}.space{shared,shared::cta}.global.L2::cache_hint.fetch{$prefetch}? to:address, from:address, size:imm, policy:u64", copy)
         .effect()
         .since(7, 4, 80)
         .only_with(sizes),

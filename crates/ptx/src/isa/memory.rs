@@ -8,25 +8,25 @@ use crate::lower::expander::Expander;
 use crate::lower::place::{Memory, space_of};
 
 pub(super) const FORMS: &[Form] = &[
-    form("ld.weak?.space{$data}?.cop{ca,cg,cs,lu,cv}?.L1{$evict1}?.L2::cache_hint?.fetch{$prefetch}?.vec{v2,v4}?.T{$memory} d=T+*, a:address, policy?:b64", load)
+    form("ld.weak?.space{$data}?.cop{ca,cg,cs,lu,cv}?.L1{$evict1}?.L2::cache_hint?.fetch{$prefetch}?.vec{v2,v4}?.T{$memory} d=T+*, a:address, policy?:u64", load)
         .effect()
         .only_if(vector_width).later(LATER),
     form("ld.volatile.space{$common}?.fetch{$prefetch}?.vec{v2,v4}?.T{$memory} d=T+*, a:address", load).effect().only_if(vector_width).later(LATER),
-    form("ld.order{relaxed,acquire}.scope{$scope}.space{$common}?.L1{$evict1}?.L2::cache_hint?.fetch{$prefetch}?.vec{v2,v4}?.T{$memory} d=T+*, a:address, policy?:b64", load)
+    form("ld.order{relaxed,acquire}.scope{$scope}.space{$common}?.L1{$evict1}?.L2::cache_hint?.fetch{$prefetch}?.vec{v2,v4}?.T{$memory} d=T+*, a:address, policy?:u64", load)
         .effect()
         .since(6, 0, 70)
         .only_if(vector_width).later(LATER),
     form("ld.mmio.order{relaxed}.scope{sys}.space{global}?.T{$memory} d=T+*, a:address", load).effect().since(8, 2, 70).only_if(vector_width).later(LATER),
-    form("ld.space{global}.cop{ca,cg,cs}?.nc.L1{$evict1}?.L2::cache_hint?.fetch{$prefetch}?.vec{v2,v4}?.T{$memory} d=T+*, a:address, policy?:b64", load)
+    form("ld.space{global}.cop{ca,cg,cs}?.nc.L1{$evict1}?.L2::cache_hint?.fetch{$prefetch}?.vec{v2,v4}?.T{$memory} d=T+*, a:address, policy?:u64", load)
         .effect()
         .since(3, 1, 32)
         .only_if(vector_width).later(LATER),
     form("ldu.space{global}?.vec{v2,v4}?.T{$memory} d=T+*, a:address", load).effect().since(2, 0, 20).only_if(vector_width).later(LATER),
-    form("st.weak?.space{$written}?.cop{wb,cg,cs,wt}?.L1{$evict1}?.L2::cache_hint?.vec{v2,v4}?.T{$memory} a:address, b:T+*, policy?:b64", store)
+    form("st.weak?.space{$written}?.cop{wb,cg,cs,wt}?.L1{$evict1}?.L2::cache_hint?.vec{v2,v4}?.T{$memory} a:address, b:T+*, policy?:u64", store)
         .effect()
         .only_if(vector_width).later(LATER),
     form("st.volatile.space{$common}?.vec{v2,v4}?.T{$memory} a:address, b:T+*", store).effect().only_if(vector_width).later(LATER),
-    form("st.order{relaxed,release}.scope{$scope}.space{$common}?.L1{$evict1}?.L2::cache_hint?.vec{v2,v4}?.T{$memory} a:address, b:T+*, policy?:b64", store)
+    form("st.order{relaxed,release}.scope{$scope}.space{$common}?.L1{$evict1}?.L2::cache_hint?.vec{v2,v4}?.T{$memory} a:address, b:T+*, policy?:u64", store)
         .effect()
         .since(6, 0, 70)
         .only_if(vector_width).later(LATER),

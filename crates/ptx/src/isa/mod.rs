@@ -31,6 +31,7 @@ mod mbarrier;
 mod memory;
 mod mov;
 mod multimem;
+mod parts;
 mod rules;
 pub(crate) mod special;
 mod stack;
@@ -506,9 +507,15 @@ impl Checker<'_> {
             }
             Shape::Tuple(type_spec) => {
                 let count = (self.registers)(self.chosen, spec.name);
-                match self.chosen.resolve(type_spec) {
-                    Some(ty) => self.tuple(spec, operand, count, |_| ty, false),
-                    None => self.mismatch(operand, "the instruction has no such type"),
+                match (self.chosen.resolve(type_spec), &operand.kind) {
+                    // Offsets may be more than there are coordinates: two, or four.
+                    (Some(ty), OperandKind::Vector(list))
+                        if spec.name == "e" && list.len() > count && matches!(list.len(), 2 | 4) =>
+                    {
+                        self.tuple(spec, operand, list.len(), |_| ty, false)
+                    }
+                    (Some(ty), _) => self.tuple(spec, operand, count, |_| ty, false),
+                    (None, _) => self.mismatch(operand, "the instruction has no such type"),
                 }
             }
             Shape::Object => match &operand.kind {
@@ -554,7 +561,7 @@ impl Checker<'_> {
                 if list.len() == count && address.offset == 0 =>
             {
                 self.address_base(&address.base)?;
-                list.iter().try_for_each(|coordinate| self.value(spec, coordinate, Ty::S32))
+                self.alike(spec, operand, list, Ty::S32)
             }
             _ => self.mismatch(operand, format!("a tensor and a vector of {count} coordinates are required")),
         }
@@ -611,10 +618,15 @@ impl Checker<'_> {
     ) -> Result<(), Problem> {
         match &operand.kind {
             OperandKind::Vector(list) if list.len() == count => {
-                list.iter().enumerate().try_for_each(|(index, value)| match value.kind {
-                    OperandKind::Sink if spec.written => Ok(()),
-                    _ => self.value(spec, value, ty(index)),
-                })
+                // What is a layer or a sample is one whatever stands beside it.
+                let last = count.saturating_sub(1);
+                let apart = (0..last).take_while(|index| ty(*index) != ty(last)).count();
+                let (before, rest) = list.split_at(apart);
+                before
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(index, value)| self.value(spec, value, ty(index)))?;
+                self.alike(spec, operand, rest, ty(last))
             }
             OperandKind::Vector(_) => {
                 self.mismatch(operand, format!("a vector of {count} elements is required"))
@@ -627,52 +639,6 @@ impl Checker<'_> {
             }
             _ if count == 1 && scalar => self.value(spec, operand, ty(0)),
             _ => self.mismatch(operand, format!("a vector of {count} elements is required")),
-        }
-    }
-
-    /// A word, or a byte or half of it.
-    fn part(&self, operand: &Operand<'_, '_>) -> Result<(), Problem> {
-        let (id, selected) = match &operand.kind {
-            OperandKind::Immediate(value) if value.integer().is_some() => return Ok(()),
-            OperandKind::Register(id) => (id, true),
-            OperandKind::Component(id, ast::Component::Bytes(lanes)) => {
-                (id, matches!(lanes.digits(), [digit] if *digit < 4))
-            }
-            OperandKind::Component(id, ast::Component::Halves(lanes)) => {
-                (id, matches!(lanes.digits(), [digit] if *digit < 2))
-            }
-            _ => return self.mismatch(operand, "a word or a part of one is required"),
-        };
-        self.selection(operand, *id, selected)
-    }
-
-    /// A word, or a choice of `count` parts out of two words; of a destination any of its parts.
-    fn lanes(&self, spec: &OperandSpec, operand: &Operand<'_, '_>, count: u8) -> Result<(), Problem> {
-        let (id, digits) = match (&operand.kind, count) {
-            (OperandKind::Immediate(value), _) if !spec.written && value.integer().is_some() => return Ok(()),
-            (OperandKind::Register(id), _) => (id, None),
-            (OperandKind::Component(id, ast::Component::Halves(lanes)), 2)
-            | (OperandKind::Component(id, ast::Component::Bytes(lanes)), 4) => (id, Some(lanes.digits())),
-            _ => return self.mismatch(operand, "a word or a choice of its parts is required"),
-        };
-        let selected = match digits {
-            Some(digits) if spec.written => digits.iter().all(|digit| *digit < count),
-            Some(digits) => {
-                digits.len() == usize::from(count) && digits.iter().all(|digit| *digit < 2 * count)
-            }
-            None => true,
-        };
-        self.selection(operand, *id, selected)
-    }
-
-    fn selection(&self, operand: &Operand<'_, '_>, id: RegisterId, selected: bool) -> Result<(), Problem> {
-        let register = self.context.register(id);
-        if register.vector.is_some() || !Ty::U32.accepts(register.ty, false) {
-            self.mismatch(operand, "a register of 32 bits is required")
-        } else if selected {
-            Ok(())
-        } else {
-            self.mismatch(operand, "there is no such part")
         }
     }
 
@@ -736,8 +702,20 @@ impl Checker<'_> {
                 (register.describe().ty, spec.wider || ty.bits() == 16)
             }
             OperandKind::Immediate(value) if !spec.written => {
+                // What multimem stores is as good as bits.
+                let halves = ty.half().is_some() || matches!(ty, Ty::F16 | Ty::Bf16 | Ty::Tf32);
+                let width = match value {
+                    ast::Immediate::F32(_) => 32,
+                    _ => 64,
+                };
                 return match (ty.kind(), value.integer()) {
                     (Kind::Pred, None) => self.mismatch(operand, "a predicate is required"),
+                    _ if halves && self.opcode != "multimem" => {
+                        self.mismatch(operand, format!("there are no constants of type .{}", ty.name()))
+                    }
+                    (Kind::Bits, None) if ty.bits() != width => {
+                        self.mismatch(operand, "a float of another width")
+                    }
                     (Kind::Signed | Kind::Unsigned, None) => self.mismatch(operand, "an integer is required"),
                     (Kind::Float, Some(_)) if matches!(ty, Ty::F32 | Ty::F64) => {
                         self.mismatch(operand, "a floating-point constant is required")

@@ -23,11 +23,11 @@ pub(super) const FORMS: &[Form] = &[
     form("multimem.st.order{relaxed,release}.scope{$scope}.space{global}?.T{b32,b64,u32,s32,u64,s64,f32,f64} a:address, b:T", store).effect().since(8, 1, 90),
     form("multimem.st.order{relaxed,release}.scope{$scope}.space{global}?.vec{v2,v4}.T{f32} a:address, b:T*", store).effect().since(8, 1, 90),
     form("multimem.st.order{relaxed,release}.scope{$scope}.space{global}?.vec{v2,v4,v8}?.T{f16,bf16,f16x2,bf16x2} a:address, b:T*", store).effect().since(8, 1, 90).only_if(halves),
-    form("multimem.red.order{relaxed,release}?.scope{$scope}?.space{global}?.op{and,or,xor}.T{b32,b64} a:address, b:T", atom).effect().since(8, 1, 90),
-    form("multimem.red.order{relaxed,release}?.scope{$scope}?.space{global}?.op{min,max,add}.T{u32,s32,u64,s64} a:address, b:T", atom).effect().since(8, 1, 90).only_if(integers),
-    form("multimem.red.order{relaxed,release}?.scope{$scope}?.space{global}?.op{add}.T{f32,f64} a:address, b:T", atom).effect().since(8, 1, 90),
-    form("multimem.red.order{relaxed,release}?.scope{$scope}?.space{global}?.op{add}.vec{v2,v4}.T{f32} a:address, b:T*", atom).effect().since(8, 1, 90),
-    form("multimem.red.order{relaxed,release}?.scope{$scope}?.space{global}?.op{min,max,add}.vec{v2,v4,v8}?.T{f16,bf16,f16x2,bf16x2} a:address, b:T*", atom).effect().since(8, 1, 90).only_if(halves),
+    form("multimem.red.order{relaxed,release}?.scope{$scope}?.space{global}?.op{and,or,xor}.T{b32,b64} a:address, b:T", atom).effect().since(8, 1, 90).only_if(scoped),
+    form("multimem.red.order{relaxed,release}?.scope{$scope}?.space{global}?.op{min,max,add}.T{u32,s32,u64,s64} a:address, b:T", atom).effect().since(8, 1, 90).only_if(scoped_integers),
+    form("multimem.red.order{relaxed,release}?.scope{$scope}?.space{global}?.op{add}.T{f32,f64} a:address, b:T", atom).effect().since(8, 1, 90).only_if(scoped),
+    form("multimem.red.order{relaxed,release}?.scope{$scope}?.space{global}?.op{add}.vec{v2,v4}.T{f32} a:address, b:T*", atom).effect().since(8, 1, 90).only_if(scoped),
+    form("multimem.red.order{relaxed,release}?.scope{$scope}?.space{global}?.op{min,max,add}.vec{v2,v4,v8}?.T{f16,bf16,f16x2,bf16x2} a:address, b:T*", atom).effect().since(8, 1, 90).only_if(scoped_halves),
 ];
 
 /// Precisions that sums have.
@@ -52,4 +52,21 @@ fn halves(chosen: &Chosen) -> Result<(), &'static str> {
 fn integers(chosen: &Chosen) -> Result<(), &'static str> {
     let signed = chosen.word("op") == Some("add") && chosen.word("T") == Some("s64");
     if signed { Err("sums of 64 bits are unsigned") } else { Ok(()) }
+}
+
+/// An order has a scope, and no scope stands alone.
+fn scoped(chosen: &Chosen) -> Result<(), &'static str> {
+    match (chosen.word("order"), chosen.word("scope")) {
+        (Some(_), None) => Err("an order needs a scope"),
+        (None, Some(_)) => Err("a scope needs an order"),
+        _ => Ok(()),
+    }
+}
+
+fn scoped_integers(chosen: &Chosen) -> Result<(), &'static str> {
+    scoped(chosen).and_then(|()| integers(chosen))
+}
+
+fn scoped_halves(chosen: &Chosen) -> Result<(), &'static str> {
+    scoped(chosen).and_then(|()| halves(chosen))
 }

@@ -34,18 +34,28 @@ pub(super) fn number(operands: &[Operand<'_, '_>], at: usize) -> Option<u64> {
     }
 }
 
-/// What the elements of a vector operand of type `ty` must fit. Of a register's type only the width matters, if not all are floats; floats and
-/// integers do not mix, unless one is neither.
+/// What the elements of a vector operand of type `ty` must fit. Of a register's type only the width matters, if not all are floats; floats do
+/// not stand next to integers.
 pub(super) fn element_type(elements: &[Operand<'_, '_>], ty: Ty, context: &Context<'_>) -> Option<Ty> {
     let kind = |element: &Operand<'_, '_>| match element.kind {
         OperandKind::Register(id) => Some(Ty::from_name(context.register(id).ty.name())?.kind()),
         _ => None,
     };
-    let has = |kinds: &[Kind]| elements.iter().filter_map(kind).any(|kind| kinds.contains(&kind));
-    match (has(&[Kind::Float]) && !has(&[Kind::Bits]), has(&[Kind::Signed, Kind::Unsigned])) {
-        (true, true) => None,
-        (true, false) => Some(ty),
-        (false, _) => Some(Ty::untyped(ty.bits()).unwrap_or(ty)),
+    let kinds: Vec<_> = elements.iter().map(kind).collect();
+    let is_integer = |kind| matches!(kind, Some(Kind::Signed | Kind::Unsigned));
+    let is_float = |kind| kind == Some(Kind::Float);
+    let differ = |pair: &[Option<Kind>]| {
+        let &[a, b] = pair else { return false };
+        is_float(a) && is_integer(b) || is_integer(a) && is_float(b)
+    };
+    let typed = kinds.iter().flatten().all(|kind| *kind == Kind::Float)
+        || ty.half().is_some() && !kinds.contains(&Some(Kind::Bits));
+    if kinds.windows(2).any(differ) {
+        None
+    } else if typed {
+        Some(ty)
+    } else {
+        Some(Ty::untyped(ty.bits()).unwrap_or(ty))
     }
 }
 
@@ -83,10 +93,19 @@ impl Rules<'_> {
         }
     }
 
-    /// Of whole vectors of bytes or halves there are no constants, and `vmad` adds whole words.
+    /// Of whole vectors of bytes or halves there are no constants, and `vmad` adds whole words. Of two results one at least is
+    /// wanted.
     fn parts(&self, at: usize, operand: &Operand<'_, '_>) -> Result<(), Problem> {
         let packed = self.opcode.starts_with('v') && self.opcode.ends_with(['2', '4']);
-        match operand.kind {
+        match &operand.kind {
+            OperandKind::Immediate(_) if self.opcode == "stackrestore" => {
+                self.mismatch(operand, "a register is required")
+            }
+            OperandKind::Pair(first, second)
+                if matches!((&first.kind, &second.kind), (OperandKind::Sink, OperandKind::Sink)) =>
+            {
+                self.mismatch(operand, "one result at least is wanted")
+            }
             OperandKind::Immediate(_) if packed => self.mismatch(operand, "a register is required"),
             OperandKind::Component(..) if self.opcode == "vmad" && at == 3 => {
                 self.mismatch(operand, "a whole word is required")
@@ -124,7 +143,7 @@ impl Rules<'_> {
     fn address(&self, at: usize, operand: &Operand<'_, '_>) -> Result<(), Problem> {
         let base = match &operand.kind {
             OperandKind::Address(address) => &address.base,
-            OperandKind::Symbol(..) if self.opcode == "cvta" => operand,
+            OperandKind::Symbol(..) if matches!(self.opcode, "cvta" | "mapa" | "getctarank") => operand,
             _ => return Ok(()),
         };
         let Some(allowed) = self.allowed(at) else { return Ok(()) };
@@ -153,8 +172,19 @@ impl Rules<'_> {
             "cp" if self.chosen.has("async") && !self.chosen.has("bulk") && !self.chosen.has("mbarrier") => {
                 [Allowed::One(Shared), Allowed::One(Global)].get(at).copied()
             }
-            "st" | "red" if self.chosen.has("async") => None,
-            "mbarrier" => Some(Allowed::One(Shared)),
+            "cp" if self.chosen.has("bulk") && !self.chosen.has("tensor") => {
+                let spaces: Vec<_> = self.chosen.all().filter_map(space).collect();
+                match (at, &spaces[..]) {
+                    (0 | 1, [_, _]) => Some(Allowed::One(spaces[at])),
+                    (0, [only]) => Some(Allowed::One(*only)),
+                    (3, _) => Some(Allowed::One(Shared)),
+                    _ => None,
+                }
+            }
+            "st" | "red" if self.chosen.has("async") => {
+                self.chosen.has("shared::cluster").then_some(Allowed::One(Shared))
+            }
+            "mbarrier" | "mapa" | "getctarank" => Some(Allowed::One(Shared)),
             "ld" | "ldu" | "st" | "atom" | "red" | "multimem" | "prefetch" | "prefetchu"
             | "applypriority" | "discard" | "cvta" => {
                 let space = self.chosen.all().find_map(space);
@@ -171,6 +201,9 @@ impl Rules<'_> {
             Symbol::Global(variable, _) => *variable,
             Symbol::Function(_) => return None,
         };
+        if self.opcode == "mbarrier" {
+            return Some(variable.space);
+        }
         (!matches!(variable.ty, Type::Texref | Type::Samplerref | Type::Surfref)).then_some(variable.space)
     }
 }

@@ -264,7 +264,7 @@ impl Syntax {
                 return None;
             };
             if is_part_of_opcode(self.opcode, word) {
-                if at != parts {
+                if at != parts || chosen[slot..].iter().any(Option::is_some) {
                     return None;
                 }
                 parts += 1;
@@ -312,7 +312,7 @@ impl Syntax {
 }
 
 /// Modifiers that may be said twice.
-const TWICE: [&str; 9] = ["sat", "satfinite", "ftz", "relu", "NaN", "cc", "uni", "sync", "approx"];
+const TWICE: [&str; 8] = ["sat", "satfinite", "relu", "NaN", "cc", "uni", "sync", "approx"];
 
 /// Whether the word follows the opcode wherever the other modifiers stand.
 fn is_part_of_opcode(opcode: &str, word: &str) -> bool {
@@ -324,7 +324,28 @@ fn is_part_of_opcode(opcode: &str, word: &str) -> bool {
         "createpolicy" => matches!(word, "fractional" | "range" | "cvt"),
         "pmevent" => word == "mask",
         "fence" | "membar" => word == "proxy",
-        "bar" | "barrier" => matches!(word, "cta" | "cluster" | "warp"),
+        "bar" | "barrier" => matches!(word, "cta" | "cluster" | "warp" | "arrive" | "red"),
+        "multimem" => matches!(word, "ld_reduce" | "st" | "red"),
+        "mbarrier" => {
+            matches!(
+                word,
+                "init"
+                    | "inval"
+                    | "arrive"
+                    | "arrive_drop"
+                    | "expect_tx"
+                    | "complete_tx"
+                    | "test_wait"
+                    | "try_wait"
+                    | "parity"
+                    | "pending_count"
+            )
+        }
+        "wgmma" => matches!(word, "fence" | "commit_group" | "wait_group" | "mma_async"),
+        "tensormap" => matches!(word, "replace" | "cp_fenceproxy"),
+        "shf" => matches!(word, "l" | "r"),
+        "tex" => matches!(word, "level" | "grad"),
+        "suld" | "sust" | "sured" => matches!(word, "b" | "p"),
         "brx" => word == "idx",
         "setmaxnreg" => matches!(word, "inc" | "dec"),
         "st" | "red" => word == "async",

@@ -51,8 +51,8 @@ pub(super) const FORMS: &[Form] = &[
     form("txq.level.query{width,height,depth}.b32 d=b32, a:object, l:b32", |x| query(x, false)).effect().since(4, 3, 30),
     form("suq.query{width,height,depth,channel_data_type,channel_order,array_size,memory_layout}.b32 d=b32, a:object", |x| query(x, true)).effect().since(1, 5, 10),
     form("istypep.type{texref,samplerref,surfref} p=pred, a:u64", is_type).effect().since(4, 0, 30),
-    form("suld.b.geom{1d,2d,3d,a1d,a2d}.cop{ca,cg,cs,cv}?.vec{v2,v4}?.T{b8,b16,b32,b64}.cop2{ca,cg,cs,cv}?.mode{trap,clamp,zero} d=T+*, a:surface", load).effect().since(1, 5, 20).only_if(at_most_16_bytes),
-    form("sust.b.geom{1d,2d,3d,a1d,a2d}.cop{wb,cg,cs,wt}?.vec{v2,v4}?.T{b8,b16,b32,b64}.cop2{wb,cg,cs,wt}?.mode{trap,clamp,zero} a:surface, c:T+*", store).effect().since(1, 5, 20).only_if(at_most_16_bytes),
+    form("suld.b.geom{1d,2d,3d,a1d,a2d}.cop{ca,cg,cs,cv}?.vec{v2,v4}?.T{b8,b16,b32,b64}.cop2{ca,cg,cs,cv}?.mode{trap,clamp,zero} d=T+*, a:surface", load).effect().since(1, 5, 20).only_if(one_access),
+    form("sust.b.geom{1d,2d,3d,a1d,a2d}.cop{wb,cg,cs,wt}?.vec{v2,v4}?.T{b8,b16,b32,b64}.cop2{wb,cg,cs,wt}?.mode{trap,clamp,zero} a:surface, c:T+*", store).effect().since(1, 5, 20).only_if(one_access),
     form("sust.p.geom{1d,2d,3d,a1d,a2d}.vec{v2,v4}?.T{b32}.mode{trap,clamp,zero} a:surface, c:T*", store).effect().since(1, 5, 20),
     form("sured.b.op{add}.geom{1d,2d,3d}.T{u32,u64,s32}.mode{trap,clamp,zero} a:surface, c:T", reduce).effect().since(3, 0, 20),
     form("sured.b.op{min,max}.geom{1d,2d,3d}.T{u32,s32,u64,s64}.mode{trap,clamp,zero} a:surface, c:T", reduce).effect().since(3, 0, 20),
@@ -61,9 +61,16 @@ pub(super) const FORMS: &[Form] = &[
     form("sured.p.op{min,max}.geom{1d,2d,3d}.T{b64}.mode{trap,clamp,zero} a:surface, c:T", reduce).effect().since(3, 0, 20),
 ];
 
-fn at_most_16_bytes(chosen: &Chosen) -> Result<(), &'static str> {
+/// Up to 128 bits, with one cache operator, wherever it stands.
+fn one_access(chosen: &Chosen) -> Result<(), &'static str> {
     let bits = chosen.ty("T").map_or(0, Ty::bits) * chosen.lanes() as u32;
-    if bits > 128 { Err("a vector of more than 128 bits") } else { Ok(()) }
+    if bits > 128 {
+        Err("a vector of more than 128 bits")
+    } else if chosen.word("cop").is_some() && chosen.word("cop2").is_some() {
+        Err("more than one cache operator")
+    } else {
+        Ok(())
+    }
 }
 
 /// Registers of results, and numbers in vectors of coordinates: those of three have a fourth, which is ignored.

@@ -25,13 +25,13 @@ macro_rules! scalar {
                 scalar(x, $op)
             }),
             form(
-                concat!($name, ".D{u32,s32}.A{u32,s32}.B{u32,s32}.sat? d=part, a:part, b:part, c:b32"),
+                concat!($name, ".D{u32,s32}.A{u32,s32}.B{u32,s32}.sat? d=part, a:part, b:part, c:u32"),
                 |x| scalar(x, $op),
             ),
             form(
                 concat!(
                     $name,
-                    ".D{u32,s32}.A{u32,s32}.B{u32,s32}.sat?.second{add,min,max} d=u32, a:part, b:part, c:b32"
+                    ".D{u32,s32}.A{u32,s32}.B{u32,s32}.sat?.second{add,min,max} d=u32, a:part, b:part, c:u32"
                 ),
                 |x| scalar(x, $op),
             ),
@@ -49,14 +49,14 @@ macro_rules! shift {
             form(
                 concat!(
                     $name,
-                    ".D{u32,s32}.A{u32,s32}.B{u32}.sat?.mode{clamp,wrap} d=part, a:part, b:part, c:b32"
+                    ".D{u32,s32}.A{u32,s32}.B{u32}.sat?.mode{clamp,wrap} d=part, a:part, b:part, c:u32"
                 ),
                 |x| scalar(x, $op),
             ),
             form(
                 concat!(
                     $name,
-                    ".D{u32,s32}.A{u32,s32}.B{u32}.sat?.mode{clamp,wrap}.second{add,min,max} d=u32, a:part, b:part, c:b32"
+                    ".D{u32,s32}.A{u32,s32}.B{u32}.sat?.mode{clamp,wrap}.second{add,min,max} d=u32, a:part, b:part, c:u32"
                 ),
                 |x| scalar(x, $op),
             ),
@@ -68,19 +68,19 @@ macro_rules! lanes {
     ($two:literal, $four:literal, $op:expr) => {
         [
             form(
-                concat!($two, ".D{u32,s32}.A{u32,s32}.B{u32,s32}.sat? d=lanes2, a:lanes2, b:lanes2, c:b32"),
+                concat!($two, ".D{u32,s32}.A{u32,s32}.B{u32,s32}.sat? d=lanes2, a:lanes2, b:lanes2, c:u32"),
                 |x| lanes(x, 2, $op),
             ),
             form(
-                concat!($two, ".D{u32,s32}.A{u32,s32}.B{u32,s32}.add d=lanes2, a:lanes2, b:lanes2, c:b32"),
+                concat!($two, ".D{u32,s32}.A{u32,s32}.B{u32,s32}.add d=lanes2, a:lanes2, b:lanes2, c:u32"),
                 |x| lanes(x, 2, $op),
             ),
             form(
-                concat!($four, ".D{u32,s32}.A{u32,s32}.B{u32,s32}.sat? d=lanes4, a:lanes4, b:lanes4, c:b32"),
+                concat!($four, ".D{u32,s32}.A{u32,s32}.B{u32,s32}.sat? d=lanes4, a:lanes4, b:lanes4, c:u32"),
                 |x| lanes(x, 4, $op),
             ),
             form(
-                concat!($four, ".D{u32,s32}.A{u32,s32}.B{u32,s32}.add d=lanes4, a:lanes4, b:lanes4, c:b32"),
+                concat!($four, ".D{u32,s32}.A{u32,s32}.B{u32,s32}.add d=lanes4, a:lanes4, b:lanes4, c:u32"),
                 |x| lanes(x, 4, $op),
             ),
         ]
@@ -104,17 +104,17 @@ pub(super) const FORMS: &[Form] = {
         &lanes!("vmax2", "vmax4", maximum),
         &[
             form("vset.A{u32,s32}.B{u32,s32}.cmp{$cmps} d=u32, a:part, b:part", |x| scalar(x, compare)),
-            form("vset.A{u32,s32}.B{u32,s32}.cmp{$cmps} d=part, a:part, b:part, c:b32", |x| {
+            form("vset.A{u32,s32}.B{u32,s32}.cmp{$cmps} d=part, a:part, b:part, c:u32", |x| {
                 scalar(x, compare)
             }),
             form(
-                "vset.A{u32,s32}.B{u32,s32}.cmp{$cmps}.second{add,min,max} d=u32, a:part, b:part, c:b32",
+                "vset.A{u32,s32}.B{u32,s32}.cmp{$cmps}.second{add,min,max} d=u32, a:part, b:part, c:u32",
                 |x| scalar(x, compare),
             ),
-            form("vset2.A{u32,s32}.B{u32,s32}.cmp{$cmps}.add? d=lanes2, a:lanes2, b:lanes2, c:b32", |x| {
+            form("vset2.A{u32,s32}.B{u32,s32}.cmp{$cmps}.add? d=lanes2, a:lanes2, b:lanes2, c:u32", |x| {
                 lanes(x, 2, compare)
             }),
-            form("vset4.A{u32,s32}.B{u32,s32}.cmp{$cmps}.add? d=lanes4, a:lanes4, b:lanes4, c:b32", |x| {
+            form("vset4.A{u32,s32}.B{u32,s32}.cmp{$cmps}.add? d=lanes4, a:lanes4, b:lanes4, c:u32", |x| {
                 lanes(x, 4, compare)
             }),
         ],
@@ -124,7 +124,7 @@ pub(super) const FORMS: &[Form] = {
                 vmad,
             ),
             form(
-                "vmad.D{u32,s32}.A{u32,s32}.B{u32,s32}.po.sat?.scale{shr7,shr15}? d=u32, a:part, b:part, c:b32",
+                "vmad.D{u32,s32}.A{u32,s32}.B{u32,s32}.po.sat?.scale{shr7,shr15}? d=u32, a:part, b:part, c:u32",
                 vmad,
             ),
         ],
