@@ -229,6 +229,7 @@ impl Function {
             name: kernel.name().clone(),
             locate: Some(kernel.locate()),
             replay: Some(kernel.replay(backend)),
+            is_kernel: true,
             profile: kernel.profile().clone(),
             globals,
             domain: context.domain().clone(),

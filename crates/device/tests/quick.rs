@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
 use common::*;
-use device::memory::Fill;
+use device::memory::{Fill, Side, Transfer};
 use device::{Context, Error, Event, EventFlags, Function, Stream, StreamKind};
 use kernel_abi::{FaultKind, KernelInfo};
 
@@ -199,4 +199,38 @@ fn a_launch_that_drags_on_is_left_to_others() {
         }
     }
     panic!("the launching thread began it and ran it to its end, or did not begin it");
+}
+
+#[test]
+fn large_copies_and_fills_are_whole_and_in_order() {
+    let setup = Setup::new();
+    let stream = stream(&setup.context);
+    const WORDS: usize = (5 << 20) / 4 + 3;
+    let bytes = 4 * WORDS as u64;
+    let [from, to] = [(); 2].map(|()| setup.context.allocate(2 * bytes).unwrap());
+    let mut host: Vec<u32> = (0..WORDS as u32).map(|word| word.wrapping_mul(2_654_435_761)).collect();
+    // SAFETY: the buffer is used for one copy at a time.
+    let side = |host: &mut Vec<u32>| unsafe { Side::any(host.as_mut_ptr() as u64) };
+    stream.fill(Fill::linear(from, 0x0102_0304, 4, 2 * WORDS as u64)).unwrap();
+    stream.copy(Transfer::linear(Side::device(from), side(&mut host), bytes)).unwrap();
+    stream.copy(Transfer::linear(Side::device(to), Side::device(from), 2 * bytes)).unwrap();
+    // Onto itself, a word further on: read before it is written.
+    stream.copy(Transfer::linear(Side::device(to + 4), Side::device(to), bytes)).unwrap();
+    let mut back = vec![0_u32; 2 * WORDS];
+    stream.copy_and_wait(Transfer::linear(side(&mut back), Side::device(to), 2 * bytes)).unwrap();
+    assert_eq!(back[0], host[0]);
+    assert!(back[1..=WORDS] == host[..]);
+    assert!(back[WORDS + 1..].iter().all(|word| *word == 0x0102_0304));
+}
+
+#[test]
+fn memory_that_is_not_there_is_the_callers_error_however_large() {
+    let setup = Setup::new();
+    let stream = stream(&setup.context);
+    let address = setup.context.allocate(16 << 20).unwrap();
+    // SAFETY: nothing is mapped there, which the copy must find out.
+    let nowhere = unsafe { Side::any(0x1000) };
+    let copy = Transfer::linear(nowhere, Side::device(address), 16 << 20);
+    assert_eq!(stream.copy_and_wait(copy), Err(Error::InvalidValue));
+    assert_eq!(setup.context.check(), Ok(()));
 }

@@ -320,7 +320,9 @@ impl Grid {
     pub(crate) fn start(&self) -> Option<u64> {
         let now = clock::now();
         self.started_at.store(now, Ordering::Relaxed);
-        self.domain().usage.begin(now);
+        if self.parts.ready.is_kernel {
+            self.domain().usage.begin(now);
+        }
         let chunks = self.total.div_ceil(self.chunk);
         let is_short =
             !self.parts.cooperative && self.parts.ready.profile.is_short(self.blocks(), WORTH_SHARING);
@@ -465,7 +467,9 @@ impl Grid {
 
     fn finish(&self) {
         let now = clock::now();
-        self.domain().usage.end(now);
+        if self.parts.ready.is_kernel {
+            self.domain().usage.end(now);
+        }
         let fault = if self.failed.load(Ordering::Relaxed) { self.fault.lock().take() } else { None };
         match fault {
             None => {

@@ -21,6 +21,8 @@ pub struct Ready {
     pub locate: Option<Arc<Locate>>,
     /// For reports.
     pub replay: Option<Arc<Replay>>,
+    /// It is a kernel of the program, whose time counts as the device's.
+    pub is_kernel: bool,
     /// Of the kernel.
     pub profile: Arc<Profile>,
     /// Addresses of the variables that the kernel names.

@@ -60,6 +60,20 @@ impl Fill {
         self.width.checked_mul(self.element.into())?.checked_mul(self.height)
     }
 
+    /// The same, if there is one row.
+    pub(crate) fn bytes_in_a_row(&self) -> Option<u64> {
+        self.bytes().filter(|_| self.height == 1)
+    }
+
+    /// Sets up to `len` of the bytes behind the first `offset` of the first row; both are of whole elements.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub(crate) fn run_part(&self, offset: u64, len: u64) -> Result<()> {
+        let row = self.width * u64::from(self.element);
+        self.fill_row(self.address + offset, len.min(row.saturating_sub(offset)))
+    }
+
     /// Sets the memory.
     ///
     /// # Errors

@@ -114,6 +114,32 @@ impl Transfer {
         width.checked_mul(height)?.checked_mul(depth)
     }
 
+    /// Bytes from the first to the last at either end, if they are in one row at both ends and the ends do not overlap.
+    pub(crate) fn bytes_apart(&self) -> Option<u64> {
+        let bytes = self.bytes().filter(|_| self.is_one_row())?;
+        let distance = self.to.start.address.abs_diff(self.from.start.address);
+        (distance >= bytes).then_some(bytes)
+    }
+
+    /// Copies up to `len` of the bytes behind the first `offset`, for a copy that [is made](Self::bytes_apart) of one row.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub(crate) fn run_part(&self, offset: u64, len: u64) -> Result<()> {
+        let bytes = self.bytes().ok_or(Error::InvalidValue)?;
+        let len = len.min(bytes.saturating_sub(offset));
+        copy_upwards(self.to.start.address + offset, self.from.start.address + offset, len)
+    }
+
+    /// Whether rows follow each other without gaps, at both ends.
+    fn is_one_row(&self) -> bool {
+        let Extent { width, height, depth } = self.extent;
+        let dense = |region: &Region| {
+            region.pitch == width && (depth == 1 || Some(region.slice_pitch) == width.checked_mul(height))
+        };
+        (height == 1 && depth == 1) || (dense(&self.to) && dense(&self.from))
+    }
+
     /// Checks that both ends lie in memory as their sides say, and rows do not overlap at their end.
     ///
     /// # Errors
@@ -134,11 +160,8 @@ impl Transfer {
             return Ok(());
         }
         let Extent { width, height, depth } = self.extent;
-        let dense = |region: &Region| {
-            region.pitch == width && (depth == 1 || Some(region.slice_pitch) == width.checked_mul(height))
-        };
         let (to, from) = (self.to.start.address, self.from.start.address);
-        if (height == 1 && depth == 1) || (dense(&self.to) && dense(&self.from)) {
+        if self.is_one_row() {
             return copy_row(to, from, self.bytes().ok_or(Error::InvalidValue)?);
         }
         for z in 0..depth {

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use super::{Stream, Work};
+use super::bulk::Bulk;
+use super::{Stream, Work, start_of};
 use crate::graph::Operation;
 use crate::lock::{Rank, RankedMutex};
 use crate::memory::{Fill, Kind, Side, Transfer};
@@ -93,14 +94,9 @@ impl Stream {
             return Ok(());
         }
         let outcome = Arc::new(RankedMutex::new(Rank::Output, Ok(())));
-        let slot = outcome.clone();
         // What is wrong with the program's memory is the caller's error and not the context's.
-        let task = move || {
-            let result = transfer.run();
-            *slot.lock() = result;
-            Ok(())
-        };
-        self.submit_and_wait(Work::Task(Box::new(task)))?;
+        let make = self.bulk_work(&context, Bulk::Copy(transfer), Some(outcome.clone()));
+        self.submit_and_wait(&context, make, start_of(transfer.bytes()))?;
         context.domain().output.flush();
         context.check()?;
         outcome.lock().clone()

@@ -1,5 +1,6 @@
 //! Streams: work in order.
 
+mod bulk;
 mod completion;
 mod copies;
 mod queue;
@@ -15,6 +16,8 @@ pub use queue::in_host_function;
 pub(crate) use queue::{Pushed, Queue, Start, Work, describe_panic};
 pub use settings::{AccessProperty, AccessWindow, StreamSettings};
 pub use words::{Condition, Width, WordOperation};
+
+use bulk::Bulk;
 
 use crate::context::Context;
 use crate::graph::capture::{self, CaptureSlot};
@@ -346,12 +349,8 @@ impl Stream {
             Operation::Kernel(call) => unsafe {
                 call.function.launch_now(self, &call.launch, &call.params, Start::InQueue)
             },
-            Operation::Copy(transfer) => {
-                self.submit_sized(transfer.bytes(), Work::Task(Box::new(move || transfer.run())))
-            }
-            Operation::Fill(fill) => {
-                self.submit_sized(fill.bytes(), Work::Task(Box::new(move || fill.run())))
-            }
+            Operation::Copy(transfer) => self.submit_bulk(transfer.bytes(), Bulk::Copy(transfer)),
+            Operation::Fill(fill) => self.submit_bulk(fill.bytes(), Bulk::Fill(fill)),
             Operation::Host(function) => task(Box::new(move || {
                 queue::run_host_function(|| function());
                 Ok(())
@@ -400,16 +399,25 @@ impl Stream {
         self.submit_with(&*self.context()?, waits, |_| work, Start::InQueue)
     }
 
+    fn submit_bulk(&self, bytes: Option<u64>, bulk: Bulk) -> Result<()> {
+        let context = self.context()?;
+        let make = self.bulk_work(&context, bulk, None);
+        self.submit_with(&context, Vec::new(), make, start_of(bytes)).map(drop)
+    }
+
     /// Queues a command that touches so many bytes, if they can be counted, and does nothing else.
     pub(crate) fn submit_sized(&self, bytes: Option<u64>, work: Work) -> Result<()> {
-        let start = if bytes.is_some_and(|bytes| bytes <= AT_ONCE) { Start::AtOnce } else { Start::InQueue };
-        self.submit_with(&*self.context()?, Vec::new(), |_| work, start).map(drop)
+        self.submit_with(&*self.context()?, Vec::new(), |_| work, start_of(bytes)).map(drop)
     }
 
     /// Queues a command and waits for it. The thread runs what is ready itself: no worker is woken for it.
-    fn submit_and_wait(&self, work: Work) -> Result<()> {
-        let (completion, pushed, work) =
-            self.enqueue(&*self.context()?, Vec::new(), |_| work, Start::AtOnce)?;
+    fn submit_and_wait(
+        &self,
+        context: &Context,
+        make: impl FnOnce(Arc<Completion>) -> Work,
+        start: Start,
+    ) -> Result<()> {
+        let (completion, pushed, work) = self.enqueue(context, Vec::new(), make, start)?;
         match (pushed, work) {
             (Pushed::MustRun, Some(work)) => self.queue.run_at_once(work, &completion),
             (Pushed::Done | Pushed::MustRun, _) => {}
@@ -462,4 +470,9 @@ impl Stream {
         // What was refused is dropped here, outside the locks.
         Ok((completion, pushed?, work))
     }
+}
+
+/// Where a command may begin that touches so many bytes and does nothing else.
+fn start_of(bytes: Option<u64>) -> Start {
+    if bytes.is_some_and(|bytes| bytes <= AT_ONCE) { Start::AtOnce } else { Start::InQueue }
 }
