@@ -273,12 +273,15 @@ fn grid_of(function: &Function, launch: &Launch) -> [u32; 3] {
     }
 }
 
-/// Shared memory of a block: static, dynamic, and the gap between them.
+/// Shared memory of a block besides what is reserved: static, dynamic, and the gap between them.
 fn shared_bytes(function: &Function, launch: &Launch, fixed: u32, align: u32) -> Result<u32> {
     if launch.dynamic_shared > function.max_dynamic_shared_with(fixed) {
         return Err(Error::InvalidValue);
     }
-    let gap = fixed.checked_next_multiple_of(align.max(16)).ok_or(Error::InvalidValue)?;
-    let total = if launch.dynamic_shared == 0 { Some(fixed) } else { gap.checked_add(launch.dynamic_shared) };
-    total.filter(|total| *total <= limits::SHARED_PER_SM).ok_or(Error::InvalidValue)
+    let reserved = limits::SHARED_RESERVED;
+    let end = fixed.checked_add(reserved).ok_or(Error::InvalidValue)?;
+    let gap = end.checked_next_multiple_of(align.max(16)).ok_or(Error::InvalidValue)?;
+    let end = if launch.dynamic_shared == 0 { Some(end) } else { gap.checked_add(launch.dynamic_shared) };
+    let end = end.filter(|end| *end <= limits::SHARED_PER_SM).ok_or(Error::InvalidValue)?;
+    Ok(end - reserved)
 }

@@ -321,7 +321,8 @@ fn shared_memory_of_a_block() {
         // SAFETY: the launch outlives its blocks; the windows are as large as it says.
         unsafe {
             let launch = &*frame.launch;
-            assert_eq!((launch.shared_bytes, launch.dynamic_shared_bytes), (112 + 1000, 1000));
+            let window = kernel_abi::RESERVED_SHARED + 112 + 1000;
+            assert_eq!((launch.shared_bytes, launch.dynamic_shared_bytes), (window, 1000));
             assert_eq!((launch.local_bytes, launch.warps, launch.threads), (48, 2, 33));
             frame.shared.write_bytes(1, launch.shared_bytes as usize);
             frame.local.write_bytes(2, 48 * 33);

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use kernel_abi::{BlockFrame, CALL_BYTES, FaultKind, LaunchFrame, MAX_WARPS, RESERVED_SHARED, WARP};
+use kernel_abi::{
+    BlockFrame, CALL_BYTES, FaultKind, LaunchFrame, MAX_WARPS, RESERVED_SHARED, RESERVED_SHARED_USED, WARP,
+};
 use simt_ir::texture::TextureOp;
 use simt_ir::{
     BarrierKind, Block, Cell, ClusterBarrier, Def, FuncRef, Function, Inst, InstData, Op, Program, Signature,
@@ -506,6 +508,7 @@ impl<'a> Thread<'a> {
             SpecialReg::Clock64 => return cycles(),
             SpecialReg::TotalSmemSize => launch.total_shared_bytes(),
             SpecialReg::AggrSmemSize => launch.aggregate_shared_bytes(),
+            SpecialReg::ReservedSmemOffset(1) => RESERVED_SHARED_USED,
             SpecialReg::ReservedSmemOffset(2) => RESERVED_SHARED,
             SpecialReg::DynamicSmemSize => launch.dynamic_shared_bytes,
             SpecialReg::EnvReg(1) => (launch.grid_workspace >> 32) as u32,

@@ -5,12 +5,10 @@
 
 use std::ffi::c_void;
 
-pub use simt_ir::{CLUSTER_STRIDE, MAX_CLUSTER};
+pub use simt_ir::{CLUSTER_STRIDE, MAX_CLUSTER, RESERVED_SHARED, RESERVED_SHARED_USED};
 
 /// Shared memory is allocated in pieces of so many bytes.
 pub const SHARED_UNIT: u32 = 128;
-/// Bytes of each block's shared memory that are the system's; a program's begin behind them on the hardware.
-pub const RESERVED_SHARED: u32 = 1024;
 
 /// Threads of a warp.
 pub const WARP: u32 = 32;
@@ -42,7 +40,7 @@ pub struct LaunchFrame {
     pub context: *const c_void,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared_bytes: u32,
-    /// Bytes of the shared window: static, padding and dynamic.
+    /// Bytes of the shared window: [`RESERVED_SHARED`], static, padding and dynamic.
     pub shared_bytes: u32,
     /// Bytes of each thread's local window, a multiple of 16.
     pub local_bytes: u32,
@@ -93,13 +91,13 @@ impl LaunchFrame {
 
     /// `%total_smem_size`: a block's shared memory in whole units, as the hardware allocates it.
     pub fn total_shared_bytes(&self) -> u32 {
-        self.shared_bytes.next_multiple_of(SHARED_UNIT)
+        self.shared_bytes.saturating_sub(RESERVED_SHARED).next_multiple_of(SHARED_UNIT)
     }
 
     /// `%aggr_smem_size`: to the byte, with what the system reserves.
     pub fn aggregate_shared_bytes(&self) -> u32 {
         let fixed = self.shared_bytes - self.dynamic_shared_bytes;
-        RESERVED_SHARED + fixed.next_multiple_of(16) + self.dynamic_shared_bytes
+        fixed.next_multiple_of(16) + self.dynamic_shared_bytes
     }
 
     /// Rank of a block in its cluster.

@@ -428,6 +428,13 @@ pub const MAX_CLUSTER: u32 = 16;
 /// fault.
 pub const CLUSTER_STRIDE: u64 = 1 << 24;
 
+/// Bytes at the start of each shared window that are the system's: a program's variables begin behind them, as on the hardware.
+/// Code for a whole system may use them: the groups of more than one warp that CUDA's headers offer keep their barriers there.
+pub const RESERVED_SHARED: u32 = 1024;
+
+/// How many of them hold something, what `%reserved_smem_offset_end` says.
+pub const RESERVED_SHARED_USED: u32 = 288;
+
 /// One half of the barrier of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClusterBarrier {

@@ -217,7 +217,8 @@ fn run_blocks(
 }
 
 fn shared_need(info: &KernelInfo, grid: Grid) -> u32 {
-    info.shared_bytes.next_multiple_of(info.shared_align.max(16)) + grid.dynamic_shared
+    let fixed = kernel_abi::RESERVED_SHARED + info.shared_bytes;
+    fixed.next_multiple_of(info.shared_align.max(16)) + grid.dynamic_shared
 }
 
 /// Records the format string and the first eight argument bytes: formatting is the device's.

@@ -296,14 +296,16 @@ impl<'c> Emitter<'_, 'c> {
             SpecialReg::LanemaskGe => b.not(b.sub(b.shl(ones, lane), ones)),
             // As `LaunchFrame` says.
             SpecialReg::TotalSmemSize => {
-                round_up(field(offset_of!(LaunchFrame, shared_bytes)), kernel_abi::SHARED_UNIT)
+                let window = field(offset_of!(LaunchFrame, shared_bytes));
+                let reserved = i32.int_const(RESERVED_SHARED.into());
+                round_up(b.sub(window, reserved), kernel_abi::SHARED_UNIT)
             }
             SpecialReg::AggrSmemSize => {
                 let dynamic = field(offset_of!(LaunchFrame, dynamic_shared_bytes));
                 let fixed = b.sub(field(offset_of!(LaunchFrame, shared_bytes)), dynamic);
-                let reserved = i32.int_const(RESERVED_SHARED.into());
-                b.add(b.add(round_up(fixed, 16), dynamic), reserved)
+                b.add(round_up(fixed, 16), dynamic)
             }
+            SpecialReg::ReservedSmemOffset(1) => i32.int_const(kernel_abi::RESERVED_SHARED_USED.into()),
             SpecialReg::ReservedSmemOffset(2) => i32.int_const(RESERVED_SHARED.into()),
             SpecialReg::DynamicSmemSize => field(offset_of!(LaunchFrame, dynamic_shared_bytes)),
             SpecialReg::ClusterNctaId(axis) => self.dimension(offset_of!(LaunchFrame, cluster), axis),

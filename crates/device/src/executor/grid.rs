@@ -61,7 +61,7 @@ pub struct GridParts {
     pub params: Params,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
-    /// Bytes of shared memory in all.
+    /// Bytes of shared memory in all, but for what is reserved.
     pub shared: u32,
     /// Bytes of local memory of a thread.
     pub local: u32,
@@ -95,6 +95,11 @@ impl GridParts {
 
     fn warps(&self) -> u32 {
         self.threads().div_ceil(kernel_abi::WARP)
+    }
+
+    /// Bytes of a block's shared window.
+    fn shared_window(&self) -> u32 {
+        kernel_abi::RESERVED_SHARED + self.shared
     }
 
     fn local_stride(&self) -> u32 {
@@ -222,7 +227,7 @@ impl Grid {
             callbacks: &callbacks::TABLE,
             context: std::ptr::null(),
             dynamic_shared_bytes: parts.dynamic_shared,
-            shared_bytes: parts.shared,
+            shared_bytes: parts.shared_window(),
             local_bytes: parts.local_stride(),
             warps: parts.warps(),
             threads,
@@ -271,7 +276,7 @@ impl Grid {
     /// What each block needs.
     pub(crate) fn needs_of(parts: &GridParts) -> BlockNeeds {
         BlockNeeds {
-            shared: parts.shared.into(),
+            shared: parts.shared_window().into(),
             local: u64::from(parts.local_stride()) * u64::from(parts.threads()),
             state: u64::from(parts.ready.kernel.info().state_bytes) * u64::from(parts.warps()),
         }

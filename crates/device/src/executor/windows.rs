@@ -4,7 +4,10 @@
 //! that far in both directions, so that no offset reaches anything else. A shared window ends where its mapped pages end: the first byte
 //! past a block's shared memory faults.
 
-use kernel_abi::{BlockFrame, CLUSTER_STRIDE, FaultRecord, LaunchFrame, MAX_CLUSTER, Wait};
+use kernel_abi::{
+    BlockFrame, CLUSTER_STRIDE, FaultRecord, LaunchFrame, MAX_CLUSTER, RESERVED_SHARED, RESERVED_SHARED_USED,
+    Wait,
+};
 
 use crate::Result;
 use crate::limits;
@@ -36,7 +39,7 @@ pub struct BlockMemory {
 /// How much of each kind a launch needs for a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockNeeds {
-    /// Bytes of shared memory.
+    /// Bytes of the shared window.
     pub shared: u64,
     /// Bytes of local memory of all threads.
     pub local: u64,
@@ -95,9 +98,15 @@ impl BlockMemory {
 
     fn frame_of(&self, launch: &LaunchFrame, needs: BlockNeeds, rank: u32) -> BlockFrame {
         let shared_end = self.shared_window(rank) + SHARED;
+        let shared = (shared_end - needs.shared.next_multiple_of(1024)) as *mut u8;
+        if needs.shared >= RESERVED_SHARED.into() {
+            // Barriers that code keeps there begin at zero, whatever a launch that failed has left.
+            // SAFETY: the window is mapped for what is needed, and this memory's owner runs nothing in it yet.
+            unsafe { shared.write_bytes(0, RESERVED_SHARED_USED as usize) };
+        }
         BlockFrame {
             launch,
-            shared: (shared_end - needs.shared.next_multiple_of(1024)) as *mut u8,
+            shared,
             local: (self.local.start() + u64::from(rank) * needs.local) as *mut u8,
             state: (self.state.start() + u64::from(rank) * needs.state) as *mut u8,
             ctaid: [0; 3],

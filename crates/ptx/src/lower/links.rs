@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use simt_ir::{Approximations, FuncRef, GlobalRef, SigRef, Signature, SourceLoc};
+use simt_ir::{Approximations, FuncRef, GlobalRef, RESERVED_SHARED, SigRef, Signature, SourceLoc};
 
 use super::variables::{ModuleVariable, variables};
 use crate::LineIndex;
@@ -178,9 +178,9 @@ impl<'r> Links<'r> {
         }
     }
 
-    /// Variables of known size first, in order of first use; what a launch sizes begins after all of them.
+    /// Behind what is reserved, variables of known size first, in order of first use; what a launch sizes begins after all of them.
     fn lay_out_shared(&mut self, used: &[(&Variable<'_>, Option<u32>)]) -> Option<()> {
-        let mut end = 0u64;
+        let mut end = u64::from(RESERVED_SHARED);
         let dynamic = |v: &Variable<'_>| v.linkage == Linkage::Extern || v.size().is_none();
         for (variable, index) in used.iter().filter(|(v, _)| !dynamic(v)) {
             let align = variable.alignment().max(1);
@@ -195,8 +195,9 @@ impl<'r> Links<'r> {
         for (variable, _) in used.iter().filter(|(v, _)| dynamic(v)) {
             self.shared_align = self.shared_align.max(u32::try_from(variable.alignment()).ok()?);
         }
-        self.shared_bytes = u32::try_from(end).ok()?;
-        let dynamic_start = self.shared_bytes.checked_next_multiple_of(self.shared_align)?;
+        let end = u32::try_from(end).ok()?;
+        self.shared_bytes = end - RESERVED_SHARED;
+        let dynamic_start = end.checked_next_multiple_of(self.shared_align)?;
         for (variable, index) in used.iter().filter(|(v, _)| dynamic(v)) {
             self.shared.insert(key(variable, *index), dynamic_start);
         }
