@@ -1,5 +1,6 @@
 """What scripts/bench measured, as Markdown, as a figure, and in the README."""
 
+import json
 import math
 import os
 import statistics
@@ -8,7 +9,7 @@ import examples
 from bench_workers import OURS
 
 ROOT = examples.ROOT
-PAGE, FIGURE, README = ROOT / "docs/speed.md", ROOT / "docs/speed.svg", ROOT / "README.md"
+PAGE, FIGURE, DATA, README = (ROOT / name for name in ("docs/speed.md", "docs/speed.svg", "docs/speed.json", "README.md"))
 BEGIN, END = "<!-- scripts/bench --page writes from here -->", "<!-- to here -->"
 COLOURS = {"PoCL": "#c2571a", "Intel OpenCL": "#2b6cb0", "C++ OpenMP": "#2f855a", "OpenBLAS": "#805ad5"}
 
@@ -139,7 +140,7 @@ def calls(rows):
     ]
 
 
-def compiling(result):
+def compiling(result, titles):
     if not result:
         return []
     text = ["## Compiling and starting"]
@@ -147,11 +148,12 @@ def compiling(result):
         keys = {"anywarp_ms": OURS, "pocl_ms": "PoCL", "intel_ms": "Intel OpenCL"}
         there = [key for key in keys if any(row.get(key) for row in rows)]
         show = lambda row, key: duration(row[key] * 1e6) if row.get(key) else "–"
+        lines = [[titles.get(row["name"], row["name"]), *(show(row, key) for key in there)] for row in rows]
         text.append("From the source that each takes (PTX, OpenCL C) to the end of the first run, with nothing cached.")
-        text.append(markdown(["", *(keys[key] for key in there)], [[row["name"], *(show(row, key) for key in there)] for row in rows]))
+        text.append(markdown(["", *(keys[key] for key in there)], lines))
     if start := result.get("start"):
-        titles = {"warm_first_launch_ms": "with the kernel in the cache", "cold_first_launch_ms": "with an empty cache"}
-        shown = [f"{titles.get(key, key)} {duration(value * 1e6)}" for key, value in start.items() if value]
+        kinds = {"warm_first_launch_ms": "with the kernel in the cache", "cold_first_launch_ms": "with an empty cache"}
+        shown = [f"{kinds.get(key, key)} {duration(value * 1e6)}" for key, value in start.items() if value]
         text.append(f"From the start of a process to the first kernel's result: {', '.join(shown)}.")
     return text
 
@@ -163,13 +165,13 @@ def scaling(rows):
         return []
     who = names(rows)
     lines = []
-    for case in dict.fromkeys(row["case"] for row in rows):
+    for case, title in {row["case"]: row["title"] for row in rows}.items():
         for name in who:
             times = {row["threads"]: median(row, name) for row in rows if row["case"] == case}
             if not times.get(counts[0]):
                 continue
             shown = [f"{duration(times[count])} ({times[counts[0]] / times[count]:.2f}×)" if times.get(count) else "–" for count in counts]
-            lines.append([case, name, *shown])
+            lines.append([title, name, *shown])
     header = ["", "", *(f"{count} thread{'s' if count > 1 else ''}" for count in counts)]
     return [
         "## Scaling",
@@ -190,7 +192,8 @@ def text(result):
     parts += kernels(result.get("kernels") or [])
     parts += calls(result.get("calls"))
     parts += operations(result.get("operations"))
-    parts += compiling(result.get("compile"))
+    titles = {row["case"]: row["title"] for row in result.get("kernels") or []}
+    parts += compiling(result.get("compile"), titles)
     parts += scaling(result.get("scaling"))
     return "\n\n".join(parts)
 
@@ -250,7 +253,11 @@ def write(result):
     if len(names(compared(rows)[0])) < 2:
         raise SystemExit("--page needs the kernels, and something to compare with")
     FIGURE.write_text(figure(rows))
-    intro = "# Speed\n\nWhat `make bench` measured; `scripts/bench --page` writes this page.\n\n"
+    DATA.write_text(json.dumps(result) + "\n")
+    intro = (
+        "# Speed\n\nWhat `make bench` measured; `scripts/bench --page` writes this page, and every time that it took into "
+        "[speed.json](speed.json).\n\n"
+    )
     body = text(result).replace("## Kernels\n", "![Each kernel against each of them](speed.svg)\n\n## Kernels\n", 1)
     PAGE.write_text(f"{intro}{body}\n")
     readme = README.read_text()

@@ -73,12 +73,18 @@ class Build:
         if output.exists() and all(source.stat().st_mtime <= output.stat().st_mtime for source in sources):
             return ""
         output.parent.mkdir(parents=True, exist_ok=True)
+        # Under another name until it is complete: this program may be ended meanwhile.
+        partial = output.with_name(f"new-{output.name}")
+        command = [str(partial if part == output else part) for part in command]
         try:
-            done = subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, text=True)
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         except FileNotFoundError as error:
             return str(error)
-        if done.returncode != 0:
+        if done.returncode == 0:
+            partial.rename(output)
+        else:
             output.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
             return done.stderr.strip() or f"exit status {done.returncode}"
         return ""
 

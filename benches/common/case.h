@@ -96,7 +96,8 @@ void compare(const T *found, const T *wanted, size_t count, Tolerance tolerance)
 
 class Case {
 public:
-    double work = 0;  // of one run, in what the entry's unit counts (bytes for GB/s)
+    bool waited = false;  // for each run by itself: what is measured is the way there and back
+    double work = 0;      // of one run, in what the entry's unit counts (bytes for GB/s)
     std::vector<Buffer> buffers;
     std::vector<Launch> launches;  // one run is all of them, in order; none: only C++ has this case
     std::function<void(Memory &)> reference;

@@ -21,6 +21,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include "case.h"
@@ -95,7 +96,7 @@ private:
         } else if (verb == "time") {
             auto found = ready_.find(name);
             if (found == ready_.end()) found = ready_.emplace(name, make(name)).first;
-            if (found->second) printf("%.1f %.17g\n", measure(*found->second, milliseconds), work_[name]);
+            if (found->second) printf("%.1f %.17g\n", measure(*found->second, milliseconds, waited_.count(name) != 0), work_[name]);
             else puts("absent");
         } else {
             throw std::runtime_error("what is " + verb + "?");
@@ -123,6 +124,7 @@ private:
     std::unique_ptr<Prepared> checked(const Located &located, bool small) {
         const Case c = located.entry.make(small);
         work_[located.entry.name] = c.work;
+        if (c.waited) waited_.insert(located.entry.name);
         auto made = prepare(located, c, small);
         if (!made) return nullptr;
         made->start();
@@ -138,8 +140,8 @@ private:
         return made;
     }
 
-    // Nanoseconds for one run. Runs are started in batches and waited for together, as programs do.
-    static double measure(Prepared &prepared, double milliseconds) {
+    // Nanoseconds for one run. Runs are started in batches and waited for together, as programs do, unless `waited`.
+    static double measure(Prepared &prepared, double milliseconds, bool waited) {
         using Clock = std::chrono::steady_clock;
         prepared.start();  // not timed: others had the caches meanwhile
         prepared.finish();
@@ -151,7 +153,7 @@ private:
             prepared.finish();
             runs += batch;
             spent = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-            if (spent / double(runs) * double(batch) < 1 && batch < 256) batch *= 2;
+            if (spent / double(runs) * double(batch) < 1 && batch < 256 && !waited) batch *= 2;
         }
         return spent * 1e6 / double(runs);
     }
@@ -159,6 +161,7 @@ private:
     std::map<std::string, Located> located_;
     std::map<std::string, std::unique_ptr<Prepared>> ready_;
     std::map<std::string, double> work_;
+    std::set<std::string> waited_;
 };
 
 // An operation from what starts it and what waits.

@@ -2,13 +2,15 @@
 
 void empty();
 
-static Case make() {
+static Case make(bool waited) {
     Case c;
+    c.waited = waited;
     c.launch("empty", {1}, {1});
     c.reference = [](Memory &) { empty(); };
     return c;
 }
 
 const std::vector<Entry> cases = {
-    {"empty", "empty kernel, batched", "", [](bool) { return make(); }},
+    {"empty", "empty kernel, batched", "", [](bool) { return make(false); }},
+    {"empty_waited", "empty kernel, each waited for", "", [](bool) { return make(true); }},
 };
