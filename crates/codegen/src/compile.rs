@@ -32,12 +32,40 @@ pub enum Text {
     Assembly,
 }
 
+/// A part of a compilation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// LLVM's description of the CPU is made, if the thread has none yet.
+    Machine,
+    /// The passes over our IR, and from it LLVM's.
+    Emission,
+    /// LLVM's passes.
+    Passes,
+    /// Machine code.
+    Generation,
+}
+
 /// Compiles a kernel for a launch shape and a CPU.
 pub fn compile(program: &Program, shape: &Shape, cpu: &Cpu) -> Result<Object, CompileError> {
+    compile_in_stages(program, shape, cpu, &mut |_| ())
+}
+
+/// Likewise, telling at the end of each stage, in order, that it is done.
+pub fn compile_in_stages(
+    program: &Program,
+    shape: &Shape,
+    cpu: &Cpu,
+    done: &mut dyn FnMut(Stage),
+) -> Result<Object, CompileError> {
     let machine = Machine::for_cpu(cpu).map_err(CompileError::new)?;
     let context = Context::new();
-    let (builder, info) = emit_module(program, shape, &machine, &context)?;
+    done(Stage::Machine);
+    let (builder, info) = emit_unoptimized(program, shape, &machine, &context)?;
+    done(Stage::Emission);
+    machine.optimize(builder.module()).map_err(CompileError::new)?;
+    done(Stage::Passes);
     let bytes = machine.emit_object(builder.module()).map_err(CompileError::new)?;
+    done(Stage::Generation);
     Ok(Object { bytes, info })
 }
 
@@ -49,22 +77,12 @@ pub fn emit_text(program: &Program, shape: &Shape, cpu: &Cpu, text: Text) -> Res
         let (builder, _) = emit_unoptimized(program, shape, &machine, &context)?;
         return Ok(builder.module().to_string());
     }
-    let (builder, _) = emit_module(program, shape, &machine, &context)?;
+    let (builder, _) = emit_unoptimized(program, shape, &machine, &context)?;
+    machine.optimize(builder.module()).map_err(CompileError::new)?;
     match text {
         Text::Assembly => machine.emit_assembly(builder.module()).map_err(CompileError::new),
         _ => Ok(builder.module().to_string()),
     }
-}
-
-fn emit_module<'c>(
-    program: &Program,
-    shape: &Shape,
-    machine: &Machine,
-    context: &'c Context,
-) -> Result<(Builder<'c>, KernelInfo), CompileError> {
-    let (builder, info) = emit_unoptimized(program, shape, machine, context)?;
-    machine.optimize(builder.module()).map_err(CompileError::new)?;
-    Ok((builder, info))
 }
 
 fn emit_unoptimized<'c>(
