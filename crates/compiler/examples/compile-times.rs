@@ -141,7 +141,8 @@ fn show(source: &str, arguments: &Arguments, text: Text) -> Result<(), String> {
     let cpu = Cpu::named(&arguments.cpu).map_err(|error| error.to_string())?;
     for kernel in module.entries().map(|kernel| kernel.name.text) {
         if arguments.kernel.as_ref().is_none_or(|only| only == kernel) {
-            let program = ptx::lower::program(source, &module, kernel).map_err(|errors| errors.to_string())?;
+            let program =
+                ptx::lower::program(source, &module, kernel).map_err(|errors| errors.to_string())?;
             let text = codegen::emit_text(&program, &arguments.shape, &cpu, text);
             println!("{}", text.map_err(|error| format!("{kernel}: {}", error.message))?);
         }
@@ -184,7 +185,7 @@ fn round(source: &str, arguments: &Arguments, kernels: &mut Vec<String>) -> Resu
         let options = Options { device: None, bodies: Bodies::Skipped };
         let module = ptx::parse_with(source, &options).map_err(|errors| text(&errors))?;
         times.add(kernel, "parse", clock.lap());
-        let program = ptx::lower::program_with(source, &module, kernel, Approximations::default())
+        let program = ptx::lower::program_of(source, module, kernel, Approximations::default())
             .map_err(|errors| text(&errors))?;
         times.add(kernel, "lower", clock.lap());
         let mut stages = |stage| {

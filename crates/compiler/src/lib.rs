@@ -25,7 +25,7 @@ pub fn compile(
     // Its device accepted the module when it was loaded; only the kernel's own functions are read again.
     let options = ptx::Options { device: None, bodies: ptx::Bodies::Skipped };
     let module = ptx::parse_with(source, &options).map_err(refused)?;
-    let program = ptx::lower::program_with(source, &module, entry, approximations).map_err(refused)?;
+    let program = ptx::lower::program_of(source, module, entry, approximations).map_err(refused)?;
     let object = codegen::compile(&program, &shape, &cpu)?;
     Ok(Artifact { info: object.info, object: object.bytes })
 }

@@ -17,6 +17,7 @@ pub mod isa;
 pub mod lexer;
 pub mod link;
 pub mod lower;
+mod names;
 mod origin;
 mod parser;
 mod print;

@@ -10,6 +10,7 @@ use crate::ast::{
     Body, File, Function, Initialiser, Item, Linkage, Module, Name, StateSpace, Target, Variable, Version,
 };
 use crate::error::{Errors, LoadError, LoadErrorKind};
+use crate::names::NameSet;
 use crate::parser::{Bodies, Options, parse_with};
 use crate::provided::is_provided;
 use crate::resolve::Symbols;
@@ -95,12 +96,15 @@ pub fn define(text: &str, names: &mut HashSet<&str>, device: Device) -> Result<O
 /// The variables of known size that `module` uses, and neither it nor the device defines. Of a whole program nobody else is
 /// there to define them: the assembler does then.
 pub fn undefined_variables<'a>(module: &Module<'a>) -> Vec<&'a str> {
-    let mut open: HashSet<&str> = HashSet::new();
+    let mut open: NameSet<&str> = NameSet::default();
     for variable in module.variables() {
         let is_module_wide = matches!(variable.space, StateSpace::Global | StateSpace::Const);
         if is_module_wide && needs_definition(variable) && variable.size().is_some() {
             open.insert(variable.name.text);
         }
+    }
+    if open.is_empty() {
+        return Vec::new();
     }
     unresolved(module).into_iter().filter(|name| open.contains(name)).collect()
 }
@@ -125,8 +129,8 @@ fn read(text: &str, device: Device) -> Result<Module<'_>, Errors> {
 }
 
 fn unresolved_names<'a>(module: &Module<'a>) -> Vec<Name<'a>> {
-    let mut open: HashSet<&str> = HashSet::new();
-    let mut defined: HashSet<&str> = HashSet::new();
+    let mut open: NameSet<&str> = NameSet::default();
+    let mut defined: NameSet<&str> = NameSet::default();
     for item in &module.items {
         match item {
             Item::Function(f) if f.is_defined() || is_provided(f.name.text) => defined.insert(f.name.text),
@@ -138,8 +142,13 @@ fn unresolved_names<'a>(module: &Module<'a>) -> Vec<Name<'a>> {
         };
     }
     let mut found = Vec::new();
+    // Most modules are whole: nothing needs to be looked for in their bodies.
+    open.retain(|name| !defined.contains(name));
+    if open.is_empty() {
+        return found;
+    }
     let mut use_of = |name: &Name<'a>| {
-        if !defined.contains(name.text) && open.remove(name.text) {
+        if open.remove(name.text) {
             found.push(*name);
         }
     };

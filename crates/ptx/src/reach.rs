@@ -1,9 +1,10 @@
 //! Reading just the functions that one kernel can run.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::ast::{Item, Module, Name};
 use crate::error::Errors;
+use crate::names::NameMap;
 use crate::visit::{free_names, initialiser_names};
 
 /// Reads the bodies of the function `name` of `module` and of all functions it may call, directly, through
@@ -95,12 +96,12 @@ impl<'a> Walk<'a> {
 
 /// Which items a name stands for.
 struct Index<'a> {
-    items: HashMap<&'a str, Vec<usize>>,
+    items: NameMap<&'a str, Vec<usize>>,
 }
 
 impl<'a> Index<'a> {
     fn new(module: &Module<'a>) -> Index<'a> {
-        let mut items: HashMap<&'a str, Vec<usize>> = HashMap::new();
+        let mut items: NameMap<&'a str, Vec<usize>> = NameMap::default();
         for (at, item) in module.items.iter().enumerate() {
             let name = match item {
                 Item::Function(function) => function.name,

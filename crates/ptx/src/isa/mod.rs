@@ -36,6 +36,7 @@ mod rules;
 pub(crate) mod special;
 mod stack;
 pub(crate) mod syntax;
+mod table;
 mod texture;
 mod types;
 mod unsupported;
@@ -43,9 +44,6 @@ mod video;
 mod warp;
 mod wgmma;
 mod wmma;
-
-use std::collections::HashMap;
-use std::sync::LazyLock;
 
 pub use describe::{Later, Place, Row, Use, refused, rows, uses};
 pub use examples::{DEVICE, Example, examples};
@@ -58,7 +56,9 @@ use crate::resolve::{
     Address, Instruction, LocalVariable, Operand, OperandKind, Register, RegisterId, Symbol,
 };
 use crate::span::Span;
-use syntax::{Chosen, Mismatch, OperandSpec, Shape, Syntax};
+use syntax::{Chosen, Mismatch, OperandSpec, Shape};
+pub(crate) use table::Entry;
+use table::TABLE;
 
 /// How an expansion treats a guard `@p`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,17 +162,6 @@ impl Form {
     }
 }
 
-/// A form and its synopsis, read.
-pub(crate) struct Entry {
-    pub form: &'static Form,
-    pub syntax: Syntax,
-}
-
-/// Entries by opcode.
-struct Table {
-    entries: HashMap<&'static str, Vec<Entry>>,
-}
-
 /// The families of instructions, by the names that people know them by.
 const FAMILIES: &[(&str, &[Form])] = &[
     ("Integer arithmetic", integer::FORMS),
@@ -202,23 +191,6 @@ const FAMILIES: &[(&str, &[Form])] = &[
     ("Matrices in memory", wmma::FORMS),
     ("Products of warpgroups", wgmma::FORMS),
 ];
-
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let mut entries: HashMap<&'static str, Vec<Entry>> = HashMap::new();
-    for form in FAMILIES.iter().flat_map(|(_, forms)| forms.iter()) {
-        let syntax = Syntax::parse(form.text).unwrap_or_else(|e| panic!("the entry '{}': {e}", form.text));
-        entries.entry(syntax.opcode).or_default().push(Entry { form, syntax });
-    }
-    Table { entries }
-});
-
-impl Table {
-    /// The entry of a form.
-    fn of(&self, form: &Form) -> &Entry {
-        let mut entries = self.entries.values().flatten();
-        entries.find(|entry| entry.form.text == form.text).expect("every form has an entry")
-    }
-}
 
 /// Every synopsis of the table, in the notation of its entries.
 pub fn synopses() -> Vec<&'static str> {
@@ -282,7 +254,7 @@ impl Context<'_> {
 /// What is wrong with an instruction that PTX does not have.
 pub(crate) fn unknown(syntax: &ast::Instruction<'_>) -> Option<Problem> {
     let opcode = syntax.opcode.text;
-    let known = TABLE.entries.contains_key(opcode) || unsupported::is_opcode(opcode);
+    let known = TABLE.has(opcode) || unsupported::is_opcode(opcode);
     let message = || format!("unknown instruction '{opcode}'");
     (!known).then(|| Problem::new(LoadErrorKind::Syntax, syntax.opcode.span, message()))
 }
@@ -297,7 +269,7 @@ pub(crate) fn find(inst: &Instruction<'_, '_>, context: &Context<'_>) -> Result<
     {
         return Err(Problem::mismatch(syntax.span, "a guard is a predicate register"));
     }
-    let Some(entries) = TABLE.entries.get(opcode) else {
+    let Some(entries) = TABLE.entries(opcode) else {
         return Err(unknown(syntax).unwrap_or_else(|| Problem::unsupported(syntax.span, &spelling(syntax))));
     };
     let mut mismatch = Mismatch { at: 0, missing: false };
@@ -767,10 +739,11 @@ mod tests {
             FAMILIES.iter().flat_map(|(_, forms)| forms.iter().map(|form| form.text)).collect();
         let different: std::collections::HashSet<_> = forms.iter().collect();
         assert_eq!(different.len(), forms.len(), "an entry stands twice");
-        for (opcode, entries) in &TABLE.entries {
-            for entry in entries {
+        for opcode in TABLE.opcodes() {
+            for entry in TABLE.entries(opcode).unwrap() {
                 assert!(!unsupported::is_opcode(opcode), "'{opcode}' is supported after all");
                 let (least, most) = entry.syntax.operand_counts();
+                assert_eq!(entry.syntax.opcode, opcode);
                 assert!(least <= most, "{}", entry.form.text);
             }
         }

@@ -208,6 +208,11 @@ pub(crate) struct Mismatch {
 }
 
 impl Syntax {
+    /// The opcode of an entry.
+    pub fn opcode_of(text: &'static str) -> &'static str {
+        text.split(['.', ' ']).next().unwrap_or(text)
+    }
+
     /// Reads an entry; `Err` says what is wrong with the entry itself.
     pub fn parse(text: &'static str) -> Result<Syntax, String> {
         let (head, operands) = text.split_once(' ').unwrap_or((text, ""));

@@ -1,13 +1,14 @@
 //! What one program is made of: which functions, where its shared variables are, which module variables it names.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use simt_ir::{Approximations, FuncRef, GlobalRef, RESERVED_SHARED, SigRef, Signature, SourceLoc};
 
 use super::variables::{ModuleVariable, variables};
 use crate::LineIndex;
 use crate::ast::{Instruction, Linkage, Module, StateSpace, Variable, Version};
+use crate::names::NameMap;
 use crate::resolve::{Operand, OperandKind, ResolvedFunction, Symbol};
 
 /// Functions, variables and signatures by the numbers that a program gives them.
@@ -17,13 +18,13 @@ pub(crate) struct Links<'r> {
     /// Shared addresses say which block of the cluster they are of: the program has instructions that can tell.
     pub names_blocks: bool,
     pub approximations: Approximations,
-    functions: HashMap<&'r str, FuncRef>,
-    tokens: HashMap<&'r str, u64>,
+    functions: NameMap<&'r str, FuncRef>,
+    tokens: NameMap<&'r str, u64>,
     taken: HashSet<&'r str>,
     globals: Vec<String>,
-    global_index: HashMap<Key, GlobalRef>,
+    global_index: NameMap<Key, GlobalRef>,
     constants: Vec<(GlobalRef, u64)>,
-    shared: HashMap<Key, u32>,
+    shared: NameMap<Key, u32>,
     shared_bytes: u32,
     shared_align: u32,
     signatures: RefCell<Vec<Signature>>,
@@ -47,8 +48,8 @@ pub(crate) fn variable_name(variable: &Variable<'_>, index: Option<u32>) -> Stri
 
 /// What makes [`Op::FuncToken`](simt_ir::Op::FuncToken) of each function of a module: its place among the module's functions. Never
 /// zero, and far from any address of memory.
-pub(crate) fn tokens<'r>(module: &Module<'r>) -> HashMap<&'r str, u64> {
-    let mut tokens = HashMap::new();
+pub(crate) fn tokens<'r>(module: &Module<'r>) -> NameMap<&'r str, u64> {
+    let mut tokens = NameMap::default();
     for function in module.functions() {
         let next = (tokens.len() as u64 + 1) * 16;
         tokens.entry(function.name.text).or_insert(next);
@@ -120,13 +121,13 @@ impl<'r> Links<'r> {
             sm,
             names_blocks: functions.iter().any(names_blocks),
             approximations: Approximations::default(),
-            functions: HashMap::new(),
+            functions: NameMap::default(),
             tokens: tokens(module),
             taken: taken.clone(),
             globals: Vec::new(),
-            global_index: HashMap::new(),
+            global_index: NameMap::default(),
             constants: Vec::new(),
-            shared: HashMap::new(),
+            shared: NameMap::default(),
             shared_bytes: 0,
             shared_align: 16,
             signatures: RefCell::default(),

@@ -9,6 +9,8 @@ mod reach;
 mod references;
 mod variables;
 
+use std::borrow::Cow;
+
 use simt_ir::{Approximations, Program};
 
 pub(crate) use call::syscall;
@@ -29,29 +31,52 @@ pub fn program(source: &str, module: &Module<'_>, entry: &str) -> Result<Program
 }
 
 /// Likewise, with a choice of what `.approx` instructions become.
-pub fn program_with(
-    source: &str,
-    module: &Module<'_>,
+pub fn program_with<'a>(
+    source: &'a str,
+    module: &Module<'a>,
     entry: &str,
     approximations: Approximations,
 ) -> Result<Program, Errors> {
-    let Some(kernel) = module.entries().find(|f| f.name.text == entry) else {
+    lower(source, Cow::Borrowed(module), entry, approximations)
+}
+
+/// Likewise, of a module that is used up: its skipped bodies are read in place.
+pub fn program_of<'a>(
+    source: &'a str,
+    module: Module<'a>,
+    entry: &str,
+    approximations: Approximations,
+) -> Result<Program, Errors> {
+    lower(source, Cow::Owned(module), entry, approximations)
+}
+
+fn lower<'a>(
+    source: &'a str,
+    module: Cow<'_, Module<'a>>,
+    entry: &str,
+    approximations: Approximations,
+) -> Result<Program, Errors> {
+    let unknown = || {
         let message = format!("there is no kernel '{entry}'");
-        return Err(LoadError::without_place(LoadErrorKind::Name, entry, message).into());
+        LoadError::without_place(LoadErrorKind::Name, entry, message)
     };
+    if !module.entries().any(|f| f.name.text == entry) {
+        return Err(unknown().into());
+    }
+    let reached = reach::functions(source, module, entry)?;
+    let kernel = reached.functions().next().ok_or_else(unknown)?;
     let (_, param_bytes) = place::kernel_params(&kernel.params).ok_or_else(|| {
         LoadError::at(LoadErrorKind::TooLarge, source, kernel.span, "the parameters are too large")
     })?;
-    let reached = reach::functions(source, module, entry)?;
     let symbols = Symbols::new(source, &reached.module)?;
     let resolved = reached
         .functions()
         .map(|function| crate::resolve::function(&symbols, function))
         .collect::<Result<Vec<_>, Errors>>()?;
-    let mut links = Links::new(source, &reached.module, architecture(module), &resolved, &reached.taken)
-        .ok_or_else(|| {
-            LoadError::at(LoadErrorKind::TooLarge, source, kernel.span, "shared memory is too large")
-        })?;
+    let sm = architecture(&reached.module);
+    let mut links = Links::new(source, &reached.module, sm, &resolved, &reached.taken).ok_or_else(|| {
+        LoadError::at(LoadErrorKind::TooLarge, source, kernel.span, "shared memory is too large")
+    })?;
     links.approximations = approximations;
     let mut lowered = Vec::with_capacity(resolved.len());
     for func in &resolved {
@@ -77,10 +102,11 @@ pub fn program_with(
 /// Bytes of shared memory that a block can have at all.
 const MAX_SHARED: u64 = 227 << 10;
 
-/// The shared variables that a kernel uses, its own and the module's, must fit a block.
+/// The shared variables that a kernel uses, its own and the module's, must fit a block. `all_shared` is the size of all of the module's.
 fn check_shared(
     source: &str,
     module: &Module<'_>,
+    all_shared: u64,
     kernel: &ResolvedFunction<'_, '_>,
 ) -> Result<(), LoadError> {
     if !kernel.function.is_entry {
@@ -93,8 +119,7 @@ fn check_shared(
         .filter(|variable| variable.space == StateSpace::Shared);
     let own = shared.fold(0_u64, |bytes, variable| bytes.saturating_add(variable.size().unwrap_or(0)));
     // Which of the module's a kernel uses is worth finding out only where all together are too many.
-    let all = module.items.iter().filter_map(shared_size).fold(own, u64::saturating_add);
-    if all <= MAX_SHARED {
+    if own.saturating_add(all_shared) <= MAX_SHARED {
         return Ok(());
     }
     let name = kernel.function.name.text;
@@ -120,6 +145,7 @@ fn shared_size(item: &Item<'_>) -> Option<u64> {
 pub fn check(source: &str, module: &Module<'_>) -> Result<(), Errors> {
     let symbols = Symbols::new(source, module)?;
     let sm = architecture(module);
+    let all_shared = module.items.iter().filter_map(shared_size).fold(0, u64::saturating_add);
     let mut errors = Vec::new();
     for function in module.functions() {
         if errors.len() >= Errors::LIMIT {
@@ -138,7 +164,7 @@ pub fn check(source: &str, module: &Module<'_>) -> Result<(), Errors> {
                 errors.extend(
                     problems.map(|p| LoadError::at(p.kind, source, p.span, p.message)).take(Errors::LIMIT),
                 );
-                errors.extend(check_shared(source, module, &resolved).err());
+                errors.extend(check_shared(source, module, all_shared, &resolved).err());
             }
             Err(found) => {
                 // Names come before instructions, but who looks for a mistake wants to hear of both.

@@ -34,10 +34,9 @@ impl<'a> Reached<'_, 'a> {
 /// anywhere, for a pointer may come from another kernel or the host, if it has one of the signatures called.
 pub(super) fn functions<'c, 'a>(
     source: &'a str,
-    module: &'c Module<'a>,
+    mut module: Cow<'c, Module<'a>>,
     entry: &str,
 ) -> Result<Reached<'c, 'a>, Errors> {
-    let mut module = Cow::Borrowed(module);
     let mut items = reachable(source, &mut module, entry)?;
     let mut called = HashSet::new();
     let mut done = HashSet::new();

@@ -3,6 +3,7 @@
 use super::links::{tokens, variable_name};
 use super::place::kernel_params;
 use crate::ast::{AddressInitialiser, Immediate, Initialiser, Linkage, Module, StateSpace, Type, Variable};
+use crate::names::NameMap;
 use crate::{Errors, LoadError, LoadErrorKind};
 
 /// A variable of module scope in `.global` or `.const`.
@@ -148,6 +149,7 @@ pub fn entries(source: &str, module: &Module<'_>) -> Result<Vec<Entry>, Errors> 
 pub fn variables(source: &str, module: &Module<'_>) -> Result<Vec<ModuleVariable>, Errors> {
     let tokens = tokens(module);
     let mut all: Vec<ModuleVariable> = Vec::new();
+    let mut places: NameMap<String, usize> = NameMap::default();
     for variable in module.variables() {
         if !matches!(variable.space, StateSpace::Global | StateSpace::Const) || is_opaque(variable.ty) {
             continue;
@@ -178,10 +180,13 @@ pub fn variables(source: &str, module: &Module<'_>) -> Result<Vec<ModuleVariable
                 managed: variable.attributes.managed,
             };
             // A definition replaces a declaration.
-            match all.iter_mut().find(|known| known.name == new.name) {
+            match places.get(&new.name).map(|place| &mut all[*place]) {
                 Some(known) if known.linkage == Linkage::Extern => *known = new,
                 Some(_) => {}
-                None => all.push(new),
+                None => {
+                    places.insert(new.name.clone(), all.len());
+                    all.push(new);
+                }
             }
         }
     }
@@ -218,7 +223,7 @@ fn strides(variable: &Variable<'_>) -> Vec<u64> {
 }
 
 struct Image<'t> {
-    tokens: &'t std::collections::HashMap<&'t str, u64>,
+    tokens: &'t NameMap<&'t str, u64>,
     bytes: Vec<u8>,
     relocations: Vec<Relocation>,
 }

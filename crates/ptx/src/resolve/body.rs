@@ -1,7 +1,5 @@
 //! One function's body.
 
-use std::collections::HashMap;
-
 use super::declarations::{self, Place};
 use super::scope::Names;
 use super::{
@@ -11,6 +9,7 @@ use super::{
 };
 use crate::ast::{self, Block, Body, Component, Function, Name, Statement, Type, Variable};
 use crate::error::{Errors, LoadError, LoadErrorKind};
+use crate::names::NameMap;
 use crate::special::SpecialRegister;
 use crate::visit::initialiser_names;
 
@@ -53,7 +52,7 @@ struct Resolver<'s, 'm, 'a> {
 struct Scope<'m, 'a> {
     names: Names<'a, Declared<'m, 'a>>,
     /// What has been bound so far; members of ranges get their ids at first use.
-    bound: HashMap<&'a str, Bound>,
+    bound: NameMap<&'a str, Bound>,
 }
 
 /// What a declaration in a function makes.

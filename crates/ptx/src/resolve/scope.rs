@@ -1,13 +1,12 @@
 //! One scope's names, among them ranges such as `%r<10>`, whose members are never listed.
 
-use std::collections::HashMap;
-
 use crate::ast::Name;
+use crate::names::NameMap;
 
 #[derive(Debug)]
 pub(crate) struct Names<'a, T> {
-    single: HashMap<&'a str, (Name<'a>, T)>,
-    ranges: HashMap<&'a str, Range<'a, T>>,
+    single: NameMap<&'a str, (Name<'a>, T)>,
+    ranges: NameMap<&'a str, Range<'a, T>>,
 }
 
 #[derive(Debug)]
@@ -19,7 +18,7 @@ struct Range<'a, T> {
 
 impl<T> Default for Names<'_, T> {
     fn default() -> Self {
-        Names { single: HashMap::new(), ranges: HashMap::new() }
+        Names { single: NameMap::default(), ranges: NameMap::default() }
     }
 }
 
