@@ -59,6 +59,7 @@ pub fn compile_in_stages(
 ) -> Result<Object, CompileError> {
     let machine = Machine::for_cpu(cpu).map_err(CompileError::new)?;
     let context = Context::new();
+    context.forget_names();
     done(Stage::Machine);
     let (builder, info) = emit_unoptimized(program, shape, &machine, &context)?;
     done(Stage::Emission);

@@ -12,7 +12,7 @@ use std::ffi::{CStr, CString};
 use std::fmt;
 use std::ptr;
 use std::rc::Rc;
-use std::sync::Once;
+use std::sync::{LazyLock, Once};
 
 #[cfg(not(target_arch = "x86_64"))]
 compile_error!(
@@ -72,12 +72,15 @@ impl Cpu {
 
     /// The CPU that this runs on, with all its features.
     pub fn native() -> Result<Self, UnknownCpu> {
-        // SAFETY: both return strings that are ours to dispose of.
-        let (name, features) = unsafe {
-            (take_message(machine::LLVMGetHostCPUName()), take_message(machine::LLVMGetHostCPUFeatures()))
-        };
-        let cpu = Self { name, features };
-        if cpu.has("sse4.2") { Ok(cpu) } else { Err(UnknownCpu::HostTooOld) }
+        // Asking takes a while in a virtual machine, whose host answers.
+        static FOUND: LazyLock<Cpu> = LazyLock::new(|| {
+            // SAFETY: both return strings that are ours to dispose of.
+            let (name, features) = unsafe {
+                (take_message(machine::LLVMGetHostCPUName()), take_message(machine::LLVMGetHostCPUFeatures()))
+            };
+            Cpu { name, features }
+        });
+        if FOUND.has("sse4.2") { Ok(FOUND.clone()) } else { Err(UnknownCpu::HostTooOld) }
     }
 
     /// The least CPU of a level.

@@ -2,6 +2,8 @@
 
 use std::ffi::{c_int, c_void};
 
+use kernel_abi::BlockFrame;
+
 use crate::bulk::bulk;
 
 unsafe extern "C" {
@@ -29,6 +31,23 @@ unsafe extern "C" fn matrix(code: u64, memory: *mut u8) {
     guard::unguarded(|| unsafe { kernel_abi::matrix::anywarp_matrix(code, memory) });
 }
 
+/// Records a fault of a lane and ends the guarded call. That is not in each kernel's own code, where it would have to be
+/// compiled each time.
+///
+/// # Safety
+/// Called by generated code, which owns nothing, with its block's frame.
+unsafe extern "C" fn raise(frame: *mut BlockFrame, kind: u32, lane: u32, address: u64, ptx_line: u32) -> ! {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let fault = &raw mut (*frame).fault;
+        (*fault).kind = kind;
+        (*fault).lane = lane;
+        (*fault).address = address;
+        (*fault).ptx_line = ptx_line;
+        guard::guarded_exit(1)
+    }
+}
+
 /// The address of a host function by the name generated code uses. These are all: an object that needs another one does not
 /// load.
 pub fn host_symbol(name: &str) -> Option<u64> {
@@ -36,6 +55,7 @@ pub fn host_symbol(name: &str) -> Option<u64> {
         kernel_abi::soft::SOFT_SYMBOL => soft as *const (),
         kernel_abi::matrix::MATRIX_SYMBOL => matrix as *const (),
         kernel_abi::bulk::BULK_SYMBOL => bulk as *const (),
+        kernel_abi::RAISE_SYMBOL => raise as *const (),
         "anywarp_guarded_exit" => guard::guarded_exit as *const (),
         // LLVM calls these for what instructions cannot do well.
         "memcpy" => memcpy as *const (),

@@ -5,7 +5,7 @@
 use crate::{EntryKind, KernelInfo, Shape, XLayout};
 
 /// Version of the format, of the frames and of the entries: code of another version is compiled anew.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Name of a kernel's entry in its object.
 pub const ENTRY_SYMBOL: &str = "anywarp_kernel";

@@ -188,7 +188,11 @@ pub enum WaitKind {
     ClusterWait = 4,
 }
 
-/// Written by generated code before it leaves through the fault exit.
+/// The host's function that generated code calls to end a launch with a fault: `(frame, kind, lane, address, ptx_line)`, as in
+/// [`FaultRecord`].
+pub const RAISE_SYMBOL: &str = "anywarp_raise";
+
+/// Written when generated code ends a launch, before it leaves through the fault exit.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FaultRecord {

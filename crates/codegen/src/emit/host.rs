@@ -2,43 +2,21 @@
 
 use std::mem::offset_of;
 
-use kernel_abi::{BlockFrame, Callbacks, CompileError, FaultKind, FaultRecord, LaunchFrame};
+use kernel_abi::{Callbacks, CompileError, FaultKind, LaunchFrame, RAISE_SYMBOL};
 use simt_ir::{Inst, RuntimeFunction, SourceLoc, Syscall, Value as IrValue};
 
 use super::function::Emitter;
 use super::{LANES, unsupported};
-use crate::llvm::{self, Builder, Linkage, Type, Value};
-use crate::target::Machine;
+use crate::llvm::{self, Builder, Type, Value};
 
-/// Ends the guarded call that kernels run in. Defined by the guard crate, resolved by the loader.
-const EXIT_SYMBOL: &str = "anywarp_guarded_exit";
-
-/// The function that records a fault and leaves: `raise(frame, kind, lane, address, ptx_line)`.
-pub fn raise_function<'c>(b: &Builder<'c>, machine: &Machine) -> llvm::Function<'c> {
+/// The host's function that records a fault and leaves: `raise(frame, kind, lane, address, ptx_line)`.
+pub fn raise_function<'c>(b: &Builder<'c>) -> llvm::Function<'c> {
     let context = b.context();
-    let module = b.module();
     let (i32, i64, ptr) = (context.int(32), context.int(64), context.ptr());
-    let exit = module.extern_function(EXIT_SYMBOL, context.void(), &[i32]);
-    exit.add_attribute("noreturn");
-    exit.add_attribute("nounwind");
-    let raise = module.add_function("raise", context.void(), &[ptr, i32, i32, i64, i32], Linkage::Internal);
-    machine.set_attributes(raise);
-    raise.add_attribute("noreturn");
-    raise.add_attribute("noinline");
-    raise.add_attribute("cold");
-    b.position_at_end(raise.append_block("entry"));
-    let fields = [
-        (1, offset_of!(FaultRecord, kind), 4),
-        (2, offset_of!(FaultRecord, lane), 4),
-        (3, offset_of!(FaultRecord, address), 8),
-        (4, offset_of!(FaultRecord, ptx_line), 4),
-    ];
-    for (param, offset, align) in fields {
-        let place = b.ptr_offset(raise.param(0), (offset_of!(BlockFrame, fault) + offset) as i64);
-        b.store(raise.param(param), place, align);
+    let raise = b.module().extern_function(RAISE_SYMBOL, context.void(), &[ptr, i32, i32, i64, i32]);
+    for attribute in ["noreturn", "nounwind", "cold"] {
+        raise.add_attribute(attribute);
     }
-    b.call(exit, &[i32.int_const(1)]);
-    b.unreachable();
     raise
 }
 
@@ -52,13 +30,18 @@ impl<'c> Emitter<'_, 'c> {
         loc: SourceLoc,
     ) {
         let b = self.unit.b;
-        let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
         let lane = b.cttz(b.mask_to_int(lanes));
         let address = match addresses {
-            None => i64.zero(),
-            Some(address) if address.ty().is_vector() => b.extract_dynamic(address, lane),
-            Some(address) => address,
+            None => self.unit.types.i64.zero(),
+            Some(addresses) => b.extract_dynamic(addresses, lane),
         };
+        self.raise_in(kind, lane, address, loc);
+    }
+
+    /// Ends the launch with a fault of this lane at this address. Ends the block.
+    pub(super) fn raise_in(&mut self, kind: FaultKind, lane: Value<'c>, address: Value<'c>, loc: SourceLoc) {
+        let b = self.unit.b;
+        let i32 = self.unit.types.i32;
         let kind = i32.int_const(kind as u64);
         let line = i32.int_const(loc.ptx_line.into());
         b.call(self.unit.raise, &[self.place.frame, kind, lane, address, line]);

@@ -607,10 +607,37 @@ impl<'c> Emitter<'_, 'c> {
             (b.any(bad), bad)
         };
         self.unlikely(any, |this| {
-            let address = this.vector(value);
+            let lane = this.unit.b.cttz(this.unit.b.mask_to_int(lanes));
+            let address = this.in_lane(value, lane);
             let address = this.in_window(address, address.ty().scalar_bits() == 32, access.offset);
-            this.raise_for(FaultKind::Misaligned, lanes, Some(address), loc);
+            this.raise_in(FaultKind::Misaligned, lane, address, loc);
         });
+    }
+
+    /// The value in one lane, for code that hardly ever runs: where it can be computed from a scalar, it is, since the vector would
+    /// be more code than all the rest.
+    fn in_lane(&mut self, value: IrValue, lane: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let step = match self.p.shapes.of(value) {
+            LaneShape::Uniform => Some((0, 0)),
+            LaneShape::Affine(offsets) => {
+                let step = offsets[1].wrapping_sub(offsets[0]);
+                let even = offsets.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == step);
+                even.then_some((offsets[0], step))
+            }
+            LaneShape::Rows(_) | LaneShape::Varying => None,
+        };
+        let Some((first, step)) = step else {
+            let vector = self.vector(value);
+            return b.extract_dynamic(vector, lane);
+        };
+        let base = self.natural(value);
+        if step == 0 {
+            return self.offset(base, first);
+        }
+        let lane = b.int_resize(lane, base.ty(), false);
+        let steps = b.mul(lane, base.ty().int_const(step as u64));
+        b.add(self.offset(base, first), steps)
     }
 
     /// Values whose sum has the same lowest `power` bits as `value`; what is surely a multiple is left out.

@@ -110,7 +110,7 @@ pub fn module(
         ptr: context.ptr(),
         mask: context.int(1).vector(LANES),
     };
-    let raise = host::raise_function(b, machine);
+    let raise = host::raise_function(b);
     let callees = RefCell::new(Vec::new());
     let unit = Unit { b, program, shape, machine, types, raise, callees: &callees, flushing };
     let kernel = transform::prepare_kernel(program.kernel(), shape).map_err(|obstacle| {

@@ -33,6 +33,12 @@ impl Context {
         }
     }
 
+    /// Values and blocks keep no names from now on: for code that nobody will read.
+    pub fn forget_names(&self) {
+        // SAFETY: the context is alive.
+        unsafe { core::LLVMContextSetDiscardValueNames(self.raw, 1) }
+    }
+
     /// An empty module, which lives as long as the context.
     pub fn module(&self, name: &str) -> Module<'_> {
         let name = c_string(name);
