@@ -16,6 +16,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
@@ -40,7 +41,12 @@ impl Key {
 pub struct DiskCache {
     directory: PathBuf,
     limit: u64,
+    /// The size of all entries when the directory was last looked through, and what this process has stored since.
+    known: Mutex<Option<(u64, u64)>>,
 }
+
+/// The directory is looked through again when this process has stored such a part of the limit: others store too.
+const LOOK_AGAIN: u64 = 64;
 
 const MAGIC: &[u8; 8] = b"anywarp1";
 const HEADER: usize = MAGIC.len() + 8;
@@ -66,7 +72,7 @@ impl DiskCache {
 
     /// A cache in `directory`, which is made when something is stored, of at most `limit` bytes.
     pub fn new(directory: PathBuf, limit: u64) -> DiskCache {
-        DiskCache { directory, limit }
+        DiskCache { directory, limit, known: Mutex::default() }
     }
 
     /// The content stored under `key`. A damaged entry is deleted and not there.
@@ -96,8 +102,19 @@ impl DiskCache {
         if (content.len() + HEADER) as u64 > self.limit {
             return;
         }
-        if self.write(key, content).is_some() {
-            self.evict();
+        if self.write(key, content).is_none() {
+            return;
+        }
+        let stored = (content.len() + HEADER) as u64;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *known {
+            Some((total, since)) if *since + stored < self.limit / LOOK_AGAIN => {
+                *since += stored;
+                if *total + *since > self.limit {
+                    *known = self.evict().map(|total| (total, 0));
+                }
+            }
+            _ => *known = self.evict().map(|total| (total, 0)),
         }
     }
 
@@ -118,9 +135,10 @@ impl DiskCache {
         renamed.ok()
     }
 
-    /// Deletes the entries unused for longest until a quarter of the limit is free, if it is exceeded.
-    fn evict(&self) {
-        let Ok(directory) = fs::read_dir(&self.directory) else { return };
+    /// Deletes the entries unused for longest until a quarter of the limit is free, if it is exceeded. Answers the size of what
+    /// is there then, if that can be found out.
+    fn evict(&self) -> Option<u64> {
+        let directory = fs::read_dir(&self.directory).ok()?;
         let now = SystemTime::now();
         let mut entries = Vec::new();
         for file in directory.flatten() {
@@ -137,7 +155,7 @@ impl DiskCache {
         }
         let mut total: u64 = entries.iter().map(|(_, size, _)| size).sum();
         if total <= self.limit {
-            return;
+            return Some(total);
         }
         entries.sort();
         for (_, size, path) in entries {
@@ -148,6 +166,7 @@ impl DiskCache {
                 total -= size;
             }
         }
+        Some(total)
     }
 
     fn path(&self, key: Key) -> PathBuf {
@@ -249,6 +268,20 @@ mod tests {
         let found: Vec<bool> = names.iter().map(|name| cache.load(key(name)).is_some()).collect();
         assert_eq!(found, [true, false, false, true]);
         assert!(cache.load(key("new")).is_some());
+    }
+
+    #[test]
+    fn the_directory_stays_within_its_limit_however_many_write_to_it() {
+        let directory = Directory::new("bounded");
+        // Several processes, of which each counts what it stores itself.
+        let caches: Vec<DiskCache> = (0..3).map(|_| DiskCache::new(directory.0.clone(), 100_000)).collect();
+        for number in 0..300 {
+            let content = vec![0; 984];
+            caches[number % 3].store(key(&number.to_string()), &content);
+            let total: u64 = files(&directory).iter().map(|file| file.metadata().unwrap().len()).sum();
+            // Each of the others may have stored a 64th of the limit since it last looked, and one entry.
+            assert!(total <= 100_000 + 3 * (100_000 / LOOK_AGAIN + 1000), "{total} bytes after {number}");
+        }
     }
 
     #[test]
