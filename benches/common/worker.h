@@ -7,6 +7,7 @@
 //   check CASE              `ok`: one run of the small size gave what C++ computes
 //   time CASE MILLISECONDS  the nanoseconds that one run takes, measured over at least so long, and its work; before the
 //                           first measurement the results of one run are checked
+//   first CASE              the nanoseconds of making the small size ready, with all that is compiled for it, and of one run
 //
 // Instead, each may answer `error: REASON`, or `absent` where this worker does not have the case. CASE may be
 // `operation:KIND:BYTES`, a copy or other use of memory.
@@ -93,6 +94,18 @@ private:
             puts("");
         } else if (verb == "check") {
             puts(checked(locate(name), true) ? "ok" : "absent");
+        } else if (verb == "first") {
+            const Located &located = locate(name);
+            const Case c = located.entry.make(true);
+            const auto begin = std::chrono::steady_clock::now();
+            auto made = prepare(located, c, true);
+            if (made) {
+                made->start();
+                made->finish();
+            }
+            const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - begin;
+            if (made) printf("%.1f\n", spent.count());
+            else puts("absent");
         } else if (verb == "time") {
             auto found = ready_.find(name);
             if (found == ready_.end()) found = ready_.emplace(name, make(name)).first;
