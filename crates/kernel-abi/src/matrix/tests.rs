@@ -25,7 +25,8 @@ impl Random {
         self.0
     }
 
-    /// A word of elements: of a few exponents, of all, or with what is special in each format.
+    /// A word of elements: of a few exponents, of half of them, with what is special in each format, of a third of them, or mostly
+    /// zeros.
     fn word(&mut self, element: Element, flavour: u64) -> u64 {
         let raw = self.next() ^ self.next() << 32;
         let (bits, fraction) = match element {
@@ -43,7 +44,10 @@ impl Random {
             let value = raw >> (bits * place) & ones;
             let field = (ones >> 1) >> fraction;
             let rare = self.next() >> 20;
+            // What products of one matrix may be apart and still be scaled alike.
+            let apart = (field / 3).max(1);
             let exponent = match (flavour, rare % 97) {
+                (3, _) => field / 2 - apart / 2 + rare % apart,
                 (2, 0) => field,
                 (2, 1..20) => rare % 3,
                 (0, _) => field / 2 - 2 + rare % 5,
@@ -51,7 +55,8 @@ impl Random {
                 _ => rare % field,
             };
             let mut value = value & !(field << fraction) | exponent << fraction;
-            if rare.is_multiple_of(29) {
+            let zero = if flavour == 4 { !rare.is_multiple_of(16) } else { rare.is_multiple_of(29) };
+            if zero {
                 value &= !(ones >> 1);
             }
             if flavour == 2 && (rare >> 8).is_multiple_of(31) {
@@ -65,8 +70,10 @@ impl Random {
 
     fn sum(&mut self, sum: Accumulator, flavour: u64) -> u64 {
         match sum {
-            Accumulator::F16 => self.word(Element::F16, flavour),
-            Accumulator::F32 => self.word(Element::TF32, flavour),
+            // Beside products that are alike or zeros anything.
+            Accumulator::F16 => self.word(Element::F16, if flavour > 2 { 1 } else { flavour }),
+            Accumulator::F32 if flavour > 2 && self.next() & 7 == 0 => 0,
+            Accumulator::F32 => self.word(Element::TF32, if flavour > 2 { 5 } else { flavour }),
             Accumulator::F64 => self.word(Element::F64, flavour),
             Accumulator::S32 if flavour == 2 => 0x7fff_fff0 ^ (self.next() as i32 >> 31) as u64,
             Accumulator::S32 => self.next(),
@@ -196,8 +203,8 @@ fn the_fast_form_is_what_the_definition_says() {
     for op in kinds() {
         let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ encode(&op));
         let mask = if op.a == Element::F64 { u64::MAX } else { u64::MAX >> 32 };
-        for round in 0..30 {
-            let flavour = round % 3;
+        for round in 0..50 {
+            let flavour = round % 5;
             let mut registers = |count: usize, word: &mut dyn FnMut(&mut Random) -> u64| -> Vec<LaneWords> {
                 (0..count).map(|_| std::array::from_fn(|_| word(&mut random) & mask)).collect()
             };
@@ -208,7 +215,7 @@ fn the_fast_form_is_what_the_definition_says() {
                 // Now and then two elements for one place.
                 let valid = if op.a == Element::TF32 { [0x4, 0xe, 0x4, 0xe] } else { [0x4, 0x9, 0xd, 0xe] };
                 operands.extend(registers(1, &mut |random| match round {
-                    29 => random.next(),
+                    49 => random.next(),
                     _ => (0..8).fold(0, |word, _| word << 4 | valid[random.next() as usize >> 7 & 3]),
                 }));
             }

@@ -5,21 +5,44 @@ use std::ops::Range;
 use simt_ir::matrix::{Accumulator, Element, MatrixMultiply};
 
 use super::super::LaneHalves;
+use super::scaled::Scaled;
+use super::vectors::{Plain, Vectors};
 use super::{COLUMNS, Lanes, Places, ROWS, addends, by_columns, by_definition, by_rows, set_results};
 
 /// Products of floats. False, and nothing done, if the first factor is left to the definition.
+///
+/// # Safety
+/// It runs where the vectors `V` are.
 #[inline(always)]
-pub(super) fn multiply<const DEPTH: usize>(
+pub(super) unsafe fn multiply<V: Vectors, const DEPTH: usize>(
     op: &MatrixMultiply,
     places: &Places,
     words: &mut [LaneHalves],
 ) -> bool {
+    let mut rest = 0..usize::from(op.eights);
+    if let Some(scaled) = Scaled::<V, DEPTH>::new(op, places, words) {
+        while rest.start < rest.end && scaled.eight(op, places, words, rest.start) {
+            rest.start += 1;
+        }
+    }
+    rest.is_empty() || by_exponents::<DEPTH>(op, places, words, rest)
+}
+
+/// The rest, of whatever exponents.
+#[inline(always)]
+fn by_exponents<const DEPTH: usize>(
+    op: &MatrixMultiply,
+    places: &Places,
+    words: &mut [LaneHalves],
+    eights: Range<usize>,
+) -> bool {
     let mut sums = FloatSums::<DEPTH>::new(op);
-    if !sums.take_all(op, places, words) {
+    let taken = sums.take_all(op, places, words);
+    if !taken && eights.start == 0 {
         return false;
     }
-    for eight in 0..usize::from(op.eights) {
-        if !sums.eight(op, places, words, eight) {
+    for eight in eights {
+        if !taken || !sums.eight(op, places, words, eight) {
             by_definition(op, places, words, eight);
         }
     }
@@ -28,8 +51,8 @@ pub(super) fn multiply<const DEPTH: usize>(
 
 /// A float format of at most 32 bits.
 #[derive(Clone, Copy)]
-struct Format {
-    fraction: u32,
+pub(super) struct Format {
+    pub(super) fraction: u32,
     exponent: u32,
     /// The largest magnitude alone is no number.
     finite: bool,
@@ -37,7 +60,7 @@ struct Format {
 
 impl Format {
     #[inline(always)]
-    fn of(element: Element) -> Format {
+    pub(super) fn of(element: Element) -> Format {
         let (fraction, exponent) = match element {
             Element::F16 => (10, 5),
             Element::BF16 => (7, 8),
@@ -49,7 +72,7 @@ impl Format {
     }
 
     #[inline(always)]
-    fn of_sum(sum: Accumulator) -> Format {
+    pub(super) fn of_sum(sum: Accumulator) -> Format {
         match sum {
             Accumulator::F16 => Format { fraction: 10, exponent: 5, finite: false },
             _ => Format { fraction: 23, exponent: 8, finite: false },
@@ -58,7 +81,7 @@ impl Format {
 
     /// The significand as a signed integer, the exponent of its first place, and whether this is no finite number.
     #[inline(always)]
-    fn split(self, bits: u32) -> (f32, i32, bool) {
+    pub(super) fn split(self, bits: u32) -> (f32, i32, bool) {
         let field = bits >> self.fraction & ((1 << self.exponent) - 1);
         let fraction = bits & ((1 << self.fraction) - 1);
         let bias = (1 << (self.exponent - 1)) - 1;
@@ -103,7 +126,7 @@ impl<const DEPTH: usize> FloatSums<DEPTH> {
     #[inline(always)]
     fn take_all(&mut self, op: &MatrixMultiply, places: &Places, words: &[LaneHalves]) -> bool {
         let mut rows = [[0; ROWS]; DEPTH];
-        by_rows(ROWS, &words[..places.b], &mut rows);
+        by_rows::<Plain>(ROWS, &words[..places.b], &mut rows);
         let rows = &rows[..places.b * 2];
         // Each format by itself, so that its numbers are constants.
         let special = match op.a {
@@ -182,7 +205,7 @@ impl<const DEPTH: usize> FloatSums<DEPTH> {
     #[inline(always)]
     fn eight(&self, op: &MatrixMultiply, places: &Places, words: &mut [LaneHalves], eight: usize) -> bool {
         let mut columns = [[0; COLUMNS]; DEPTH];
-        by_columns(&words[places.b + eight * places.each_b..][..places.each_b], &mut columns);
+        by_columns::<Plain>(&words[places.b + eight * places.each_b..][..places.each_b], &mut columns);
         let stored = places.each_b * 4;
         let mut right =
             Right::<DEPTH> { significands: [[0.0; COLUMNS]; DEPTH], exponents: [[0; COLUMNS]; DEPTH] };
@@ -196,7 +219,7 @@ impl<const DEPTH: usize> FloatSums<DEPTH> {
         if special {
             return false;
         }
-        let addends = addends(op.c, &words[places.c + eight * places.each_c..][..places.each_c]);
+        let addends = addends::<Plain>(op.c, &words[places.c + eight * places.each_c..][..places.each_c]);
         let mut results = [[0; ROWS]; COLUMNS];
         let fraction = (Format::of(op.a).fraction + Format::of(op.b).fraction) as i32;
         for column in 0..COLUMNS {
@@ -205,7 +228,7 @@ impl<const DEPTH: usize> FloatSums<DEPTH> {
             };
             results[column] = result;
         }
-        set_results(op.d, &results, &mut words[places.d + eight * places.each_d..][..places.each_d]);
+        set_results::<Plain>(op.d, &results, &mut words[places.d + eight * places.each_d..][..places.each_d]);
         true
     }
 
@@ -345,7 +368,7 @@ impl<const DEPTH: usize> Right<DEPTH> {
 
 /// `significand × 2^(exponent + lowest)`, cut to an integer. The exponent is at most 0, the result less than 2^28.
 #[inline(always)]
-fn cut(significand: f32, exponent: i32, lowest: i32) -> i32 {
+pub(super) fn cut(significand: f32, exponent: i32, lowest: i32) -> i32 {
     // What is so much smaller leaves nothing.
     let power = f32::from_bits(((exponent.max(-64) + lowest + 127) << 23) as u32);
     // SAFETY: significands are below 2^24 (of products 2^22), and scaled so that of a number with exponent 0 so many places stand
@@ -355,14 +378,14 @@ fn cut(significand: f32, exponent: i32, lowest: i32) -> i32 {
 
 /// The f32 that is left when further places are cut off; zeros have no sign, what is too large is an infinity.
 #[inline(always)]
-fn truncated(value: f64) -> u32 {
+pub(super) fn truncated(value: f64) -> u32 {
     let kept = f64::from_bits(value.to_bits() & !((1 << 29) - 1));
     (kept as f32).to_bits()
 }
 
 /// The f32 whose last place says whether anything was cut off, so that it can be rounded again.
 #[inline(always)]
-fn odd(value: f64) -> u32 {
+pub(super) fn odd(value: f64) -> u32 {
     let bits = value.to_bits();
     let low = (1 << 29) - 1;
     let sticky = if bits & low == 0 { 0 } else { 1 << 29 };
@@ -371,7 +394,7 @@ fn odd(value: f64) -> u32 {
 
 /// The nearest f16, even of two. A NaN is the canonical one.
 #[inline(always)]
-fn narrowed(bits: u32) -> u32 {
+pub(super) fn narrowed(bits: u32) -> u32 {
     let magnitude = bits & 0x7fff_ffff;
     let small = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());
     let normal = magnitude.wrapping_add(0xfff + (magnitude >> 13 & 1)).wrapping_sub(112 << 23) >> 13;
@@ -383,13 +406,13 @@ fn narrowed(bits: u32) -> u32 {
 }
 
 #[inline(always)]
-fn without_sign_of_zero(half: u32) -> u32 {
+pub(super) fn without_sign_of_zero(half: u32) -> u32 {
     if half == 0x8000 { 0 } else { half }
 }
 
 /// The f32 of an f16. A NaN is the canonical one.
 #[inline(always)]
-fn widened(bits: u32) -> u32 {
+pub(super) fn widened(bits: u32) -> u32 {
     let (significand, exponent, special) = Format::of_sum(Accumulator::F16).split(bits);
     let power = f32::from_bits(((exponent.max(-24) - 10 + 127) << 23) as u32);
     let infinity = 0x7f80_0000 | (bits & 0x8000) << 16;
@@ -403,7 +426,7 @@ fn widened(bits: u32) -> u32 {
 
 /// Sums of type `d` and addends of type `c`, added as f32 and rounded to the nearest.
 #[inline(always)]
-fn added(c: Accumulator, d: Accumulator, sums: &Lanes<u32>, addends: &Lanes<u32>) -> Lanes<u32> {
+pub(super) fn added(c: Accumulator, d: Accumulator, sums: &Lanes<u32>, addends: &Lanes<u32>) -> Lanes<u32> {
     let wide = |ty: Accumulator, bits: u32| if ty == Accumulator::F16 { widened(bits) } else { bits };
     std::array::from_fn(|row| {
         let sum = f32::from_bits(wide(d, sums[row])) + f32::from_bits(wide(c, addends[row]));

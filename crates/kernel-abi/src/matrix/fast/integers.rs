@@ -3,13 +3,14 @@
 use simt_ir::matrix::{Element, MatrixMultiply};
 
 use super::super::LaneHalves;
+use super::vectors::Vectors;
 use super::{COLUMNS, LONG, Lanes, Places, ROWS, addends, by_columns, by_rows, set_results};
 
 /// Products of integers, whose sums are exact in f32: no more than 64 of 16 bits.
 #[inline(always)]
-pub(super) fn multiply(op: &MatrixMultiply, places: &Places, words: &mut [LaneHalves]) -> bool {
+pub(super) fn multiply<V: Vectors>(op: &MatrixMultiply, places: &Places, words: &mut [LaneHalves]) -> bool {
     let mut rows = [[0; ROWS]; LONG / 4];
-    by_rows(op.m.into(), &words[..places.b], &mut rows);
+    by_rows::<V>(op.m.into(), &words[..places.b], &mut rows);
     let mut left = [[0.0; ROWS]; LONG];
     let stored = usize::from(op.k) / if op.sparse.is_some() { 2 } else { 1 };
     take_all(op.a, stored, &rows, &mut left);
@@ -18,10 +19,10 @@ pub(super) fn multiply(op: &MatrixMultiply, places: &Places, words: &mut [LaneHa
     }
     for eight in 0..usize::from(op.eights) {
         let mut columns = [[0; COLUMNS]; LONG / 4];
-        by_columns(&words[places.b + eight * places.each_b..][..places.each_b], &mut columns);
+        by_columns::<V>(&words[places.b + eight * places.each_b..][..places.each_b], &mut columns);
         let mut right = [[0.0; COLUMNS]; LONG];
         take_all(op.b, op.k.into(), &columns, &mut right);
-        let mut results = addends(op.c, &words[places.c + eight * places.each_c..][..places.each_c]);
+        let mut results = addends::<V>(op.c, &words[places.c + eight * places.each_c..][..places.each_c]);
         for column in 0..COLUMNS {
             let mut sums = [0.0f32; ROWS];
             for k in 0..usize::from(op.k) {
@@ -37,7 +38,7 @@ pub(super) fn multiply(op: &MatrixMultiply, places: &Places, words: &mut [LaneHa
                 results[column][row] = sum as u32;
             }
         }
-        set_results(op.d, &results, &mut words[places.d + eight * places.each_d..][..places.each_d]);
+        set_results::<V>(op.d, &results, &mut words[places.d + eight * places.each_d..][..places.each_d]);
     }
     true
 }
@@ -98,13 +99,13 @@ fn spread_integers(op: &MatrixMultiply, metadata: &LaneHalves, left: &mut [Lanes
 
 /// Numbers of bits that both factors have, or that only one has.
 #[inline(always)]
-pub(super) fn count_bits(op: &MatrixMultiply, places: &Places, words: &mut [LaneHalves]) {
+pub(super) fn count_bits<V: Vectors>(op: &MatrixMultiply, places: &Places, words: &mut [LaneHalves]) {
     let mut left = [[0; ROWS]; 8];
-    by_rows(op.m.into(), &words[..places.b], &mut left);
+    by_rows::<V>(op.m.into(), &words[..places.b], &mut left);
     for eight in 0..usize::from(op.eights) {
         let mut right = [[0; COLUMNS]; 8];
-        by_columns(&words[places.b + eight * places.each_b..][..places.each_b], &mut right);
-        let mut results = addends(op.c, &words[places.c + eight * places.each_c..][..places.each_c]);
+        by_columns::<V>(&words[places.b + eight * places.each_b..][..places.each_b], &mut right);
+        let mut results = addends::<V>(op.c, &words[places.c + eight * places.each_c..][..places.each_c]);
         for column in 0..COLUMNS {
             for k in 0..usize::from(op.k) / 32 {
                 let other = right[k][column];
@@ -114,6 +115,6 @@ pub(super) fn count_bits(op: &MatrixMultiply, places: &Places, words: &mut [Lane
                 }
             }
         }
-        set_results(op.d, &results, &mut words[places.d + eight * places.each_d..][..places.each_d]);
+        set_results::<V>(op.d, &results, &mut words[places.d + eight * places.each_d..][..places.each_d]);
     }
 }

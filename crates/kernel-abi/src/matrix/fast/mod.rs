@@ -1,19 +1,24 @@
 //! Products as vectors of 16 rows: the sums that [`simt_ir::matrix`] defines, bit for bit.
 //!
-//! Factors are taken apart into significands and exponents, both by rows, so that a sum over k is one of vectors. A product of two significands
-//! is exact in f32; scaled to the largest exponent of its sum and cut to an integer it is what the tensor cores add. These integers fit in
-//! 32 bits, and their sum with the addend in f64, which rounds once in the end.
+//! Rows lie side by side, so that a sum over k is one of vectors. A product of two elements is exact in f32 once they are scaled alike
+//! (`scaled`), or that of their significands where exponents are too different for it (`floats`); scaled to the largest exponent of its
+//! sum and cut to an integer it is what the tensor cores add. These integers fit in 32 bits, and their sum with the addend in f64, which
+//! rounds once in the end.
 //!
 //! What is rare goes to the definition itself, eight columns at a time: infinities, NaNs, results that are subnormal, roundings of f64 other than
-//! to nearest. The code is plain arrays; it is compiled for several kinds of processors, and the best is chosen when it runs.
+//! to nearest. The code is plain arrays but for the inner loops (`vectors`); it is compiled for several kinds of processors, and the best
+//! is chosen when it runs.
 
 mod doubles;
 mod floats;
 mod integers;
+mod scaled;
+mod vectors;
 
 use simt_ir::Rounding;
 use simt_ir::matrix::{Accumulator, Element, LaneWords, MatrixMultiply};
 
+use self::vectors::Vectors;
 use super::{LaneHalves, results_at};
 
 /// Rows of a product; those of 8 use half.
@@ -43,25 +48,32 @@ pub(super) fn multiply(op: &MatrixMultiply, words: &mut [LaneHalves]) {
             return unsafe { multiply_avx2(op, words) };
         }
     }
-    multiply_here(op, words);
+    multiply_anywhere(op, words);
+}
+
+fn multiply_anywhere(op: &MatrixMultiply, words: &mut [LaneHalves]) {
+    // SAFETY: plain arrays are everywhere.
+    unsafe { multiply_here::<vectors::Plain>(op, words) };
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn multiply_avx512(op: &MatrixMultiply, words: &mut [LaneHalves]) {
-    multiply_here(op, words);
+    // SAFETY: the function is called where its features are.
+    unsafe { multiply_here::<vectors::Avx512>(op, words) };
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn multiply_avx2(op: &MatrixMultiply, words: &mut [LaneHalves]) {
-    multiply_here(op, words);
+    // SAFETY: the function is called where its features are.
+    unsafe { multiply_here::<vectors::Avx2>(op, words) };
 }
 
 /// The code for each kind of processor that this one can stand in for.
 #[cfg(test)]
 pub(super) fn kinds() -> Vec<fn(&MatrixMultiply, &mut [LaneHalves])> {
-    let mut kinds: Vec<fn(&MatrixMultiply, &mut [LaneHalves])> = vec![multiply_here, multiply];
+    let mut kinds: Vec<fn(&MatrixMultiply, &mut [LaneHalves])> = vec![multiply_anywhere, multiply];
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has what the function is compiled for.
@@ -119,21 +131,25 @@ impl Places {
     }
 }
 
+/// # Safety
+/// It runs where the vectors `V` are.
 #[inline(always)]
-fn multiply_here(op: &MatrixMultiply, words: &mut [LaneHalves]) {
+unsafe fn multiply_here<V: Vectors>(op: &MatrixMultiply, words: &mut [LaneHalves]) {
     let places = Places::new(op);
     let done = match op.a {
         _ if op.quads.is_some() => false,
         Element::F16 | Element::BF16 | Element::TF32 | Element::E4M3 | Element::E5M2 => {
             if usize::from(op.k) <= SHORT {
-                floats::multiply::<SHORT>(op, &places, words)
+                // SAFETY: the caller's contract.
+                unsafe { floats::multiply::<V, SHORT>(op, &places, words) }
             } else {
-                floats::multiply::<LONG>(op, &places, words)
+                // SAFETY: the caller's contract.
+                unsafe { floats::multiply::<V, LONG>(op, &places, words) }
             }
         }
-        Element::S8 | Element::U8 | Element::S4 | Element::U4 => integers::multiply(op, &places, words),
+        Element::S8 | Element::U8 | Element::S4 | Element::U4 => integers::multiply::<V>(op, &places, words),
         Element::B1 => {
-            integers::count_bits(op, &places, words);
+            integers::count_bits::<V>(op, &places, words);
             true
         }
         Element::F64 => false,
@@ -164,47 +180,43 @@ fn by_definition(op: &MatrixMultiply, places: &Places, words: &mut [LaneHalves],
 
 /// Words of the first factor by rows: word `4 * step + quarter` of row r is that of lane `4 * (r % 8) + quarter`.
 #[inline(always)]
-fn by_rows(rows: usize, registers: &[LaneHalves], out: &mut [Lanes<u32>]) {
+fn by_rows<V: Vectors>(rows: usize, registers: &[LaneHalves], out: &mut [Lanes<u32>]) {
     let halves = rows / 8;
     for (at, register) in registers.iter().enumerate() {
         let (step, upper) = (at / halves, at % halves * 8);
-        let out = &mut out[4 * step..][..4];
-        for row in 0..8 {
-            for quarter in 0..4 {
-                out[quarter][upper + row] = register[4 * row + quarter];
-            }
+        // SAFETY: the caller runs this where the vectors are.
+        let quarters = unsafe { V::quarters(register) };
+        for quarter in 0..4 {
+            out[4 * step + quarter][upper..][..8].copy_from_slice(&quarters[quarter]);
         }
     }
 }
 
 /// Words of the second factor by columns, in the order of k.
 #[inline(always)]
-fn by_columns(registers: &[LaneHalves], out: &mut [[u32; COLUMNS]]) {
+fn by_columns<V: Vectors>(registers: &[LaneHalves], out: &mut [[u32; COLUMNS]]) {
     for (step, register) in registers.iter().enumerate() {
-        let out = &mut out[4 * step..][..4];
-        for column in 0..COLUMNS {
-            for quarter in 0..4 {
-                out[quarter][column] = register[4 * column + quarter];
-            }
-        }
+        // SAFETY: the caller runs this where the vectors are.
+        out[4 * step..][..4].copy_from_slice(&unsafe { V::quarters(register) });
     }
 }
 
 /// Eight columns of addends from their registers.
 #[inline(always)]
-fn addends(ty: Accumulator, registers: &[LaneHalves]) -> [Lanes<u32>; COLUMNS] {
+fn addends<V: Vectors>(ty: Accumulator, registers: &[LaneHalves]) -> [Lanes<u32>; COLUMNS] {
     let mut columns = [[0; ROWS]; COLUMNS];
     for (at, register) in registers.iter().enumerate() {
-        for row in 0..8 {
-            for pair in 0..4 {
-                let word = register[4 * row + pair];
-                match ty {
-                    Accumulator::F16 => {
-                        columns[2 * pair][8 * at + row] = word & 0xffff;
-                        columns[2 * pair + 1][8 * at + row] = word >> 16;
+        // SAFETY: the caller runs this where the vectors are.
+        let pairs = unsafe { V::quarters(register) };
+        for (pair, words) in pairs.iter().enumerate() {
+            match ty {
+                Accumulator::F16 => {
+                    for row in 0..8 {
+                        columns[2 * pair][8 * at + row] = words[row] & 0xffff;
+                        columns[2 * pair + 1][8 * at + row] = words[row] >> 16;
                     }
-                    _ => columns[2 * pair + at % 2][at / 2 * 8 + row] = word,
                 }
+                _ => columns[2 * pair + at % 2][at / 2 * 8..][..8].copy_from_slice(words),
             }
         }
     }
@@ -213,17 +225,21 @@ fn addends(ty: Accumulator, registers: &[LaneHalves]) -> [Lanes<u32>; COLUMNS] {
 
 /// Eight columns of results into their registers.
 #[inline(always)]
-fn set_results(ty: Accumulator, columns: &[Lanes<u32>; COLUMNS], registers: &mut [LaneHalves]) {
+fn set_results<V: Vectors>(ty: Accumulator, columns: &[Lanes<u32>; COLUMNS], registers: &mut [LaneHalves]) {
     for (at, register) in registers.iter_mut().enumerate() {
-        for row in 0..8 {
-            for pair in 0..4 {
-                register[4 * row + pair] = match ty {
-                    Accumulator::F16 => {
-                        columns[2 * pair][8 * at + row] | columns[2 * pair + 1][8 * at + row] << 16
+        let mut pairs = [[0; 8]; 4];
+        for (pair, words) in pairs.iter_mut().enumerate() {
+            match ty {
+                Accumulator::F16 => {
+                    for row in 0..8 {
+                        words[row] =
+                            columns[2 * pair][8 * at + row] | columns[2 * pair + 1][8 * at + row] << 16;
                     }
-                    _ => columns[2 * pair + at % 2][at / 2 * 8 + row],
-                };
+                }
+                _ => words.copy_from_slice(&columns[2 * pair + at % 2][at / 2 * 8..][..8]),
             }
         }
+        // SAFETY: the caller runs this where the vectors are.
+        *register = unsafe { V::lanes(&pairs) };
     }
 }
