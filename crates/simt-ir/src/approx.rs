@@ -117,9 +117,14 @@ pub trait Steps {
     /// `a` where the condition holds, else `b`.
     fn select(&self, condition: Self::B, a: Self::F, b: Self::F) -> Self::F;
 
-    /// `x * 2^n` rounded once, for `x` in [0.5, 2] or NaN and `n` in [-250, 250].
-    fn scale(&self, x: Self::F, n: Self::I) -> Self::F {
-        scale_in_two_steps(self, x, n)
+    /// `2^x`: [`EX2`] of what lies between `x` and the nearest integer, even of two, scaled by that power and rounded once.
+    fn ex2(&self, x: Self::F) -> Self::F {
+        ex2_in_steps(self, x)
+    }
+
+    /// The logarithm to base 2: [`lg2_of_parts`] of mantissa and exponent. 0 has minus infinity, what is below it NaN.
+    fn lg2(&self, x: Self::F) -> Self::F {
+        lg2_in_steps(self, x)
     }
 
     /// A subnormal becomes zero of its sign.
@@ -143,8 +148,9 @@ pub trait Steps {
     }
 }
 
-/// [`Steps::scale`] by multiplications: the first half of the power keeps the product normal and so exact.
-pub fn scale_in_two_steps<S: Steps + ?Sized>(s: &S, x: S::F, n: S::I) -> S::F {
+/// `x * 2^n` rounded once, for `x` in [0.5, 2] or NaN and `n` in [-250, 250]: the first half of the power keeps the product
+/// normal and so exact.
+fn scale<S: Steps + ?Sized>(s: &S, x: S::F, n: S::I) -> S::F {
     let half = s.sar(n, 1);
     let power = |n| s.of_bits(s.shl(s.int_add(n, s.int(127)), 23));
     s.mul(s.mul(x, power(half)), power(s.int_sub(n, half)))
@@ -153,8 +159,8 @@ pub fn scale_in_two_steps<S: Steps + ?Sized>(s: &S, x: S::F, n: S::I) -> S::F {
 /// The function of f32 as steps. The caller flushes operands and result; `ftz` is for what lies between.
 pub fn f32_steps<S: Steps>(s: &S, func: Approx, ftz: bool, a: S::F, b: S::F) -> S::F {
     match func {
-        Approx::Ex2 => ex2(s, a),
-        Approx::Lg2 => lg2(s, a),
+        Approx::Ex2 => s.ex2(a),
+        Approx::Lg2 => s.lg2(a),
         Approx::Sin => sin_or_cos(s, a, 0, ftz),
         Approx::Cos => sin_or_cos(s, a, 1, ftz),
         Approx::Tanh => tanh(s, a),
@@ -177,7 +183,7 @@ pub fn divisor<S: Steps>(s: &S, func: Approx, b: S::F) -> S::F {
 }
 
 /// 2^f for f in [-0.5, 0.5]. Relative error 2^-28.3 before rounding.
-const EX2: [u32; 7] =
+pub const EX2: [u32; 7] =
     [0x3f80_0000, 0x3f31_7218, 0x3e75_fdee, 0x3d63_57bd, 0x3c1d_96e9, 0x3aaf_84a3, 0x3920_bd2e];
 /// log2(1 + f) / f for f in [-0.25, 0.5]. Relative error 2^-25.0 before rounding.
 const LG2: [u32; 9] = [
@@ -202,42 +208,48 @@ const TANH: [u32; 6] = [0x3f80_0000, 0xbeaa_aa9f, 0x3e08_84df, 0xbd5c_4d5d, 0x3c
 const TO_INTEGER: f32 = 12_582_912.0;
 
 /// The integer nearest to `x`, as float and as integer, for |x| below 2^22.
-fn nearest<S: Steps>(s: &S, x: S::F) -> (S::F, S::I) {
+fn nearest<S: Steps + ?Sized>(s: &S, x: S::F) -> (S::F, S::I) {
     let magic = s.float(TO_INTEGER);
     let sum = s.add(x, magic);
     (s.sub(sum, magic), s.int_sub(s.bits(sum), s.bits(magic)))
 }
 
 /// `x` limited to [low, high]; a NaN stays.
-fn clamp<S: Steps>(s: &S, x: S::F, low: f32, high: f32) -> S::F {
+fn clamp<S: Steps + ?Sized>(s: &S, x: S::F, low: f32, high: f32) -> S::F {
     let (low, high) = (s.float(low), s.float(high));
     let x = s.select(s.less(x, low), low, x);
     s.select(s.less(high, x), high, x)
 }
 
-fn ex2<S: Steps>(s: &S, x: S::F) -> S::F {
+/// [`Steps::ex2`] on every processor.
+pub fn ex2_in_steps<S: Steps + ?Sized>(s: &S, x: S::F) -> S::F {
     // Beyond these the result is 0 or infinite.
     let x = clamp(s, x, -152.0, 129.0);
     let (whole, n) = nearest(s, x);
-    s.scale(s.polynomial(s.sub(x, whole), &EX2), n)
+    scale(s, s.polynomial(s.sub(x, whole), &EX2), n)
 }
 
-fn lg2<S: Steps>(s: &S, x: S::F) -> S::F {
+/// [`Steps::lg2`] on every processor.
+pub fn lg2_in_steps<S: Steps + ?Sized>(s: &S, x: S::F) -> S::F {
     let zero = s.float(0.0);
     // Subnormals are scaled into the normal range.
     let small = s.less(x, s.float(f32::MIN_POSITIVE));
     let scaled = s.select(small, s.mul(x, s.float(24f32.exp2())), x);
     let offset = s.select(small, s.float(-24.0), zero);
-    // x = 2^e * m with m in [0.75, 1.5).
     let bits = s.bits(scaled);
     let e = s.sar(s.int_sub(bits, s.int(0x3f40_0000)), 23);
     let m = s.of_bits(s.int_sub(bits, s.shl(e, 23)));
-    let f = s.sub(m, s.float(1.0));
-    let value = s.fma(f, s.polynomial(f, &LG2), s.add(s.to_float(e), offset));
+    let value = lg2_of_parts(s, m, s.add(s.to_float(e), offset));
     let infinity = s.float(f32::INFINITY);
     let value = s.select(s.less(x, infinity), value, x); // infinite or NaN
     let value = s.select(s.less(x, zero), s.float(f32::NAN), value);
     s.select(s.equal(x, zero), s.float(f32::NEG_INFINITY), value)
+}
+
+/// The logarithm of `2^e * m` with m in [0.75, 1.5).
+pub fn lg2_of_parts<S: Steps + ?Sized>(s: &S, m: S::F, e: S::F) -> S::F {
+    let f = s.sub(m, s.float(1.0));
+    s.fma(f, s.polynomial(f, &LG2), e)
 }
 
 /// Sine of `x + quarters * pi/2`. As on the hardware the argument is first expressed in turns, rounded towards zero: far from
@@ -266,7 +278,7 @@ fn tanh<S: Steps>(s: &S, x: S::F) -> S::F {
     const TWO_OVER_LN2: u32 = 0x4038_aa3b;
     let one = s.float(1.0);
     let magnitude = s.abs(x);
-    let e = ex2(s, s.mul(magnitude, s.float(-f32::from_bits(TWO_OVER_LN2))));
+    let e = s.ex2(s.mul(magnitude, s.float(-f32::from_bits(TWO_OVER_LN2))));
     let large = s.div(s.sub(one, e), s.add(one, e));
     // From 8 on the hardware says 1.
     let large = s.select(s.less(s.float(f32::from_bits(8f32.to_bits() - 1)), magnitude), one, large);

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use simt_ir::{Cfg, Convert, FloatUnary, Function, Inst, Op, SourceLoc, Type, Value};
+use simt_ir::{Cfg, Convert, FloatBinary, FloatUnary, Function, Inst, InstData, Op, SourceLoc, Type, Value};
 
 /// What kind of NaN a value may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +74,7 @@ fn canonicalised(func: &mut Function, value: Value, insts: &mut Vec<Inst>) -> Va
 }
 
 fn kinds(func: &Function, cfg: &Cfg) -> Vec<Kind> {
+    let limits = limits(func, cfg);
     // Optimistic: a parameter that only arithmetic flows into is arithmetic, around loops too.
     let mut kinds = vec![Kind::Never; func.value_count()];
     for param in &func.block(Function::ENTRY).params {
@@ -94,6 +95,7 @@ fn kinds(func: &Function, cfg: &Cfg) -> Vec<Kind> {
                 for &result in &data.results {
                     let kind = match data.op {
                         _ if !has_canonical_nan(func.ty(result)) => Kind::Exact,
+                        _ if limits[result.index()].is_finite() => Kind::Never,
                         Op::Const(bits) if !is_nan(func.ty(result), bits) => Kind::Never,
                         Op::Select => meet(kinds[data.args[1].index()], kinds[data.args[2].index()]),
                         _ if is_copy(func, *inst) => kinds[data.args[0].index()],
@@ -113,6 +115,44 @@ fn kinds(func: &Function, cfg: &Cfg) -> Vec<Kind> {
         }
     }
     kinds
+}
+
+/// What the magnitudes of f32 values do not exceed; infinity of what may be anything, a NaN too. Values around loops are that.
+fn limits(func: &Function, cfg: &Cfg) -> Vec<f64> {
+    let mut limits = vec![f64::INFINITY; func.value_count()];
+    for &block in cfg.order() {
+        for inst in &func.block(block).insts {
+            let data = func.inst(*inst);
+            if let [result] = data.results[..]
+                && func.ty(result) == Type::F32
+            {
+                let args: Vec<f64> = data.args.iter().map(|arg| limits[arg.index()]).collect();
+                let limit = limit(func, data, &args);
+                // Below this no rounding makes an infinity.
+                limits[result.index()] = if limit <= 127f64.exp2() { limit } else { f64::INFINITY };
+            }
+        }
+    }
+    limits
+}
+
+/// The limit of an operation's result by those of its operands; NaN if they say nothing.
+fn limit(func: &Function, data: &InstData, args: &[f64]) -> f64 {
+    match data.op {
+        Op::Const(bits) => f64::from(f32::from_bits(bits as u32)).abs(),
+        // Between 0 and 1; of a NaN 0.
+        Op::Float(_, mode) | Op::Fma(mode) | Op::FloatUnary(_, mode) if mode.sat => 1.0,
+        Op::Convert(Convert::FloatToFloat(mode) | Convert::RoundToIntegral(mode)) if mode.sat => 1.0,
+        Op::Float(FloatBinary::Add | FloatBinary::Sub, _) => args[0] + args[1],
+        Op::Float(FloatBinary::Mul, _) => args[0] * args[1],
+        Op::Fma(_) => args[0] * args[1] + args[2],
+        Op::FloatUnary(FloatUnary::Neg | FloatUnary::Abs, _) => args[0],
+        Op::MinMax(_) => args[0].max(args[1]),
+        Op::Select => args[1].max(args[2]),
+        Op::Convert(Convert::FloatToFloat(_)) if func.ty(data.args[0]) == Type::F32 => args[0],
+        Op::Convert(Convert::SToFloat(_) | Convert::UToFloat(_)) => 65f64.exp2(),
+        _ => f64::INFINITY,
+    }
 }
 
 fn meet(a: Kind, b: Kind) -> Kind {
@@ -197,5 +237,29 @@ mod tests {
         assert_eq!(canon.len(), 1);
         assert_eq!(func.inst(*canon[0]).args, [z]);
         assert_eq!(func.inst(insts[insts.len() - 1]).args, [address, func.inst(*canon[0]).results[0]]);
+    }
+
+    #[test]
+    fn what_is_within_limits_is_no_nan() {
+        let mut b = FunctionBuilder::new("k", Signature { params: vec![Type::I64], results: vec![] });
+        let address = b.param(0);
+        let access = Access::weak(Space::Global, 0);
+        let x = b.inst(Op::Load(access), &[address], Type::F32);
+        let (scale, large) = (252f32.to_bits().into(), f32::MAX.to_bits().into());
+        let (scale, large) = (b.constant(Type::F32, scale), b.constant(Type::F32, large));
+        let add = |sat| Op::Float(FloatBinary::Add, FloatMode { sat, ..FloatMode::default() });
+        let between_0_and_1 = b.inst(add(true), &[x, x], Type::F32);
+        let limited = b.inst(Op::Fma(FloatMode::default()), &[between_0_and_1, scale, scale], Type::F32);
+        let maybe_infinite = b.inst(add(false), &[limited, large], Type::F32);
+        let difference = b.inst(add(false), &[maybe_infinite, x], Type::F32);
+        for value in [limited, difference] {
+            b.effect(Op::Store(access), &[address, value]);
+        }
+        b.terminate(Terminator::Return(vec![]));
+        let mut func = b.finish();
+        make_canonical(&mut func);
+        let insts = &func.block(Function::ENTRY).insts;
+        let canonical = insts.iter().map(|inst| func.inst(*inst)).filter(|data| data.op == Op::CanonNan);
+        assert_eq!(canonical.flat_map(|data| data.args.clone()).collect::<Vec<_>>(), [difference]);
     }
 }

@@ -2,7 +2,10 @@
 
 use super::{Lowering, value_type};
 use crate::llvm::{FloatPredicate, IntPredicate, Type, Value};
-use simt_ir::approx::{F64_NAN_OF_HIGH_HALVES, Steps, divisor, f32_steps, f64_mask, scale_in_two_steps};
+use simt_ir::approx::{
+    EX2, F64_NAN_OF_HIGH_HALVES, Steps, divisor, ex2_in_steps, f32_steps, f64_mask, lg2_in_steps,
+    lg2_of_parts,
+};
 use simt_ir::{Approx, FloatBinary, FloatMode, Rounding};
 
 type IrType = simt_ir::Type;
@@ -10,8 +13,14 @@ type IrType = simt_ir::Type;
 impl<'c> Lowering<'_, 'c> {
     pub(super) fn approx(&self, func: Approx, ftz: bool, ty: IrType, args: &[Value<'c>]) -> Value<'c> {
         let flush = ftz && !(self.flushing && ty == IrType::F32);
-        // Small arguments of the tangent are its results, which no arithmetic has seen.
-        let flush_args = flush || ftz && func == Approx::Tanh;
+        let single = ty == IrType::F32;
+        let flush_args = match func {
+            // Small arguments of the tangent are its results, which no arithmetic has seen.
+            Approx::Tanh => ftz,
+            // A power of a subnormal is that of 0.
+            Approx::Ex2 if single => false,
+            _ => flush,
+        };
         let args: Vec<_> =
             args.iter().map(|&arg| if flush_args { self.flush(ty, arg) } else { arg }).collect();
         let result = match ty {
@@ -29,7 +38,18 @@ impl<'c> Lowering<'_, 'c> {
                 self.narrow(ty, Rounding::Zero, value)
             }
         };
-        if flush { self.flush(ty, result) } else { result }
+        match func {
+            _ if !flush => result,
+            // They grow with their arguments, and are normal from here on.
+            Approx::Ex2 if single => {
+                let limit = result.ty().float_const(-126.0);
+                let tiny = self.b.fcmp(FloatPredicate::Olt, args[0], limit);
+                self.b.select(tiny, result.ty().zero(), result)
+            }
+            // Never subnormal.
+            Approx::Lg2 | Approx::Sqrt | Approx::Rsqrt | Approx::Tanh if single => result,
+            _ => self.flush(ty, result),
+        }
     }
 
     /// What is beyond the range of f16 becomes infinite, which cutting off would not do.
@@ -170,19 +190,43 @@ impl<'c> Steps for Emit<'_, '_, 'c> {
         self.lowering.b.fabs(a)
     }
 
-    /// AVX-512 has an instruction for it.
-    fn scale(&self, x: Value<'c>, n: Value<'c>) -> Value<'c> {
-        let b = self.lowering.b;
+    /// AVX-512 has instructions for both ends, which make nothing special of infinities.
+    fn ex2(&self, x: Value<'c>) -> Value<'c> {
         if self.lowering.cpu.vector_bits() != 512 {
-            return scale_in_two_steps(self, x, n);
+            return ex2_in_steps(self, x);
         }
-        let exponent = b.sitofp(n, self.shape);
-        self.lowering.in_chunks(16, &[x, exponent], |chunk| {
-            let zero = chunk[0].ty().zero();
-            let all = b.context().int(16).all_ones();
+        const NEAREST: u64 = 0;
+        let part = self.masked("llvm.x86.avx512.mask.reduce.ps.512", &[x], Some(NEAREST));
+        let power = self.polynomial(part, &EX2);
+        self.masked("llvm.x86.avx512.mask.scalef.ps.512", &[power, self.sub(x, part)], None)
+    }
+
+    /// AVX-512 takes numbers apart, subnormal ones too; the exponent of an infinity is that infinity, of 0 its negative.
+    fn lg2(&self, x: Value<'c>) -> Value<'c> {
+        if self.lowering.cpu.vector_bits() != 512 {
+            return lg2_in_steps(self, x);
+        }
+        // Mantissas from 0.75 to 1.5, NaNs of what is below 0.
+        const LOGARITHM: u64 = 0b1111;
+        let exponent = |x| self.masked("llvm.x86.avx512.mask.getexp.ps.512", &[x], None);
+        let mantissa = self.masked("llvm.x86.avx512.mask.getmant.ps.512", &[x], Some(LOGARITHM));
+        lg2_of_parts(self, mantissa, self.sub(exponent(x), exponent(mantissa)))
+    }
+}
+
+impl<'c> Emit<'_, '_, 'c> {
+    /// An instruction of AVX-512 in the current rounding, with a number that belongs to it.
+    fn masked(&self, name: &str, args: &[Value<'c>], immediate: Option<u64>) -> Value<'c> {
+        let b = self.lowering.b;
+        self.lowering.in_chunks(16, args, |chunk| {
             const CURRENT_ROUNDING: u64 = 4;
-            let rounding = b.context().int(32).int_const(CURRENT_ROUNDING);
-            b.intrinsic("llvm.x86.avx512.mask.scalef.ps.512", &[], &[chunk[0], chunk[1], zero, all, rounding])
+            let i32 = b.context().int(32);
+            let mut operands = chunk.to_vec();
+            operands.extend(immediate.map(|bits| i32.int_const(bits)));
+            operands.push(chunk[0].ty().zero());
+            operands.push(b.context().int(16).all_ones());
+            operands.push(i32.int_const(CURRENT_ROUNDING));
+            b.intrinsic(name, &[], &operands)
         })
     }
 }
