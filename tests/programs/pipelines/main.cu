@@ -1,5 +1,5 @@
 // The CUDA C++ library in kernels: pipelines of asynchronous copies, barriers between warps that produce and warps that consume,
-// atomics and semaphores, as programs for current GPUs use them.
+// atomics, semaphores and the clock, as programs for current GPUs use them.
 
 #include <cooperative_groups.h>
 
@@ -7,6 +7,8 @@
 #include <cuda/barrier>
 #include <cuda/pipeline>
 #include <cuda/semaphore>
+#include <cuda/std/chrono>
+#include <ctime>
 #include <new>
 #include <vector>
 
@@ -91,6 +93,11 @@ __global__ void contended(Shared *shared) {
     cuda::atomic_ref<double, cuda::thread_scope_device>(shared->largest).fetch_max(threadIdx.x * 1.5);
 }
 
+__global__ void what_time(long long *seconds) {
+    const auto now = cuda::std::chrono::system_clock::now().time_since_epoch();
+    *seconds = cuda::std::chrono::duration_cast<cuda::std::chrono::seconds>(now).count();
+}
+
 int main() {
     std::vector<int> host(n);
     for (int i = 0; i < n; i++) host[i] = i * 7 % 1001;
@@ -126,5 +133,11 @@ int main() {
     REQUIRE(shared->counter.load() == 2 * all, "counter: %d", shared->counter.load());
     REQUIRE(shared->most >= 1 && shared->most <= 4 && shared->inside == 0, "room: %d, %d", shared->most, shared->inside);
     REQUIRE(shared->sum == all * 0.5 && shared->largest == 95 * 1.5, "%g, %g", shared->sum, shared->largest);
+    long long *seconds;
+    CUDA_CHECK(cudaMallocManaged(&seconds, sizeof *seconds));
+    what_time<<<1, 1>>>(seconds);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const long long here = time(nullptr);
+    REQUIRE(llabs(*seconds - here) < 3600, "the time in a kernel: %lld, and here %lld", *seconds, here);
     succeed("%d tiles in stages, producers and consumers, %d threads in a room for four", tiles, all);
 }

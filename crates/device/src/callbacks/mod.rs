@@ -197,7 +197,7 @@ unsafe extern "C" fn texture(
 }
 
 unsafe extern "C" fn global_timer() -> u64 {
-    clock::now()
+    clock::since_1970()
 }
 
 unsafe extern "C" fn nanosleep(nanoseconds: u32) {
