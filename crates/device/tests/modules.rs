@@ -155,6 +155,29 @@ fn eager_loading_compiles_at_once() {
 }
 
 #[test]
+fn eager_loading_compiles_every_kernel_once_and_tells_the_first_mistake() {
+    let setup = Setup::with(|options| (options.eager, options.threads) = (true, 4));
+    let text = |names: &[String]| {
+        let kernels: String =
+            names.iter().map(|name| format!(".visible .entry {name}() {{ ret; }}\n")).collect();
+        Code::from_ptx(&format!(".version 8.0\n.target sm_80\n.address_size 64\n{kernels}"), 90).unwrap()
+    };
+    let mut names: Vec<String> = (0..50).map(|number| format!("k{number}")).collect();
+    for name in &names {
+        setup.define(name, KernelInfo::default(), |_| Ok(()));
+    }
+    Module::load(&setup.context, text(&names)).unwrap();
+    assert_eq!(setup.backend.compiled.load(Ordering::Relaxed), 50);
+    names[20] = "first_unknown".into();
+    names[21] = "other_unknown".into();
+    names[45] = "last_unknown".into();
+    let Some(Error::InvalidPtx(log)) = Module::load(&setup.context, text(&names)).err() else {
+        panic!("a kernel that cannot be compiled");
+    };
+    assert!(log.contains("first_unknown"), "{log}");
+}
+
+#[test]
 fn a_library_has_a_module_in_each_context() {
     let setup = Setup::new();
     let other = setup.platform.device(0).unwrap().primary();

@@ -1,7 +1,7 @@
 //! What a PTX text means, whatever the context.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kernel_abi::{CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape};
@@ -26,6 +26,8 @@ pub struct Input<'a> {
 /// A checked PTX text.
 pub struct Code {
     kernels: Vec<Arc<Kernel>>,
+    /// Places in `kernels`.
+    by_name: HashMap<Arc<str>, usize>,
     variables: Vec<Variable>,
     remarks: Vec<String>,
     /// Variables that stand for textures, samplers and surfaces.
@@ -107,8 +109,11 @@ impl Code {
                 profile: Arc::default(),
             })
         };
+        let kernels: Vec<Arc<Kernel>> = checked.entries.into_iter().map(kernel).collect();
+        let names = kernels.iter().enumerate().map(|(place, kernel)| (kernel.name.clone(), place));
         Ok(Arc::new(Code {
-            kernels: checked.entries.into_iter().map(kernel).collect(),
+            by_name: names.collect(),
+            kernels,
             variables: checked.variables,
             remarks: checked.remarks,
             objects: checked.objects,
@@ -191,7 +196,7 @@ impl Code {
 
     /// The kernel of this name.
     pub fn kernel(&self, name: &str) -> Option<Arc<Kernel>> {
-        self.kernels.iter().find(|kernel| kernel.entry.name == name).cloned()
+        self.by_name.get(name).map(|place| self.kernels[*place].clone())
     }
 
     /// The kernel whose address kernels know by this number.
@@ -212,11 +217,40 @@ impl Code {
         &self.objects
     }
 
-    /// Compiles all kernels for the commonest shape of launch.
-    pub(crate) fn compile_all(&self, backend: &dyn KernelBackend) -> Result<()> {
+    /// Compiles all kernels for the commonest shape of launch, several at once on so many threads. Answers the first kernel's error
+    /// if some cannot be compiled.
+    pub(crate) fn compile_all(&self, backend: &dyn KernelBackend, threads: usize) -> Result<()> {
         const COMMON: [[u32; 3]; 2] = [[1024, 1, 1], [256, 1, 1]];
+        /// As much as programs have: a compiler descends into what it reads.
+        const STACK: usize = 8 << 20;
         let shape = Shape::of(COMMON[0], COMMON[1]);
-        self.kernels.iter().try_for_each(|kernel| kernel.compile(backend, shape).map(drop))
+        let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+        // The first failure among the kernels that this thread compiles. They are handed out in order, so all before one that
+        // failed are seen to by somebody.
+        let work = || {
+            while !stopped.load(Ordering::Relaxed) {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let kernel = self.kernels.get(at)?;
+                if let Err(error) = kernel.compile(backend, shape) {
+                    stopped.store(true, Ordering::Relaxed);
+                    return Some((at, error));
+                }
+            }
+            None
+        };
+        let failures = std::thread::scope(|scope| {
+            // Without a further thread this one does it all.
+            let spawn = |_| std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).ok();
+            let others: Vec<_> = (1..threads.min(self.kernels.len())).filter_map(spawn).collect();
+            let mut failures = vec![work()];
+            for other in others {
+                let failure = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                failures.push(failure);
+            }
+            failures
+        });
+        let first = failures.into_iter().flatten().min_by_key(|(at, _)| *at);
+        first.map_or(Ok(()), |(_, error)| Err(error))
     }
 }
 

@@ -73,7 +73,8 @@ impl Module {
             loaded: AtomicBool::new(true),
         });
         if context.hardware().options.eager {
-            module.code.compile_all(&*context.hardware().backend)?;
+            let hardware = context.hardware();
+            module.code.compile_all(&*hardware.backend, hardware.options.threads)?;
         }
         context.add_module(module.clone());
         Ok(module)

@@ -116,7 +116,7 @@ pub(crate) fn lower(
 ) -> std::result::Result<Arc<Program>, CompileError> {
     let options = Options { device: None, bodies: Bodies::Skipped };
     let program = ptx::parse_with(text, &options)
-        .and_then(|module| ptx::lower::program_with(text, &module, entry, approximations));
+        .and_then(|module| ptx::lower::program_of(text, module, entry, approximations));
     program.map(Arc::new).map_err(|errors| CompileError {
         unsupported: errors.kind() == LoadErrorKind::Unsupported,
         ..CompileError::new(errors.to_string())

@@ -38,7 +38,9 @@ impl KernelBackend for ClosureBackend {
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn CompiledKernel>, CompileError> {
         self.compiled.fetch_add(1, Ordering::Relaxed);
         let kernels = self.kernels.lock().unwrap();
-        let (info, body) = kernels.get(request.entry).ok_or_else(|| CompileError::new("no such closure"))?;
+        let (info, body) = kernels
+            .get(request.entry)
+            .ok_or_else(|| CompileError::new(format!("no closure is called {}", request.entry)))?;
         Ok(Arc::new(Closure { info: info.clone(), body: body.clone() }))
     }
 
