@@ -43,7 +43,12 @@ pub fn shape(
     if flags & !KNOWN_FLAGS != 0 || (is_gathered && geometry != Geometry::D2) {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    if flags & UNSUPPORTED_FLAGS != 0 {
+    let is_compressed = format.side() > 1;
+    if is_compressed && matches!(geometry, Geometry::D1 | Geometry::D1Layered) {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    // Compressed texels are only read.
+    if flags & UNSUPPORTED_FLAGS != 0 || (is_compressed && flags & CUDA_ARRAY3D_SURFACE_LDST != 0) {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
     let extent = [descriptor.Width, descriptor.Height, descriptor.Depth];
@@ -64,7 +69,8 @@ pub fn shape(
     }
     let [width, height, depth] = extent.map(|count| count.max(1) as u64);
     let layered = geometry.is_layered() || geometry.is_cube();
-    let mut layout = ArrayLayout { width, height, depth, texel: format.bytes() as u32, levels: 1, layered };
+    let (texel, side) = (format.bytes() as u32, format.side());
+    let mut layout = ArrayLayout { width, height, depth, texel, side, levels: 1, layered };
     layout.levels = levels.map_or(1, |levels| levels.clamp(1, layout.max_levels()));
     Ok(Shape { geometry, format, layout })
 }

@@ -7,7 +7,9 @@ use crate::formats;
 use cuda_abi::driver::*;
 use device::attributes::Attributes;
 use device::memory;
-use simt_ir::texture::{AddressMode, Channel, Filter, Format, Geometry, ImageView, Level, ReadMode, Sampler};
+use simt_ir::texture::{
+    AddressMode, Channel, Filter, Format, Geometry, ImageView, Level, Packing, ReadMode, Sampler,
+};
 
 /// An image, and what it comes from as far as that limits how it may be seen.
 #[derive(Clone, Debug)]
@@ -16,13 +18,15 @@ pub struct Image {
     pub view: ImageView,
     /// The extent of the array, with 0 for a dimension that there is not; memory has none.
     extent: Option<[usize; 3]>,
+    /// It can be read as sRGB only.
+    is_srgb: bool,
 }
 
 /// All of an array.
 pub fn of_array(array: &Array) -> Image {
-    let CUDA_ARRAY3D_DESCRIPTOR { Width, Height, Depth, .. } = array.descriptor;
+    let CUDA_ARRAY3D_DESCRIPTOR { Width, Height, Depth, Format, .. } = array.descriptor;
     let view = view(array.shape.geometry, array.shape.format, &[array.level]);
-    Image { view, extent: Some([Width, Height, Depth]) }
+    Image { view, extent: Some([Width, Height, Depth]), is_srgb: formats::is_srgb(Format) }
 }
 
 /// All of a mipmapped array.
@@ -34,7 +38,7 @@ pub fn of_mipmapped(array: &MipmappedArray) -> CuResult<Image> {
 
 /// Texels in a row in memory. How far it reaches is the program's word: kernels that read what is not there fail.
 pub fn of_linear(linear: &CUDA_RESOURCE_LINEAR, device: &Attributes) -> CuResult<Image> {
-    let format = formats::of_array(linear.format, linear.numChannels)?;
+    let format = uncompressed(linear.format, linear.numChannels)?;
     let (address, bytes) = (linear.devPtr.0, linear.sizeInBytes as u64);
     let alignment = limit(device, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT);
     if address == 0 || !address.is_multiple_of(alignment) {
@@ -45,12 +49,18 @@ pub fn of_linear(linear: &CUDA_RESOURCE_LINEAR, device: &Attributes) -> CuResult
     let level = Level { extent: [texels, 1, 1], address, row_pitch: bytes, slice_pitch: bytes };
     let (geometry, levels) = (Geometry::D1, vec![level]);
     let view = ImageView { geometry, format, layers: 1, levels, first_level: 0, is_linear: true };
-    Ok(Image { view, extent: None })
+    Ok(Image { view, extent: None, is_srgb: false })
+}
+
+/// What texels in memory are: arrays alone are compressed.
+fn uncompressed(format: CUarray_format, channels: u32) -> CuResult<Format> {
+    let format = formats::of_array(format, channels)?;
+    if format.side() == 1 { Ok(format) } else { Err(CUDA_ERROR_INVALID_VALUE.into()) }
 }
 
 /// Texels in rows in memory. Likewise.
 pub fn of_rows(rows: &CUDA_RESOURCE_PITCH2D, device: &Attributes) -> CuResult<Image> {
-    let format = formats::of_array(rows.format, rows.numChannels)?;
+    let format = uncompressed(rows.format, rows.numChannels)?;
     let (width, height, pitch) = (rows.width as u64, rows.height as u64, rows.pitchInBytes as u64);
     let limit = |attribute| limit(device, attribute);
     let is_sized = (1..=limit(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH)).contains(&width)
@@ -66,7 +76,7 @@ pub fn of_rows(rows: &CUDA_RESOURCE_PITCH2D, device: &Attributes) -> CuResult<Im
     let level = Level { extent, address, row_pitch: pitch, slice_pitch: pitch * height };
     let (geometry, levels) = (Geometry::D2, vec![level]);
     let view = ImageView { geometry, format, layers: 1, levels, first_level: 0, is_linear: false };
-    Ok(Image { view, extent: None })
+    Ok(Image { view, extent: None, is_srgb: false })
 }
 
 fn limit(device: &Attributes, attribute: CUdevice_attribute) -> u64 {
@@ -117,20 +127,44 @@ pub fn of_resource(resource: &CUDA_RESOURCE_DESC, device: &Attributes) -> CuResu
 impl Image {
     /// The same texels as other channels of as many bits.
     pub fn read_as(mut self, format: Format) -> CuResult<Image> {
-        if format.bytes() != self.view.format.bytes() {
+        let is_known = format == self.view.format || [format, self.view.format].iter().all(is_plain);
+        if !is_known || format.bytes() != self.view.format.bytes() {
             return Err(CUDA_ERROR_INVALID_VALUE.into());
         }
         self.view.format = format;
         Ok(self)
     }
 
+    /// Texels of two or four integers of 32 bits as the blocks of compressed ones.
+    fn decoded_as(mut self, format: Format) -> CuResult<Image> {
+        let view = &mut self.view;
+        let are_blocks = view.format.channel == Channel::U32
+            && view.format.bytes() == format.bytes()
+            && view.geometry.coordinates() > 1;
+        if !are_blocks {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
+        let side = format.side();
+        view.format = format;
+        for level in &mut view.levels {
+            level.extent[0] *= side;
+            level.extent[1] *= side;
+        }
+        self.extent = self.extent.map(|[width, height, depth]| {
+            [width.saturating_mul(side as usize), height.saturating_mul(side as usize), depth]
+        });
+        Ok(self)
+    }
+
     /// The same texels seen in another way: other channels of as many bits, some of the levels, some of the layers. Memory has
     /// one way to be seen.
     pub fn seen_as(self, desc: &CUDA_RESOURCE_VIEW_DESC) -> CuResult<Image> {
-        let Some(extent) = self.extent else { return Ok(self) };
-        // Formats without compression leave the size as it is.
-        let mut image = self.read_as(formats::of_view(desc.format)?)?;
-        let view = &mut image.view;
+        if self.extent.is_none() {
+            return Ok(self);
+        }
+        let format = formats::of_view(desc.format)?;
+        let mut image = if format.side() > 1 { self.decoded_as(format)? } else { self.read_as(format)? };
+        let (view, extent) = (&mut image.view, image.extent.unwrap_or_default());
         let most_levels = view.levels.len() as u32;
         let levels = range(desc.firstMipmapLevel, desc.lastMipmapLevel, most_levels)?;
         if [desc.width, desc.height, desc.depth] != extent {
@@ -183,7 +217,9 @@ impl Image {
             max_anisotropy: desc.maxAnisotropy.clamp(1, 16),
             seamless_cube: has(CU_TRSF_SEAMLESS_CUBEMAP),
         };
-        if desc.flags & !TEXTURE_FLAGS != 0 || (sampler.seamless_cube && !view.geometry.is_cube()) {
+        let contradicts =
+            (sampler.seamless_cube && !view.geometry.is_cube()) || (self.is_srgb && !sampler.srgb);
+        if desc.flags & !TEXTURE_FLAGS != 0 || contradicts {
             return Err(CUDA_ERROR_INVALID_VALUE.into());
         }
         // Between integers there is nothing.
@@ -195,11 +231,15 @@ impl Image {
         Ok(sampler)
     }
 
-    /// The image as a surface has it: of an array alone.
+    /// The image as a surface has it: of an array alone, whose texels are not compressed.
     pub fn surface(self) -> CuResult<ImageView> {
-        let is_array = self.extent.is_some() && self.view.levels.len() == 1;
+        let is_array = self.extent.is_some() && self.view.levels.len() == 1 && self.view.format.side() == 1;
         if is_array { Ok(self.view) } else { Err(CUDA_ERROR_INVALID_VALUE.into()) }
     }
+}
+
+fn is_plain(format: &Format) -> bool {
+    format.packing == Packing::Plain
 }
 
 /// Flags that may be set, four of which mean something; two have no name.

@@ -18,8 +18,10 @@ pub struct ArrayLayout {
     pub height: u64,
     /// Slices, layers or faces.
     pub depth: u64,
-    /// Bytes of a texel.
+    /// Bytes of a texel; of a block of compressed ones.
     pub texel: u32,
+    /// Texels along each side of a block; 1 where they are not compressed.
+    pub side: u32,
     /// Mipmap levels, at least 1.
     pub levels: u32,
     /// The slices are layers, of which each level has as many.
@@ -37,8 +39,10 @@ pub struct Level {
     pub height: u64,
     /// Slices, layers or faces.
     pub depth: u64,
-    /// Bytes of a texel.
+    /// Bytes of a texel; of a block of compressed ones.
     pub texel: u32,
+    /// Texels along each side of a block; 1 where they are not compressed.
+    pub side: u32,
 }
 
 /// An array's memory.
@@ -70,9 +74,10 @@ impl ArrayLayout {
                 height: halved(self.height),
                 depth: if self.layered { self.depth } else { halved(self.depth) },
                 texel: self.texel,
+                side: self.side,
             };
-            let row = level.width.checked_mul(self.texel.into())?;
-            let bytes = row.checked_mul(level.height)?.checked_mul(level.depth)?;
+            let row = level.width.div_ceil(self.side.into()).checked_mul(self.texel.into())?;
+            let bytes = row.checked_mul(level.rows())?.checked_mul(level.depth)?;
             end = level.address.checked_add(bytes)?;
             levels.push(level);
         }
@@ -81,14 +86,19 @@ impl ArrayLayout {
 }
 
 impl Level {
+    /// Rows of texels, or of blocks of them, in a slice.
+    fn rows(&self) -> u64 {
+        self.height.div_ceil(self.side.into())
+    }
+
     /// Bytes from one row to the next.
     pub fn pitch(&self) -> u64 {
-        self.width * u64::from(self.texel)
+        self.width.div_ceil(self.side.into()) * u64::from(self.texel)
     }
 
     /// Bytes from one slice to the next.
     pub fn slice_pitch(&self) -> u64 {
-        self.pitch() * self.height
+        self.pitch() * self.rows()
     }
 
     /// Bytes of all its texels.
@@ -101,16 +111,18 @@ impl Level {
         address.checked_sub(self.address).is_some_and(|offset| offset < self.bytes())
     }
 
-    /// The part that begins `x` bytes, `y` rows and `z` slices in: one end of a copy.
+    /// The part that begins `x` bytes, `y` rows and `z` slices in: one end of a copy. Rows of compressed texels are of blocks.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] if it does not all lie inside. It may cut through texels.
+    /// [`Error::InvalidValue`] if it does not all lie inside. It may cut through texels, but not through blocks of them.
     pub fn region(&self, x: u64, y: u64, z: u64, extent: Extent) -> Result<Region> {
         let lies_in =
             |start: u64, count: u64, all: u64| start.checked_add(count).is_some_and(|end| end <= all);
         let is_inside = lies_in(x, extent.width, self.pitch())
-            && lies_in(y, extent.height, self.height)
-            && lies_in(z, extent.depth, self.depth);
+            && lies_in(y, extent.height, self.rows())
+            && lies_in(z, extent.depth, self.depth)
+            && (self.side == 1
+                || [x, extent.width].iter().all(|bytes| bytes.is_multiple_of(self.texel.into())));
         if !is_inside {
             return Err(Error::InvalidValue);
         }
@@ -171,7 +183,8 @@ impl AddressSpace {
         layout: &ArrayLayout,
         place: impl FnOnce(u64) -> Result<u64>,
     ) -> Result<ArrayMemory> {
-        if [layout.width, layout.height, layout.depth, layout.texel.into()].contains(&0) {
+        let counts = [layout.width, layout.height, layout.depth, layout.texel.into(), layout.side.into()];
+        if counts.contains(&0) {
             return Err(Error::InvalidValue);
         }
         let (mut levels, size) = layout.levels().ok_or(Error::OutOfMemory)?;
@@ -201,7 +214,7 @@ mod tests {
     use crate::memory::Transfer;
 
     const FLAT: ArrayLayout =
-        ArrayLayout { width: 20, height: 5, depth: 1, texel: 4, levels: 1, layered: false };
+        ArrayLayout { width: 20, height: 5, depth: 1, texel: 4, side: 1, levels: 1, layered: false };
 
     fn space() -> AddressSpace {
         AddressSpace::new(&[64 << 20]).unwrap()
@@ -269,6 +282,20 @@ mod tests {
             (0, 0, 1, [4, 1, u64::MAX]),
         ] {
             assert_eq!(region(x, y, z, extent), Err(Error::InvalidValue), "{x} {y} {z} {extent:?}");
+        }
+    }
+
+    #[test]
+    fn rows_of_blocks_are_copied_whole() {
+        let space = space();
+        let array = allocate(&space, ArrayLayout { texel: 8, side: 4, levels: 4, ..FLAT }).unwrap();
+        let levels = array.levels();
+        assert_eq!(levels.iter().map(Level::pitch).collect::<Vec<_>>(), [40, 24, 16, 8]);
+        assert_eq!(levels.iter().map(Level::bytes).collect::<Vec<_>>(), [80, 24, 16, 8]);
+        let region = |x, y, width, height| levels[0].region(x, y, 0, Extent { width, height, depth: 1 });
+        assert_eq!(region(8, 1, 32, 1).unwrap().start.address(), levels[0].address + 48);
+        for (x, y, width, height) in [(4, 0, 8, 1), (0, 0, 12, 1), (0, 0, 48, 1), (0, 0, 8, 3)] {
+            assert_eq!(region(x, y, width, height), Err(Error::InvalidValue));
         }
     }
 

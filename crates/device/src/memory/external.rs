@@ -173,7 +173,8 @@ mod tests {
         let space = AddressSpace::new(&[64 << 20]).unwrap();
         let file = SharedFile::create(4 * PAGE).unwrap();
         let memory = ExternalMemory::import(0, file.duplicate().unwrap(), 4 * PAGE).unwrap();
-        let layout = ArrayLayout { width: 16, height: 16, depth: 1, texel: 4, levels: 2, layered: false };
+        let layout =
+            ArrayLayout { width: 16, height: 16, depth: 1, texel: 4, side: 1, levels: 2, layered: false };
         let array = space.map_external_array(&memory, A, PAGE, &layout).unwrap();
         let seen = space.map_external(&memory, A, PAGE, PAGE).unwrap();
         // SAFETY: memory of the test's.

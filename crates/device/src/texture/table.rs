@@ -85,7 +85,7 @@ mod tests {
     fn surface(address: u64) -> Object {
         Object::Surface(ImageView {
             geometry: Geometry::D1,
-            format: Format { channel: Channel::U8, channels: 1 },
+            format: Format::new(Channel::U8, 1).unwrap(),
             layers: 1,
             levels: vec![Level { extent: [4, 1, 1], address, row_pitch: 4, slice_pitch: 4 }],
             first_level: 0,

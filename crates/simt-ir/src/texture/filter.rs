@@ -76,6 +76,8 @@ pub(super) fn normalized(channel: Channel, bits: u32) -> f32 {
         Channel::U8 | Channel::Unorm8 => 255.0,
         Channel::U16 | Channel::Unorm16 => 65535.0,
         Channel::S8 | Channel::Snorm8 => 127.0,
+        Channel::Unorm10 => 1023.0,
+        Channel::Unorm2 => 3.0,
         _ => 32767.0,
     };
     (value / most).max(-1.0) as f32
@@ -98,6 +100,8 @@ pub(super) fn stored(channel: Channel, value: f32) -> u32 {
 /// The value within what the channel can have, and the integer for 1.
 fn within(channel: Channel, value: f32) -> (f64, f64) {
     let most = match channel.bytes() {
+        _ if channel == Channel::Unorm10 => 1023.0,
+        _ if channel == Channel::Unorm2 => 3.0,
         1 if channel.is_signed() => 127.0,
         1 => 255.0,
         _ if channel.is_signed() => 32767.0,
@@ -109,11 +113,16 @@ fn within(channel: Channel, value: f32) -> (f64, f64) {
 }
 
 fn integer_sum(channel: Channel, quads: &[Quad]) -> f32 {
+    // Ten bits are made 16 before they are added.
+    let wide = |bits: u32| if channel == Channel::Unorm10 { bits << 6 | bits >> 4 } else { bits };
     let weighted: i64 =
-        quads.iter().flatten().map(|(weight, bits)| i64::from(*weight) * i64::from(*bits as i32)).sum();
+        quads.iter().flatten().map(|(weight, bits)| i64::from(*weight) * i64::from(wide(*bits) as i32)).sum();
     match channel {
         Channel::U8 | Channel::Unorm8 => (((weighted * 257 + 128) >> 8) as f64 / 65535.0) as f32,
-        Channel::U16 | Channel::Unorm16 => (((weighted + 128) >> 8) as f64 / 65535.0) as f32,
+        Channel::U16 | Channel::Unorm16 | Channel::Unorm10 => {
+            (((weighted + 128) >> 8) as f64 / 65535.0) as f32
+        }
+        Channel::Unorm2 => (((weighted * 0x5555 + 128) >> 8) as f64 / 65535.0) as f32,
         Channel::S8 | Channel::Snorm8 => {
             let wide = (8 * weighted + (weighted >> 4) + (weighted >> 12) + 4) >> 3;
             (wide.clamp(-32767, 32767) as f64 / 32767.0) as f32
@@ -211,6 +220,19 @@ mod tests {
             }
         }
         assert_eq!(square(WHOLE, 170, 64), [65, 127, 21, 43]);
+    }
+
+    #[test]
+    fn ten_bits_are_filtered_as_sixteen() {
+        // Four texels, and what an H100 made of them.
+        let channels = [[0, 1, 64, 65], [5, 18, 837, 850], [1023, 1022, 959, 958], [0, 1, 0, 1]];
+        let filtered = channels.iter().enumerate().map(|(index, texels)| {
+            let weights = square(WHOLE, 16, 8);
+            let quad = std::array::from_fn(|texel| (weights[texel], texels[texel]));
+            let channel = if index == 3 { Channel::Unorm2 } else { Channel::Unorm10 };
+            (f32::from_bits(sum(channel, &[quad])) * 65535.0).round() as u32
+        });
+        assert_eq!(filtered.collect::<Vec<_>>(), [132, 2038, 65403, 1365]);
     }
 
     #[test]

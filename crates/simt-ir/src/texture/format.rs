@@ -1,5 +1,6 @@
 //! What a texel is.
 
+use super::block::{self, Compression, SIDE};
 use crate::eval::eval;
 use crate::{Convert, FloatMode, Op, Rounding, Type};
 
@@ -19,14 +20,17 @@ pub enum Channel {
     Unorm16,
     Snorm8,
     Snorm16,
+    Unorm10,
+    Unorm2,
 }
 
 impl Channel {
-    /// Bytes of a channel.
+    /// Bytes of a channel; of one that is packed with others, those that it would need alone.
     pub const fn bytes(self) -> usize {
         match self {
-            Channel::U8 | Channel::S8 | Channel::Unorm8 | Channel::Snorm8 => 1,
-            Channel::U16 | Channel::S16 | Channel::F16 | Channel::Unorm16 | Channel::Snorm16 => 2,
+            Channel::U8 | Channel::S8 | Channel::Unorm8 | Channel::Snorm8 | Channel::Unorm2 => 1,
+            Channel::U16 | Channel::S16 | Channel::F16 => 2,
+            Channel::Unorm16 | Channel::Snorm16 | Channel::Unorm10 => 2,
             Channel::U32 | Channel::S32 | Channel::F32 => 4,
         }
     }
@@ -44,11 +48,13 @@ impl Channel {
     /// Whether it is read as a float from 0, or -1, to 1, whatever a sampler says.
     pub const fn is_normalized(self) -> bool {
         matches!(self, Channel::Unorm8 | Channel::Unorm16 | Channel::Snorm8 | Channel::Snorm16)
+            || matches!(self, Channel::Unorm10 | Channel::Unorm2)
     }
 
     /// Whether it has a sign.
     pub const fn is_signed(self) -> bool {
         !matches!(self, Channel::U8 | Channel::U16 | Channel::U32 | Channel::Unorm8 | Channel::Unorm16)
+            && !matches!(self, Channel::Unorm10 | Channel::Unorm2)
     }
 
     /// The bits in memory as a 32-bit word: integers extended by their sign, floats as `f32`.
@@ -84,27 +90,89 @@ fn half_to_f32(bits: u16) -> u32 {
     sign | value
 }
 
-/// What a texel is: up to four channels of one kind, side by side.
+/// How texels lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Packing {
+    /// Channel beside channel.
+    Plain,
+    /// Three channels of ten bits and one of two in a word, the first lowest.
+    Word,
+    /// Blocks of texels, decoded when they are read.
+    Blocks(Compression),
+}
+
+/// What a texel is: up to four channels of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Format {
-    /// What each channel is.
+    /// What each channel is; in a word of 10, 10, 10 and 2 bits each but the last.
     pub channel: Channel,
-    /// How many: 1, 2 or 4.
+    /// How many: 1, 2 or 4; 3 of compressed texels.
     pub channels: u8,
+    /// How they lie in memory.
+    pub packing: Packing,
 }
 
 impl Format {
-    /// A texel of so many channels; `None` unless there are 1, 2 or 4.
+    /// Words of three channels of ten bits and one of two.
+    pub const WORD: Format = Format { channel: Channel::Unorm10, channels: 4, packing: Packing::Word };
+
+    /// A texel of so many channels, side by side; `None` unless there are 1, 2 or 4.
     pub const fn new(channel: Channel, channels: u8) -> Option<Format> {
         match channels {
-            1 | 2 | 4 => Some(Format { channel, channels }),
+            1 | 2 | 4 => Some(Format { channel, channels, packing: Packing::Plain }),
             _ => None,
         }
     }
 
-    /// Bytes of a texel.
+    /// Compressed texels.
+    pub const fn compressed(compression: Compression) -> Format {
+        let (channel, channels) = (compression.channel(), compression.channels());
+        Format { channel, channels, packing: Packing::Blocks(compression) }
+    }
+
+    /// Bytes of a texel; of compressed ones, those of a block.
     pub const fn bytes(self) -> usize {
-        self.channel.bytes() * self.channels as usize
+        match self.packing {
+            Packing::Plain => self.channel.bytes() * self.channels as usize,
+            Packing::Word => 4,
+            Packing::Blocks(compression) => compression.bytes(),
+        }
+    }
+
+    /// Texels along each side of what lies in memory as one.
+    pub const fn side(self) -> u32 {
+        match self.packing {
+            Packing::Blocks(_) => SIDE,
+            _ => 1,
+        }
+    }
+
+    /// What a channel is.
+    pub(super) fn channel_at(self, index: usize) -> Channel {
+        if self.packing == Packing::Word && index == 3 { Channel::Unorm2 } else { self.channel }
+    }
+
+    /// The channels of a texel, widened, of the bytes in memory; `texel` is its number in a block.
+    pub(super) fn unpack(self, bytes: &[u8; 16], texel: usize) -> [u32; 4] {
+        match self.packing {
+            Packing::Plain => {
+                let mut words = [0; 4];
+                let channels = bytes.chunks(self.channel.bytes()).take(self.channels.into());
+                words.iter_mut().zip(channels).for_each(|(word, bytes)| *word = self.channel.widen(bytes));
+                words
+            }
+            Packing::Word => {
+                let word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                [word & 1023, word >> 10 & 1023, word >> 20 & 1023, word >> 30]
+            }
+            Packing::Blocks(compression) => {
+                let words = block::decode(compression, *bytes, texel);
+                match self.channel {
+                    Channel::F16 => words.map(|half| half_to_f32(half as u16)),
+                    _ => words,
+                }
+            }
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! PTX leaves the precision of filtering open. Here it is the hardware's of compute capability 9.0, which its answers tell
 //! (`tests/golden`).
 
+mod block;
 mod coordinate;
 mod cube;
 mod filter;
@@ -18,7 +19,8 @@ mod sample;
 mod srgb;
 mod surface;
 
-pub use format::{Channel, Format};
+pub use block::Compression;
+pub use format::{Channel, Format, Packing};
 pub use op::{Access, Lod, Outside, Query, Sample, SurfaceAccess, TextureOp};
 pub use query::query;
 pub use sample::sample;
@@ -110,7 +112,7 @@ impl Default for ImageView {
     fn default() -> ImageView {
         ImageView {
             geometry: Geometry::D1,
-            format: Format { channel: Channel::U8, channels: 1 },
+            format: Format { channel: Channel::U8, channels: 1, packing: Packing::Plain },
             layers: 1,
             levels: Vec::new(),
             first_level: 0,

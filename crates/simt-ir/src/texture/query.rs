@@ -56,6 +56,8 @@ fn channel_type(channel: Channel) -> u32 {
     match channel {
         Channel::Snorm8 => 0x10d0,
         Channel::Snorm16 => 0x10d1,
+        // OpenCL's type for such words is one of three channels.
+        Channel::Unorm10 | Channel::Unorm2 => 0x10d6,
         Channel::Unorm8 => 0x10d2,
         Channel::Unorm16 => 0x10d3,
         Channel::S8 => 0x10d7,

@@ -6,7 +6,7 @@ use super::filter::{self, Quad, WHOLE, square};
 use super::format::half_from_f32;
 use super::op::{Lod, Sample};
 use super::{
-    AddressMode, Channel, Filter, Geometry, ImageView, Level, ReadMode, Sampler, Texels, level, srgb,
+    AddressMode, Channel, Filter, Geometry, ImageView, Level, Packing, ReadMode, Sampler, Texels, level, srgb,
 };
 use crate::Rounding;
 
@@ -148,21 +148,30 @@ fn largest(vector: [f32; 3]) -> f32 {
     vector.into_iter().map(f32::abs).fold(0.0, f32::max)
 }
 
+/// Where a texel lies.
+#[derive(Clone, Copy)]
+struct Spot {
+    /// Its own address, or that of its block.
+    address: u64,
+    /// Its number in the block.
+    texel: usize,
+}
+
 /// Where texels of a sample lie; `None` for the border.
 struct Taps {
     weights: [u32; MOST],
-    addresses: [Option<u64>; MOST],
+    spots: [Option<Spot>; MOST],
     count: usize,
 }
 
 impl Taps {
     fn new() -> Taps {
-        Taps { weights: [0; MOST], addresses: [None; MOST], count: 0 }
+        Taps { weights: [0; MOST], spots: [None; MOST], count: 0 }
     }
 
-    fn add(&mut self, weight: u32, address: Option<u64>) {
+    fn add(&mut self, weight: u32, spot: Option<Spot>) {
         self.weights[self.count] = weight;
-        self.addresses[self.count] = address;
+        self.spots[self.count] = spot;
         self.count += 1;
     }
 }
@@ -229,7 +238,7 @@ impl Reading<'_> {
     }
 
     /// The texel that a place lies in.
-    fn nearest(&self, place: &Place, level: &Level) -> Option<u64> {
+    fn nearest(&self, place: &Place, level: &Level) -> Option<Spot> {
         if self.view.is_linear {
             let index = place.axes[0].nearest(level.extent[0]) + place.offsets[0];
             return Some(self.at(level, address(index, level.extent[0], AddressMode::Border)?, 0, 0));
@@ -289,7 +298,7 @@ impl Reading<'_> {
     }
 
     /// The texels around a place on a cube, which may lie on several faces, and how far it lies between them; none beyond a corner.
-    fn around_on_cube(&self, place: &Place, level: &Level, face: u32) -> ([Option<u64>; 4], u32, u32) {
+    fn around_on_cube(&self, place: &Place, level: &Level, face: u32) -> ([Option<Spot>; 4], u32, u32) {
         let extent = level.extent[0];
         let [x, y] = [0, 1].map(|axis| place.axes[axis].between(extent));
         let texels = [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(right, below)| {
@@ -340,12 +349,14 @@ impl Reading<'_> {
         Ok(result)
     }
 
-    fn at(&self, level: &Level, x: u64, y: u64, slice: u64) -> u64 {
-        level
+    fn at(&self, level: &Level, x: u64, y: u64, slice: u64) -> Spot {
+        let side = u64::from(self.view.format.side());
+        let address = level
             .address
-            .wrapping_add(x * self.view.format.bytes() as u64)
-            .wrapping_add(y.wrapping_mul(level.row_pitch))
-            .wrapping_add(slice.wrapping_mul(level.slice_pitch))
+            .wrapping_add(x / side * self.view.format.bytes() as u64)
+            .wrapping_add((y / side).wrapping_mul(level.row_pitch))
+            .wrapping_add(slice.wrapping_mul(level.slice_pitch));
+        Spot { address, texel: (y % side * side + x % side) as usize }
     }
 
     /// Each channel of the only texel, or the weighted sum of all.
@@ -356,27 +367,28 @@ impl Reading<'_> {
         filters: bool,
         texels: &mut T,
     ) -> Result<[u32; 4], T::Error> {
-        let channel = self.channel();
-        let (size, channels) = (channel.bytes(), usize::from(self.view.format.channels));
+        let format = self.view.format;
+        let channels = usize::from(format.channels);
         let mut words = [[0u32; 4]; MOST];
         for (tap, words) in words.iter_mut().enumerate().take(taps.count) {
             if taps.weights[tap] == 0 {
                 continue;
             }
-            match taps.addresses[tap] {
+            match taps.spots[tap] {
                 None => *words = self.border(place),
-                Some(address) => {
+                Some(Spot { address, texel }) => {
                     let mut bytes = [0; 16];
-                    texels.load(address, &mut bytes[..size * channels])?;
-                    for (word, bytes) in words.iter_mut().zip(bytes.chunks(size)).take(channels) {
-                        *word = channel.widen(bytes);
-                    }
+                    texels.load(address, &mut bytes[..format.bytes()])?;
+                    *words = format.unpack(&bytes, texel);
                 }
             }
         }
         let mut result = [0; 4];
+        if matches!(format.packing, Packing::Blocks(_)) && channels < 4 {
+            result[3] = 1f32.to_bits();
+        }
         for (index, result) in result.iter_mut().enumerate().take(channels) {
-            let curved = self.is_curved(index);
+            let (channel, curved) = (format.channel_at(index), self.is_curved(index));
             *result = match filters || curved {
                 false => {
                     let bits = words[0][index];
@@ -398,12 +410,11 @@ impl Reading<'_> {
 
     /// The border colour as a texel would have it.
     fn border(&self, place: &Place) -> [u32; 4] {
-        let channel = self.channel();
         if self.view.is_linear || place.fetched {
             return [0; 4];
         }
         std::array::from_fn(|index| {
-            let colour = self.sampler.border[index];
+            let (channel, colour) = (self.view.format.channel_at(index), self.sampler.border[index]);
             match channel.is_float() {
                 // As many of the bits as there is room for.
                 true if channel == Channel::F16 => colour.to_bits() & 0xffff_e000,

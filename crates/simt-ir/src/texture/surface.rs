@@ -2,7 +2,7 @@
 
 use super::filter::stored;
 use super::format::half_from_f32;
-use super::{Access, Channel, ImageView, Outside, SurfaceAccess, Texels};
+use super::{Access, Channel, ImageView, Outside, Packing, SurfaceAccess, Texels};
 use crate::{AtomicOp, Rounding};
 
 /// Why an access of a surface failed.
@@ -68,6 +68,15 @@ pub fn access<T: Texels>(
         Access::StoreFormatted => {
             let given = &values[..usize::from(op.elements)];
             let channel = view.format.channel;
+            if view.format.packing == Packing::Word {
+                let part = |index: usize, channel| {
+                    stored(channel, f32::from_bits(given.get(index).copied().unwrap_or(0) as u32))
+                };
+                let [red, green, blue] = [0, 1, 2].map(|index| part(index, Channel::Unorm10));
+                let word = red | green << 10 | blue << 20 | part(3, Channel::Unorm2) << 30;
+                texels.store(address, &word.to_le_bytes())?;
+                return Ok(results);
+            }
             for (index, bytes) in bytes[..texel].chunks_mut(channel.bytes()).enumerate() {
                 let word = converted(channel, given.get(index).copied().unwrap_or(0) as u32);
                 bytes.copy_from_slice(&word.to_le_bytes()[..channel.bytes()]);
@@ -148,9 +157,7 @@ fn converted(channel: Channel, value: u32) -> u32 {
         Channel::U8 | Channel::U16 => value.min((1 << (8 * channel.bytes())) - 1),
         Channel::S8 => (value as i32).clamp(i8::MIN.into(), i8::MAX.into()) as u32,
         Channel::S16 => (value as i32).clamp(i16::MIN.into(), i16::MAX.into()) as u32,
-        Channel::Unorm8 | Channel::Unorm16 | Channel::Snorm8 | Channel::Snorm16 => {
-            stored(channel, f32::from_bits(value))
-        }
+        _ => stored(channel, f32::from_bits(value)),
     }
 }
 

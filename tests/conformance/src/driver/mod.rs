@@ -7,6 +7,7 @@ mod arrays;
 mod captures;
 mod checkpointing;
 mod clusters;
+mod compressed_arrays;
 mod contexts;
 mod copies;
 mod copy_batches;
