@@ -2,6 +2,7 @@
 
 use kernel_abi::{CompileError, EntryKind, KernelInfo, Shape};
 use simt_ir::Program;
+use transform::gang::Choice;
 use transform::inline;
 
 use crate::emit;
@@ -47,7 +48,17 @@ pub enum Stage {
 
 /// Compiles a kernel for a launch shape and a CPU.
 pub fn compile(program: &Program, shape: &Shape, cpu: &Cpu) -> Result<Object, CompileError> {
-    compile_in_stages(program, shape, cpu, &mut |_| ())
+    compile_in_stages(program, shape, cpu, Choice::WhereItPays, &mut |_| ())
+}
+
+/// Likewise, with a choice of when warps run in gangs.
+pub fn compile_in_gangs(
+    program: &Program,
+    shape: &Shape,
+    cpu: &Cpu,
+    choice: Choice,
+) -> Result<Object, CompileError> {
+    compile_in_stages(program, shape, cpu, choice, &mut |_| ())
 }
 
 /// Likewise, telling at the end of each stage, in order, that it is done.
@@ -55,13 +66,14 @@ pub fn compile_in_stages(
     program: &Program,
     shape: &Shape,
     cpu: &Cpu,
+    choice: Choice,
     done: &mut dyn FnMut(Stage),
 ) -> Result<Object, CompileError> {
     let machine = Machine::for_cpu(cpu).map_err(CompileError::new)?;
     let context = Context::new();
     context.forget_names();
     done(Stage::Machine);
-    let (builder, info) = emit_unoptimized(program, shape, &machine, &context)?;
+    let (builder, info) = emit_unoptimized(program, shape, &machine, &context, choice)?;
     done(Stage::Emission);
     machine.optimize(builder.module()).map_err(CompileError::new)?;
     done(Stage::Passes);
@@ -75,10 +87,10 @@ pub fn emit_text(program: &Program, shape: &Shape, cpu: &Cpu, text: Text) -> Res
     let machine = Machine::for_cpu(cpu).map_err(CompileError::new)?;
     let context = Context::new();
     if text == Text::Ir {
-        let (builder, _) = emit_unoptimized(program, shape, &machine, &context)?;
+        let (builder, _) = emit_unoptimized(program, shape, &machine, &context, Choice::WhereItPays)?;
         return Ok(builder.module().to_string());
     }
-    let (builder, _) = emit_unoptimized(program, shape, &machine, &context)?;
+    let (builder, _) = emit_unoptimized(program, shape, &machine, &context, Choice::WhereItPays)?;
     machine.optimize(builder.module()).map_err(CompileError::new)?;
     match text {
         Text::Assembly => machine.emit_assembly(builder.module()).map_err(CompileError::new),
@@ -91,6 +103,7 @@ fn emit_unoptimized<'c>(
     shape: &Shape,
     machine: &Machine,
     context: &'c Context,
+    choice: Choice,
 ) -> Result<(Builder<'c>, KernelInfo), CompileError> {
     let mut program = program.clone();
     if !inline::inline_calls(&mut program) {
@@ -100,7 +113,8 @@ fn emit_unoptimized<'c>(
     machine.prepare(module);
     let builder = Builder::new(module);
     let flushing = flush::in_hardware(&program, machine.cpu());
-    let emit::Emitted { state_bytes, waits } = emit::module(&builder, &program, shape, machine, flushing)?;
+    let emit::Emitted { state_bytes, waits, gang } =
+        emit::module(&builder, &program, shape, machine, flushing, choice)?;
     if flushing {
         module.functions().for_each(|function| machine.set_flushing(function));
     }
@@ -115,6 +129,7 @@ fn emit_unoptimized<'c>(
         globals: program.globals.clone(),
         flush_subnormals: flushing,
         waits,
+        gang,
         entry: if state_bytes.is_some() { EntryKind::Warps } else { EntryKind::Blocks },
     };
     Ok((builder, info))

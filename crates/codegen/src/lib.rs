@@ -9,4 +9,7 @@ pub mod llvm;
 pub mod math;
 pub mod target;
 
-pub use compile::{ENTRY_SYMBOL, Object, Stage, Text, compile, compile_in_stages, emit_text};
+pub use compile::{
+    ENTRY_SYMBOL, Object, Stage, Text, compile, compile_in_gangs, compile_in_stages, emit_text,
+};
+pub use transform::gang::Choice;

@@ -130,6 +130,12 @@ impl Cpu {
         }
     }
 
+    /// The vector registers.
+    pub fn registers(&self) -> transform::gang::Registers {
+        let count = if self.level() >= Level::Avx512 { 32 } else { 16 };
+        transform::gang::Registers { count, bytes: self.vector_bits() / 8 }
+    }
+
     /// Whether arithmetic instructions can carry a direction of rounding.
     pub fn has_embedded_rounding(&self) -> bool {
         self.vector_bits() == 512

@@ -4,6 +4,8 @@
 
 mod launch;
 
+use std::collections::HashSet;
+
 use launch::Launch;
 use simt_ir::*;
 
@@ -57,6 +59,8 @@ struct Generator {
     loops: Vec<Loop>,
     end: Block,
     barriers: bool,
+    /// Nothing that only warps can do, so that they may run in gangs.
+    gangs: bool,
     /// Statements left before the program is long enough.
     budget: u32,
 }
@@ -111,6 +115,7 @@ impl Generator {
             loops: Vec::new(),
             end,
             barriers,
+            gangs: launch.shape().gangs.most > 1 && !seed.is_multiple_of(4),
             budget: 4 + (seed % 57) as u32,
         };
         g.write(g.ints[0], linear);
@@ -122,7 +127,7 @@ impl Generator {
                 SpecialReg::CtaId(0),
                 SpecialReg::WarpId,
             ]);
-            let value = g.b.inst(Op::SpecialReg(reg), &[], Type::I32);
+            let value = g.reg(reg);
             g.write(g.ints[at], value);
         }
         g.statements(0);
@@ -139,6 +144,12 @@ impl Generator {
         };
         verify(&program).unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
         program
+    }
+
+    fn reg(&mut self, reg: SpecialReg) -> Value {
+        let of_warp = matches!(reg, SpecialReg::LaneId | SpecialReg::WarpId | SpecialReg::LanemaskLt);
+        let reg = if self.gangs && of_warp { SpecialReg::Tid(1) } else { reg };
+        self.b.inst(Op::SpecialReg(reg), &[], Type::I32)
     }
 
     fn write(&mut self, var: Var, value: Value) {
@@ -210,7 +221,7 @@ impl Generator {
                     SpecialReg::LaneId,
                     SpecialReg::LanemaskLt,
                 ]);
-                self.b.inst(Op::SpecialReg(reg), &[], Type::I32)
+                self.reg(reg)
             }
             _ => {
                 let var = self.r.pick(&self.ints.clone());
@@ -389,7 +400,7 @@ impl Generator {
         let access = Access::weak(Space::Global, self.r.below(OWN) as i64 * 4);
         let value = self.int();
         match self.r.below(3) {
-            0 => {
+            0 if !self.gangs => {
                 // In the thread's own window, and back.
                 let base = self.b.inst(Op::LocalBase, &[], Type::I64);
                 let at = self.r.below(8) as i64 * 4;
@@ -566,7 +577,7 @@ impl Generator {
         let value = self.b.inst(Op::Load(Access::weak(Space::Shared, 0)), &[place], Type::I32);
         let var = self.r.pick(&self.ints.clone());
         self.write(var, value);
-        if self.r.chance(50) {
+        if self.r.chance(50) && !self.gangs {
             let cond = self.condition();
             let kind = self.r.pick(&[BarrierKind::RedPopc, BarrierKind::RedAnd, BarrierKind::RedOr]);
             let op = Op::Barrier { kind, count: false };
@@ -584,7 +595,7 @@ impl Generator {
     }
 }
 
-const LAUNCHES: [Launch; 10] = [
+const LAUNCHES: [Launch; 17] = [
     Launch { grid: [3, 1, 1], block: [64, 1, 1] },
     Launch { grid: [3, 1, 1], block: [100, 1, 1] },
     Launch { grid: [2, 1, 1], block: [33, 1, 1] },
@@ -595,6 +606,13 @@ const LAUNCHES: [Launch; 10] = [
     Launch { grid: [2, 1, 1], block: [10, 7, 1] },
     Launch { grid: [2, 1, 1], block: [5, 3, 4] },
     Launch { grid: [1, 1, 1], block: [7, 1, 1] },
+    Launch { grid: [2, 1, 1], block: [256, 1, 1] },
+    Launch { grid: [1, 2, 1], block: [32, 8, 1] },
+    Launch { grid: [2, 1, 1], block: [16, 16, 1] },
+    Launch { grid: [1, 1, 1], block: [32, 8, 3] },
+    Launch { grid: [1, 1, 1], block: [128, 4, 1] },
+    Launch { grid: [1, 1, 1], block: [192, 2, 1] },
+    Launch { grid: [1, 1, 2], block: [4, 8, 8] },
 ];
 
 /// What went wrong, and how large the program is.
@@ -603,7 +621,8 @@ struct Failure {
     message: String,
 }
 
-fn check(seed: u64) -> Result<(), Failure> {
+/// Answers the most warps that have run as one.
+fn check(seed: u64) -> Result<u32, Failure> {
     let launch = LAUNCHES[seed as usize % LAUNCHES.len()];
     let program = Generator::program(seed, launch);
     let fail = |what: String| Failure {
@@ -622,21 +641,28 @@ fn check(seed: u64) -> Result<(), Failure> {
     if std::env::var_os("ANYWARP_DUMP").is_some() {
         eprintln!("{}", codegen::emit_text(&program, &launch.shape(), cpu, codegen::Text::Ir).unwrap());
     }
-    let compiled = launch.compile(&program, cpu).map_err(|error| fail(error.to_string()))?;
-    let mut got = start;
-    launch.run(&compiled, &[got.as_mut_ptr() as u64]).map_err(|fault| fail(format!("{fault:?}")))?;
-    match got.iter().zip(&expected).position(|(a, b)| a != b) {
-        None => Ok(()),
-        Some(at) => {
+    let mut gang = 1;
+    for in_gangs in [false, true] {
+        let compiled =
+            if in_gangs { launch.compile_in_gangs(&program, cpu) } else { launch.compile(&program, cpu) };
+        let compiled = compiled.map_err(|error| fail(error.to_string()))?;
+        gang = gang.max(compiled.info.gang);
+        if in_gangs && gang == 1 {
+            break;
+        }
+        let mut got = start.clone();
+        launch.run(&compiled, &[got.as_mut_ptr() as u64]).map_err(|fault| fail(format!("{fault:?}")))?;
+        if let Some(at) = got.iter().zip(&expected).position(|(a, b)| a != b) {
             let thread = (at as u64).saturating_sub(INPUT) / OWN;
             let word = at as u64 % OWN;
             let (got, expected) = (got[at], expected[at]);
-            Err(fail(format!(
-                "on {}, word {word} of thread {thread} is {got:#x}, not {expected:#x}",
+            return Err(fail(format!(
+                "on {}, {gang} warps at once, word {word} of thread {thread} is {got:#x}, not {expected:#x}",
                 cpu.name()
-            )))
+            )));
         }
     }
+    Ok(gang)
 }
 
 #[test]
@@ -648,8 +674,18 @@ fn random_programs_mean_the_same_as_machine_code() {
         }
         Err(_) => 0..120,
     };
-    let failures: Vec<Failure> = seeds.filter_map(|seed| check(seed).err()).collect();
+    let mut failures = Vec::new();
+    let mut gangs = HashSet::new();
+    for seed in seeds {
+        match check(seed) {
+            Ok(gang) => drop(gangs.insert(gang)),
+            Err(failure) => failures.push(failure),
+        }
+    }
     if let Some(smallest) = failures.iter().min_by_key(|failure| failure.size) {
         panic!("{} programs differ, the smallest: {}", failures.len(), smallest.message);
+    } // Those drawn by default.
+    if std::env::var_os("ANYWARP_SEEDS").is_none() {
+        assert_eq!(gangs, HashSet::from([1, 2, 4, 8]), "warps run in gangs of every size");
     }
 }

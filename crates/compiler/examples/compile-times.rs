@@ -197,7 +197,13 @@ fn round(source: &str, arguments: &Arguments, kernels: &mut Vec<String>) -> Resu
             };
             times.add(kernel, column, clock.lap());
         };
-        let compiled = codegen::compile_in_stages(&program, &arguments.shape, &cpu, &mut stages);
+        let compiled = codegen::compile_in_stages(
+            &program,
+            &arguments.shape,
+            &cpu,
+            codegen::Choice::WhereItPays,
+            &mut stages,
+        );
         let object = compiled.map_err(|error| format!("{kernel}: {}", error.message))?;
         clock.lap();
         let loaded = LoadedObject::load(&object.bytes, &host_symbol).map_err(|error| text(&error))?;

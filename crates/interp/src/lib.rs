@@ -102,6 +102,7 @@ fn info(program: &Program) -> KernelInfo {
         globals: program.globals.clone(),
         flush_subnormals: false,
         waits: program.functions.iter().any(|function| function.sees_others()),
+        gang: 1,
         entry: EntryKind::Blocks,
     }
 }

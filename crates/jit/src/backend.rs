@@ -70,6 +70,8 @@ impl Jit {
     fn kernel(&self, ptx: &str, entry: &str, shape: Shape) -> Result<Arc<Kernel>, CompileError> {
         let inner = &*self.0;
         let cpu = inner.cpu.as_deref().map_err(CompileError::clone)?;
+        // Code that runs warps one by one is the same for blocks of all sizes.
+        let shape = if may_gang(ptx) { shape } else { shape.alone() };
         let key = Key::of(&[
             &VERSION.to_le_bytes(),
             ptx.as_bytes(),
@@ -140,7 +142,7 @@ impl Jit {
     /// How to get the code of a kernel that makes no assumption on wrapping.
     fn plain_code(&self, ptx: &str, entry: &str, shape: Shape) -> PlainCode {
         let (text, entry) = (self.text(ptx), entry.to_owned());
-        let shape = Shape { assume_no_wrap: false, ..shape };
+        let shape = Shape { assume_no_wrap: false, ..shape.alone() };
         // A kernel must not keep the table alive that keeps it.
         let weak = Arc::downgrade(&self.0);
         Box::new(move || match weak.upgrade() {
@@ -161,6 +163,11 @@ impl Jit {
         texts.insert(key, Arc::downgrade(&text));
         text
     }
+}
+
+/// Whether kernels of this text may run several warps as one: only where there are barriers and shared memory.
+fn may_gang(ptx: &str) -> bool {
+    ptx.contains(".shared") && (ptx.contains("bar.") || ptx.contains("barrier."))
 }
 
 /// The tables are changed by single calls that leave them whole, so a panic elsewhere does not spoil them.

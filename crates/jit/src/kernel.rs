@@ -88,7 +88,7 @@ impl Kernel {
         let mut job = Job { entry, frame, flush: self.info.flush_subnormals };
         // SAFETY: the caller's contract; generated code owns nothing.
         let result = unsafe { guard::guarded_call(call, (&raw mut job).cast(), first, count) };
-        let status = checked(frame, result)?;
+        let status = checked(frame, result, self.info.gang)?;
         if status != Status::Deopt as u32 {
             return Ok(());
         }
@@ -96,13 +96,25 @@ impl Kernel {
         // SAFETY: the launch outlives the run.
         let reached = unsafe { (*frame.launch).number_of(frame.ctaid) };
         let plain = self.plain_code(frame)?;
-        let Entry::Blocks(entry) = plain.entry else {
-            return Err(fault_of(frame, FaultKind::IllegalInstruction, None, "code of two kinds".into()));
-        };
         let end = first + count;
         let reached = reached.clamp(first, end);
-        // SAFETY: the rest of the same range.
-        unsafe { plain.run_blocks(entry, frame, reached, end - reached) }
+        match plain.entry {
+            // SAFETY: the rest of the same range.
+            Entry::Blocks(entry) => unsafe { plain.run_blocks(entry, frame, reached, end - reached) },
+            // Where the block was one gang, its warps had nothing to wait for.
+            Entry::Warps(entry) => {
+                // SAFETY: the launch outlives the run.
+                let warps = unsafe { (*frame.launch).warps };
+                let mut state = lines(plain.info.state_bytes as usize * warps as usize);
+                let own_state = std::mem::replace(&mut frame.state, state.as_mut_ptr().cast());
+                let mut blocks = reached..end;
+                let next = |launch: &LaunchFrame, _| blocks.next().map(|block| launch.ctaid(block));
+                // SAFETY: the rest of the same range, with state for it.
+                let result = unsafe { plain.run_warps(entry, std::slice::from_mut(frame), next) };
+                frame.state = own_state;
+                result
+            }
+        }
     }
 
     /// Runs blocks together, and then the next, as often as `place` gives each frame, by its number, a block.
@@ -135,9 +147,10 @@ impl Kernel {
         let launch = unsafe { &*first.launch };
         let state_of = |kernel: &Kernel| kernel.info.state_bytes as usize * launch.warps as usize;
         let own_state = first.state;
-        let code = WarpCode { entry, state: own_state, block_bytes: state_of(self) };
+        let gang = self.info.gang;
+        let code = WarpCode { entry, state: own_state, block_bytes: state_of(self), gang };
         let mut schedule = Schedule::new(launch, frames.len(), code);
-        let mut plain_state = Vec::new();
+        let mut plain_state;
         'blocks: loop {
             for (rank, frame) in (0..).zip(frames.iter_mut()) {
                 let Some(ctaid) = place(launch, rank) else { break 'blocks };
@@ -157,7 +170,7 @@ impl Kernel {
                 // That of the others follows from it.
                 frames[0].state = own_state;
                 let frame = &frames[schedule.rank()];
-                checked(frame, result)?;
+                checked(frame, result, gang)?;
                 if stopped == Stopped::NeedsPlainCode {
                     let plain = self.plain_code(frame)?;
                     let Entry::Warps(entry) = plain.entry else {
@@ -169,10 +182,9 @@ impl Kernel {
                         ));
                     };
                     let block_bytes = state_of(plain);
-                    let lines = (block_bytes * frames.len()).div_ceil(size_of::<Line>()).max(1);
-                    plain_state.resize(lines, Line([0; 64]));
+                    plain_state = lines(block_bytes * frames.len());
                     let state = plain_state.as_mut_ptr().cast();
-                    schedule.resume_with(WarpCode { entry, state, block_bytes });
+                    schedule.resume_with(WarpCode { entry, state, block_bytes, gang: 1 });
                     continue;
                 }
                 if let Some((kind, detail)) = schedule.fault_kind(stopped) {
@@ -189,6 +201,10 @@ impl Kernel {
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line(#[expect(dead_code, reason = "generated code reads and writes it")] [u8; 64]);
+
+fn lines(bytes: usize) -> Vec<Line> {
+    vec![Line([0; 64]); bytes.div_ceil(size_of::<Line>()).max(1)]
+}
 
 impl CompiledKernel for Kernel {
     fn info(&self) -> &KernelInfo {
@@ -251,7 +267,9 @@ unsafe fn set_float_control(flush_subnormals: bool) {
 }
 
 /// The status of a guarded call, or the fault: one that generated code raised and recorded, or one of the processor.
-fn checked(frame: &BlockFrame, result: Result<u32, guard::Fault>) -> Result<u32, Fault> {
+///
+/// Of a fault of the processor a gang's code knows the first of its warps alone.
+fn checked(frame: &BlockFrame, result: Result<u32, guard::Fault>, gang: u32) -> Result<u32, Fault> {
     match result {
         Ok(status) => match FaultKind::from_number(frame.fault.kind) {
             None => Ok(status),
@@ -272,7 +290,11 @@ fn checked(frame: &BlockFrame, result: Result<u32, guard::Fault>) -> Result<u32,
                 Arithmetic | IllegalInstruction => FaultKind::IllegalInstruction,
             };
             let known = matches!(fault.kind, Unmapped | Protected | Bus);
-            Err(fault_of(frame, kind, known.then_some(fault.address), fault.to_string()))
+            let mut detail = fault.to_string();
+            if gang > 1 {
+                detail += &format!(" (in one of the {gang} warps from {} on)", frame.warp);
+            }
+            Err(fault_of(frame, kind, known.then_some(fault.address), detail))
         }
     }
 }

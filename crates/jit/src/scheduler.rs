@@ -1,5 +1,5 @@
 //! Runs the warps of the blocks of a cluster one after another, each up to its next suspension point, and lets them meet at
-//! barriers. A block that is in no cluster is a cluster of one.
+//! barriers. A block that is in no cluster is a cluster of one. Code may run several warps at once, a gang: its first stands for all.
 //!
 //! All of this runs inside a guarded call, in which a fault discards frames: nothing here owns anything. The state lives
 //! outside, in [`Schedule`].
@@ -25,6 +25,8 @@ enum State {
     Yielded,
     /// Has ended.
     Done,
+    /// Goes where the first warp of its gang goes.
+    Led,
 }
 
 #[derive(Clone, Copy)]
@@ -89,6 +91,8 @@ pub struct WarpCode {
     pub state: *mut u8,
     /// Bytes from the state of one block to that of the next.
     pub block_bytes: usize,
+    /// Warps that it runs at once, a divisor of those of a block. 1 in plain code.
+    pub gang: u32,
 }
 
 /// The warps of one block.
@@ -133,14 +137,16 @@ impl Schedule {
             barriers: [Barrier::default(); BARRIERS],
             live: launch.warps,
         };
-        Schedule {
+        let mut schedule = Schedule {
             blocks: (0..blocks).map(|_| block()).collect(),
             rank: 0,
             cluster: ClusterBarrier::default(),
-            live: launch.warps * blocks as u32,
+            live: 0,
             code,
             plain: None,
-        }
+        };
+        schedule.start();
+        schedule
     }
 
     /// Supplies the code that makes no assumption.
@@ -152,7 +158,10 @@ impl Schedule {
     pub fn start(&mut self) {
         self.live = 0;
         for block in &mut self.blocks {
-            block.warps.fill(START);
+            for gang in block.warps.chunks_mut(self.code.gang as usize) {
+                gang.fill(Warp { state: State::Led, ..START });
+                gang[0] = START;
+            }
             block.barriers = [Barrier::default(); BARRIERS];
             block.live = block.warps.len() as u32;
             self.live += block.live;
@@ -218,7 +227,7 @@ impl Schedule {
                 match self.blocks[self.rank].warps[index].state {
                     State::Ready => ran = true,
                     State::Yielded => yielded = true,
-                    State::Waiting | State::WaitingForCluster | State::Done => continue,
+                    State::Waiting | State::WaitingForCluster | State::Done | State::Led => continue,
                 }
                 // SAFETY: the caller's contract.
                 if let Some(stopped) = unsafe { self.turn(frame, index) } {
@@ -234,7 +243,7 @@ impl Schedule {
         }
     }
 
-    /// Runs one warp up to its next suspension point.
+    /// Runs one warp, and those it leads, up to their next suspension point.
     ///
     /// # Safety
     /// As for [`Schedule::run_block`].
@@ -246,12 +255,13 @@ impl Schedule {
                 (true, None) => return Some(Stopped::NeedsPlainCode),
                 (false, _) => self.code,
             };
+            let gang = code.gang;
             // SAFETY: the caller's contract; a warp resumes where its own code suspended it.
             let (resume, wait) = unsafe {
                 (*frame).warp = index as u32;
                 (*frame).state = code.state.wrapping_add(self.rank * code.block_bytes);
                 (*frame).wait = warp.wait;
-                let resume = (code.entry)(frame, index as u32, warp.resume);
+                let resume = (code.entry)(frame, index as u32 / gang, warp.resume);
                 (resume, (*frame).wait)
             };
             let block = &mut self.blocks[self.rank];
@@ -259,17 +269,18 @@ impl Schedule {
             match resume {
                 0 => {
                     warp.state = State::Done;
-                    block.live -= 1;
-                    self.live -= 1;
+                    block.live -= gang;
+                    self.live -= gang;
                     if warp.arrived == Some(self.cluster.phase) {
-                        self.cluster.arrived -= 1;
+                        self.cluster.arrived -= gang;
                     }
                     self.complete_cluster();
                     return None;
                 }
                 // The assumption is tested before anything is done, so the warp can start again.
                 u32::MAX if warp.resume == 0 && !warp.plain => {
-                    warp.plain = true;
+                    // Each by itself.
+                    block.warps[index..index + gang as usize].fill(Warp { plain: true, ..START });
                     continue;
                 }
                 _ => {}
@@ -284,7 +295,7 @@ impl Schedule {
                 warp.state = State::Ready;
                 if warp.arrived != Some(self.cluster.phase) {
                     warp.arrived = Some(self.cluster.phase);
-                    self.cluster.arrived += 1;
+                    self.cluster.arrived += gang;
                 }
                 self.complete_cluster();
                 continue;
@@ -303,7 +314,7 @@ impl Schedule {
                 return Some(Stopped::NoSuchBarrier);
             };
             if wait.kind == WaitKind::Arrive as u32 {
-                barrier.announced += 1;
+                barrier.announced += gang;
                 warp.state = State::Ready;
                 // An announcement may be what others wait for.
                 block.complete(wait.barrier);
@@ -312,7 +323,7 @@ impl Schedule {
             if barrier.waiting == 0 {
                 barrier.threads = wait.threads;
             }
-            barrier.waiting += 1;
+            barrier.waiting += gang;
             warp.state = State::Waiting;
             block.complete(wait.barrier);
             return None;
@@ -429,6 +440,17 @@ mod tests {
         entry: WarpEntry,
         plain: Option<WarpEntry>,
     ) -> (Stopped, Vec<(u32, u32)>) {
+        run_in_gangs(1, blocks, warps, entry, plain)
+    }
+
+    /// Likewise, with an entry that runs so many warps at once.
+    fn run_in_gangs(
+        gang: u32,
+        blocks: u32,
+        warps: u32,
+        entry: WarpEntry,
+        plain: Option<WarpEntry>,
+    ) -> (Stopped, Vec<(u32, u32)>) {
         let launch = launch(warps);
         let frame = |rank| BlockFrame {
             launch: &launch,
@@ -443,13 +465,13 @@ mod tests {
         };
         let mut frames: Vec<BlockFrame> = (0..blocks).map(frame).collect();
         TRACE.with_borrow_mut(Vec::clear);
-        let code = |entry| WarpCode { entry, state: ptr::null_mut(), block_bytes: 64 };
-        let mut schedule = Schedule::new(&launch, blocks as usize, code(entry));
+        let code = |entry, gang| WarpCode { entry, state: ptr::null_mut(), block_bytes: 64, gang };
+        let mut schedule = Schedule::new(&launch, blocks as usize, code(entry, gang));
         schedule.start();
         // SAFETY: the entries of these tests touch nothing but the frame.
         let mut stopped = unsafe { schedule.run(frames.as_mut_ptr()) };
         if let (Stopped::NeedsPlainCode, Some(plain)) = (stopped, plain) {
-            schedule.resume_with(code(plain));
+            schedule.resume_with(code(plain, 1));
             // SAFETY: as above.
             stopped = unsafe { schedule.run(frames.as_mut_ptr()) };
         }
@@ -483,6 +505,36 @@ mod tests {
         assert!(steps.is_sorted(), "no warp runs ahead: {trace:?}");
         steps.dedup();
         assert_eq!((steps.len(), trace.len()), (3, 9));
+    }
+
+    #[test]
+    fn a_gang_counts_for_its_warps_until_each_runs_by_itself() {
+        unsafe extern "C" fn entry(frame: *mut BlockFrame, gang: u32, resume: u32) -> u32 {
+            // SAFETY: the frame of the test.
+            unsafe {
+                trace(10 + gang, (*frame).warp);
+                suspend(frame, gang, WaitKind::Barrier, 0, 0);
+            }
+            match (gang, resume) {
+                // The second finds that an assumption does not hold.
+                (1, _) => u32::MAX,
+                (_, 0) => 1,
+                _ => 0,
+            }
+        }
+        unsafe extern "C" fn plain(frame: *mut BlockFrame, warp: u32, resume: u32) -> u32 {
+            // SAFETY: the frame of the test.
+            unsafe {
+                trace(warp, (*frame).warp);
+                suspend(frame, warp, WaitKind::Barrier, 0, 0);
+            }
+            if resume == 0 { 1 } else { 0 }
+        }
+        let (stopped, trace) = run_in_gangs(2, 1, 6, entry, Some(plain));
+        assert_eq!(stopped, Stopped::Done);
+        let round = [(10, 0), (2, 2), (3, 3), (12, 4)];
+        let first = [(10, 0), (11, 2), (2, 2), (3, 3), (12, 4)];
+        assert_eq!(trace, [&first[..], &round[..]].concat());
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //!
 //! Little-endian numbers, strings with their length before them, the object last. The reader trusts nothing.
 
-use crate::{EntryKind, KernelInfo, Shape, XLayout};
+use crate::{EntryKind, Gangs, KernelInfo, Shape, XLayout};
 
 /// Version of the format, of the frames and of the entries: code of another version is compiled anew.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Name of a kernel's entry in its object.
 pub const ENTRY_SYMBOL: &str = "anywarp_kernel";
@@ -38,6 +38,7 @@ impl Artifact {
             info.state_bytes,
             info.flush_subnormals.into(),
             info.waits.into(),
+            info.gang,
             entry,
             info.globals.len() as u32,
         ] {
@@ -67,6 +68,7 @@ impl Artifact {
             state_bytes: number()?,
             flush_subnormals: number()? != 0,
             waits: number()? != 0,
+            gang: number().filter(|gang| matches!(gang, 1 | 2 | 4 | 8))?,
             entry: match number()? {
                 0 => EntryKind::Blocks,
                 1 => EntryKind::Warps,
@@ -103,6 +105,9 @@ impl Shape {
             | u32::from(self.whole_warps) << 16
             | u32::from(self.ids_fit_i32) << 17
             | u32::from(self.assume_no_wrap) << 18
+            | self.gangs.most.trailing_zeros() << 19
+            | u32::from(self.gangs.whole) << 21
+            | u32::from(self.gangs.width) << 24
     }
 
     /// The shape of a number that [`Shape::code`] made.
@@ -115,12 +120,16 @@ impl Shape {
         };
         let dims = (code >> 8 & 0xff) as u8;
         let flag = |bit: u32| code >> bit & 1 != 0;
-        ((1..=3).contains(&dims) && code >> 19 == 0).then(|| Shape {
+        let gangs = Gangs { most: 1 << (code >> 19 & 3), whole: flag(21), width: (code >> 24) as u8 };
+        let known = matches!(gangs.width, 0 | 32 | 64 | 128) && code >> 22 & 3 == 0;
+        ((1..=3).contains(&dims) && known).then_some(Shape {
             x,
             dims,
             whole_warps: flag(16),
             ids_fit_i32: flag(17),
             assume_no_wrap: flag(18),
+            gangs,
+            gang: 1,
         })
     }
 }
@@ -139,6 +148,7 @@ mod tests {
             state_bytes: 192,
             flush_subnormals: true,
             waits: true,
+            gang: 4,
             globals: vec!["table".into(), "größe".into()],
             entry: EntryKind::Warps,
         };
@@ -171,6 +181,8 @@ mod tests {
             Shape::of([64, 64, 1], [16, 16, 1]),
             Shape::of([1, 1, 1], [1, 1, 1]),
             Shape::of([1, 1, 1], [33, 1, 2]),
+            Shape::of([1, 1, 1], [32, 32, 1]),
+            Shape::of([1, 1, 1], [128, 3, 2]),
         ];
         for shape in shapes {
             assert_eq!(Shape::from_code(shape.code()), Some(shape));

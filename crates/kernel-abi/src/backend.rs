@@ -68,7 +68,7 @@ pub trait CompiledKernel: Send + Sync {
 }
 
 /// What a compiled kernel needs and is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelInfo {
     /// Bytes of parameters.
     pub param_bytes: u32,
@@ -88,8 +88,35 @@ pub struct KernelInfo {
     pub flush_subnormals: bool,
     /// Its blocks may wait for each other: none may keep another from starting.
     pub waits: bool,
+    /// Consecutive warps of a block that the code runs as one: see [`WarpEntry`](crate::WarpEntry). 1 when each runs by itself.
+    pub gang: u32,
     /// Kind of the entry.
     pub entry: EntryKind,
+}
+
+impl KernelInfo {
+    /// Whether its threads may meet at barriers: it suspends, or a block is one gang and need not.
+    pub fn may_have_barriers(&self) -> bool {
+        self.entry == EntryKind::Warps || self.gang > 1
+    }
+}
+
+impl Default for KernelInfo {
+    fn default() -> KernelInfo {
+        KernelInfo {
+            param_bytes: 0,
+            shared_bytes: 0,
+            shared_align: 0,
+            local_bytes: 0,
+            unbounded_stack: false,
+            state_bytes: 0,
+            globals: Vec::new(),
+            flush_subnormals: false,
+            waits: false,
+            gang: 1,
+            entry: EntryKind::default(),
+        }
+    }
 }
 
 /// The two kinds of entry.

@@ -259,7 +259,8 @@ pub struct Callbacks {
 /// on `Deopt`, `ctaid` names the block it did not start, and all before it are done.
 pub type BlocksEntry = unsafe extern "C" fn(frame: *mut BlockFrame, first: u64, count: u64) -> u32;
 
-/// Entry of a kernel with suspension points: runs one warp of block `frame.ctaid` from its beginning (`resume` 0) or from
+/// Entry of a kernel with suspension points: runs one warp, or the gang of this number (see [`KernelInfo::gang`](crate::KernelInfo)),
+/// of block `frame.ctaid` from its beginning (`resume` 0) or from
 /// where it suspended. Answers 0 when the warp has ended, else the `resume` to go on with, `frame.wait` saying why;
 /// `u32::MAX` is [`Status::Deopt`](crate::Status::Deopt), only for `resume` 0, and then nothing was done.
 pub type WarpEntry = unsafe extern "C" fn(frame: *mut BlockFrame, warp: u32, resume: u32) -> u32;

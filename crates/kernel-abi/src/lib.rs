@@ -27,5 +27,5 @@ pub mod texture;
 pub use backend::*;
 pub use fallback::WithFallback;
 pub use frame::*;
-pub use shape::{Shape, XLayout};
+pub use shape::{Gangs, Shape, XLayout};
 pub use simt_ir::Approximations;

@@ -8,7 +8,7 @@
 pub enum XLayout {
     /// `blockDim.x` is a multiple of 32: a warp lies in one row, `tid.x = base + lane`.
     Rows,
-    /// `blockDim.x` is this power of two below 32: `tid.x = lane % period`, and a warp covers `32 / period` rows.
+    /// `blockDim.x` is this power of two below 32, or of the lanes of a gang: `tid.x = lane % period`, and a warp covers `32 / period` rows.
     Period(u8),
     /// Anything else: `tid` comes from a division for each lane.
     Irregular,
@@ -28,6 +28,39 @@ pub struct Shape {
     /// 32-bit index arithmetic may be taken not to wrap between the lanes of a warp where the kernel checks that first and
     /// answers [`Status::Deopt`](crate::Status::Deopt) if it does. Off in the code that runs after that answer.
     pub assume_no_wrap: bool,
+    /// The gangs that a block could be run in.
+    pub gangs: Gangs,
+    /// Warps that run as one, with vectors of all their lanes. 1 in a launch's shape: the compiler chooses what `gangs` allows.
+    pub gang: u8,
+}
+
+/// In what gangs the warps of a block could run: so many consecutive warps as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Gangs {
+    /// The largest: 1, 2, 4 or 8. Half of it is possible as well, down to 1.
+    pub most: u8,
+    /// The largest is the whole block.
+    pub whole: bool,
+    /// `blockDim.x`, where that is 32, 64 or 128 and the block has several rows. Otherwise 0: then a gang lies in one row if a warp does.
+    pub width: u8,
+}
+
+impl Gangs {
+    /// Every warp by itself.
+    pub const NONE: Gangs = Gangs { most: 1, whole: false, width: 0 };
+
+    fn of(shape: &Shape, block: [u32; 3], threads: u64) -> Gangs {
+        if !shape.whole_warps || shape.x == XLayout::Irregular {
+            return Gangs::NONE;
+        }
+        let (warps, x) = (threads / 32, block[0]);
+        // Each row of the block is one of the gang's, or the gang lies in one.
+        let fits = |gang: u32| shape.dims == 1 || x.is_power_of_two() || x.is_multiple_of(32 * gang);
+        let most = [8, 4, 2].into_iter().find(|gang| warps.is_multiple_of((*gang).into()) && fits(*gang));
+        let Some(most) = most else { return Gangs::NONE };
+        let width = if shape.dims > 1 && matches!(x, 32 | 64 | 128) { x as u8 } else { 0 };
+        Gangs { most: most as u8, whole: warps == u64::from(most), width }
+    }
 }
 
 impl Shape {
@@ -39,7 +72,7 @@ impl Shape {
             _ => XLayout::Irregular,
         };
         let threads: u64 = block.iter().map(|d| u64::from(*d)).product();
-        Shape {
+        let mut shape = Shape {
             x,
             dims: if block[2] > 1 {
                 3
@@ -51,7 +84,45 @@ impl Shape {
             whole_warps: threads.is_multiple_of(32),
             ids_fit_i32: grid.iter().zip(&block).all(|(g, b)| u64::from(*g) * u64::from(*b) < 1 << 31),
             assume_no_wrap: true,
+            gangs: Gangs::NONE,
+            gang: 1,
+        };
+        shape.gangs = Gangs::of(&shape, block, threads);
+        shape
+    }
+
+    /// The shape for code that runs every warp by itself.
+    pub fn alone(self) -> Shape {
+        Shape { gangs: Gangs::NONE, ..self }
+    }
+
+    /// The shape for code that runs so many warps as one, which the block's allow.
+    pub fn in_gangs(self, warps: u8) -> Shape {
+        let x = match self.x {
+            XLayout::Rows if self.gangs.width != 0 && u32::from(self.gangs.width) < 32 * u32::from(warps) => {
+                XLayout::Period(self.gangs.width)
+            }
+            x => x,
+        };
+        Shape { x, gang: warps, ..self }
+    }
+
+    /// Lanes of a vector.
+    pub fn lanes(&self) -> u32 {
+        crate::WARP * u32::from(self.gang)
+    }
+
+    /// Lanes that lie in one row of the block.
+    pub fn row_lanes(&self) -> u32 {
+        match self.x {
+            XLayout::Period(period) if self.dims > 1 => period.into(),
+            _ => self.lanes(),
         }
+    }
+
+    /// Whether a gang is a whole block, so that none waits for another at its barriers.
+    pub fn block_is_gang(&self) -> bool {
+        self.gang > 1 && self.gang == self.gangs.most && self.gangs.whole
     }
 
     /// The shape that holds for every launch, for use when a specialised one does not.
@@ -61,6 +132,8 @@ impl Shape {
         whole_warps: false,
         ids_fit_i32: false,
         assume_no_wrap: false,
+        gangs: Gangs::NONE,
+        gang: 1,
     };
 }
 

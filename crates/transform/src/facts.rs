@@ -6,7 +6,6 @@ use simt_ir::{
     Value,
 };
 
-use crate::shapes::{LANES, mirrored};
 use crate::simplify::sign_extended;
 
 /// An inclusive range of signed numbers.
@@ -56,13 +55,15 @@ impl<'a> Facts<'a> {
             Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc) => arg(0),
             Op::SpecialReg(SpecialReg::LaneId) => 64,
             Op::SpecialReg(SpecialReg::Tid(0)) => match self.shape.x {
-                _ if self.shape.dims == 1 => 5,
-                XLayout::Rows => 5,
+                _ if self.shape.dims == 1 => self.shape.lanes().trailing_zeros(),
+                XLayout::Rows => self.shape.lanes().trailing_zeros(),
                 XLayout::Period(_) => 64,
                 XLayout::Irregular => 0,
             },
             Op::SpecialReg(SpecialReg::Tid(1)) => match self.shape.x {
-                XLayout::Period(period) if self.shape.dims == 2 => (32 / u32::from(period)).trailing_zeros(),
+                XLayout::Period(period) if self.shape.dims == 2 => {
+                    (self.shape.lanes() / u32::from(period)).trailing_zeros()
+                }
                 _ => 0,
             },
             Op::SpecialReg(SpecialReg::Ntid(0)) => match self.shape.x {
@@ -76,7 +77,7 @@ impl<'a> Facts<'a> {
 
     /// Whether extending an affine 8- to 32-bit value to more bits keeps its offsets in every lane active in `block`, when the base
     /// is extended by its sign.
-    pub fn extends(&self, value: Value, block: Block, offsets: &[i64; LANES], unsigned: bool) -> bool {
+    pub fn extends(&self, value: Value, block: Block, offsets: &[i64], unsigned: bool) -> bool {
         let (mut low, mut high) = self.range(value);
         let (min, max) = signed_limits(self.func.ty(value));
         let (least, most) = (offsets.iter().min().unwrap(), offsets.iter().max().unwrap());
@@ -294,6 +295,21 @@ fn narrow(range: &mut Range, cmp: IntCmp, (low, high): Range) {
     };
     range.0 = range.0.max(above.unwrap_or(i64::MIN));
     range.1 = range.1.min(below.unwrap_or(i64::MAX));
+}
+
+/// The relation of the operands in the other order.
+pub(crate) fn mirrored(cmp: IntCmp) -> IntCmp {
+    match cmp {
+        IntCmp::Eq | IntCmp::Ne => cmp,
+        IntCmp::LtS => IntCmp::GtS,
+        IntCmp::GtS => IntCmp::LtS,
+        IntCmp::LeS => IntCmp::GeS,
+        IntCmp::GeS => IntCmp::LeS,
+        IntCmp::LtU => IntCmp::GtU,
+        IntCmp::GtU => IntCmp::LtU,
+        IntCmp::LeU => IntCmp::GeU,
+        IntCmp::GeU => IntCmp::LeU,
+    }
 }
 
 fn inverse(cmp: IntCmp) -> IntCmp {

@@ -3,10 +3,11 @@
 //! Passes change a function and say in their first line what holds afterwards; analyses are plain data.
 //! In order of use: [`simplify`], [`normalize`], [`lcssa`], then the analyses [`sync`], [`shapes`] and
 //! [`linearize`], which code generation reads. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
-//! ([`dispatch`]).
+//! ([`dispatch`]). Some kernels run several warps as one ([`gang`]).
 
 pub mod dispatch;
 pub mod facts;
+pub mod gang;
 pub mod in_step;
 pub mod inline;
 pub mod lcssa;

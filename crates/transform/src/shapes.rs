@@ -1,4 +1,4 @@
-//! How each value differs between the 32 lanes of a warp, and which branches part them.
+//! How each value differs between the lanes of a warp, or of the warps of a gang, and which branches part them.
 //!
 //! A value is *uniform* when all lanes that are active where it is defined have the same one, *affine* when the lanes' values differ by
 //! constants known now, and *varying* otherwise. Uniform values are computed once for the warp, affine ones once
@@ -17,15 +17,12 @@ use simt_ir::{
     SpecialReg, Terminator, Type, Value,
 };
 
-use crate::facts::Facts;
+use crate::facts::{Facts, mirrored};
 use crate::simplify::sign_extended;
 use crate::{Loops, sync};
 
-/// Lanes of a warp.
-pub const LANES: usize = 32;
-
 /// What is added to an affine value's base in each lane, as signed numbers of the value's width.
-pub type Offsets = Rc<[i64; LANES]>;
+pub type Offsets = Rc<[i64]>;
 
 /// How a value differs between lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,41 +44,50 @@ impl LaneShape {
         *self == LaneShape::Uniform
     }
 
-    /// Whether there is no base that stands for all lanes: the value is kept as a vector.
+    /// Whether there is no base that stands for all lanes.
     pub fn is_vector(&self) -> bool {
         matches!(self, LaneShape::Rows(_) | LaneShape::Varying)
     }
 
-    /// The offsets of a uniform or affine value.
-    pub fn offsets(&self) -> Option<Offsets> {
+    /// Whether there are no bases at all: the value is kept as one of each lane.
+    pub fn is_varying(&self) -> bool {
+        *self == LaneShape::Varying
+    }
+
+    /// The offsets of a uniform or affine value in so many lanes.
+    pub fn offsets(&self, lanes: usize) -> Option<Offsets> {
         match self {
-            LaneShape::Uniform => Some(Rc::new([0; LANES])),
+            LaneShape::Uniform => Some(vec![0; lanes].into()),
             LaneShape::Affine(offsets) => Some(offsets.clone()),
             LaneShape::Rows(_) | LaneShape::Varying => None,
         }
     }
 
-    /// The offsets from the first lane of each row of `period` lanes.
-    fn row_offsets(&self, period: usize) -> Option<Offsets> {
+    /// The offsets from the first lane of each row of `period` lanes, of `lanes`.
+    fn row_offsets(&self, lanes: usize, period: usize) -> Option<Offsets> {
         match self {
-            LaneShape::Uniform => Some(Rc::new([0; LANES])),
-            LaneShape::Affine(offsets) => Some(Rc::new(std::array::from_fn(|lane| {
-                offsets[lane].wrapping_sub(offsets[lane - lane % period])
-            }))),
+            LaneShape::Uniform => Some(vec![0; lanes].into()),
+            LaneShape::Affine(offsets) => Some(
+                (0..lanes).map(|lane| offsets[lane].wrapping_sub(offsets[lane - lane % period])).collect(),
+            ),
             LaneShape::Rows(offsets) => Some(offsets.clone()),
             LaneShape::Varying => None,
         }
     }
 
-    /// Affine with these offsets, taken modulo 2 to the `bits`.
-    fn affine(bits: u32, offset: impl Fn(usize) -> i64) -> LaneShape {
-        let offsets: [i64; LANES] = std::array::from_fn(|lane| sign_extended(offset(lane) as u64, bits));
-        if offsets == [0; LANES] { LaneShape::Uniform } else { LaneShape::Affine(Rc::new(offsets)) }
+    /// Affine with these offsets, taken modulo 2 to the `bits`, in so many lanes.
+    fn affine(lanes: usize, bits: u32, offset: impl Fn(usize) -> i64) -> LaneShape {
+        let offsets: Offsets = (0..lanes).map(|lane| sign_extended(offset(lane) as u64, bits)).collect();
+        if is_zero(&offsets) { LaneShape::Uniform } else { LaneShape::Affine(offsets) }
     }
 
     fn meet(&self, other: &LaneShape) -> LaneShape {
         if self == other { self.clone() } else { LaneShape::Varying }
     }
+}
+
+fn is_zero(offsets: &Offsets) -> bool {
+    offsets.iter().all(|offset| *offset == 0)
 }
 
 /// A 32-bit index that must not wrap between the lanes of a warp when it is extended.
@@ -223,7 +229,9 @@ impl Analysis<'_> {
                     }
                 }
             }
-            if let Terminator::Branch { cond, uniform: false, .. } = self.func.block(block).term
+            // What a program promises of the lanes of a warp it does not promise of a gang's.
+            if let Terminator::Branch { cond, uniform, .. } = self.func.block(block).term
+                && (!uniform || self.shape.gang > 1)
                 && self.values[cond.index()].as_ref().is_some_and(|shape| !shape.is_uniform())
                 && !self.divergent[block.index()]
             {
@@ -257,6 +265,14 @@ impl Analysis<'_> {
 
     fn of(&self, value: Value) -> LaneShape {
         self.values[value.index()].clone().unwrap_or(LaneShape::Uniform)
+    }
+
+    fn lanes(&self) -> usize {
+        self.shape.lanes() as usize
+    }
+
+    fn affine(&self, bits: u32, offset: impl Fn(usize) -> i64) -> LaneShape {
+        LaneShape::affine(self.lanes(), bits, offset)
     }
 
     fn transfer(&self, block: Block, inst: simt_ir::Inst) -> LaneShape {
@@ -332,8 +348,8 @@ impl Analysis<'_> {
             Op::Int(op) => self.binary(op, bits, &data.args, args),
             Op::Shift(op) => self.shift(op, bits, &data.args, args),
             Op::IntCmp(cmp) if self.compares_bases(cmp, &data.args, args) => LaneShape::Uniform,
-            Op::Convert(Convert::Trunc) if bits > 1 => match args[0].offsets() {
-                Some(offsets) => LaneShape::affine(bits, |lane| offsets[lane]),
+            Op::Convert(Convert::Trunc) if bits > 1 => match args[0].offsets(self.lanes()) {
+                Some(offsets) => self.affine(bits, |lane| offsets[lane]),
                 None => LaneShape::Varying,
             },
             _ => LaneShape::Varying,
@@ -348,7 +364,7 @@ impl Analysis<'_> {
             (Some(constant), None) => (1, constant, mirrored(cmp)),
             _ => return false,
         };
-        let Some(offsets) = shapes[index].offsets() else { return false };
+        let Some(offsets) = shapes[index].offsets(self.lanes()) else { return false };
         let zeros = self.facts.base_zeros(args[index]).min(16);
         let fits = offsets.iter().all(|offset| (0..1 << zeros).contains(offset));
         let multiple = |value: u64| value.is_multiple_of(1 << zeros);
@@ -369,10 +385,11 @@ impl Analysis<'_> {
         if self.shape.dims == 1 || period < 4 {
             return LaneShape::Varying;
         }
-        let rows = |at: usize| args[at].row_offsets(period.into());
+        let lanes = self.lanes();
+        let rows = |at: usize| args[at].row_offsets(lanes, period.into());
         let constant = |at: usize| self.func.constant(data.args[at]);
         let shaped = |offset: &dyn Fn(usize) -> i64| {
-            LaneShape::Rows(Rc::new(std::array::from_fn(|lane| sign_extended(offset(lane) as u64, bits))))
+            LaneShape::Rows((0..lanes).map(|lane| sign_extended(offset(lane) as u64, bits)).collect())
         };
         match data.op {
             Op::Int(op @ (IntBinary::Add | IntBinary::Sub)) => match (rows(0), rows(1)) {
@@ -389,7 +406,7 @@ impl Analysis<'_> {
                     let factor = constant(0).unwrap_or(0) as i64;
                     shaped(&|lane| b[lane].wrapping_mul(factor))
                 }
-                (Some(a), Some(b)) if *a == [0; LANES] && *b == [0; LANES] => shaped(&|_| 0),
+                (Some(a), Some(b)) if is_zero(&a) && is_zero(&b) => shaped(&|_| 0),
                 _ => LaneShape::Varying,
             },
             Op::Shift(Shift::Left) => match (rows(0), constant(1)) {
@@ -412,7 +429,7 @@ impl Analysis<'_> {
         let operand = data.args[0];
         let unsigned = data.op == Op::Convert(Convert::ZExt);
         let in_rows = matches!(self.of(operand), LaneShape::Rows(_));
-        if in_rows && **offsets == [0; LANES] || self.facts.extends(operand, block, offsets, unsigned) {
+        if in_rows && is_zero(offsets) || self.facts.extends(operand, block, offsets, unsigned) {
             Extension::Proven
         } else if self.func.ty(operand) != Type::I32 {
             Extension::Unknown
@@ -493,16 +510,16 @@ impl Analysis<'_> {
     }
 
     fn binary(&self, op: IntBinary, bits: u32, args: &[Value], shapes: &[LaneShape]) -> LaneShape {
-        let (Some(a), Some(b)) = (shapes[0].offsets(), shapes[1].offsets()) else {
+        let (Some(a), Some(b)) = (shapes[0].offsets(self.lanes()), shapes[1].offsets(self.lanes())) else {
             return LaneShape::Varying;
         };
         let constant = |at: usize| self.func.constant(args[at]);
         match op {
-            IntBinary::Add => LaneShape::affine(bits, |lane| a[lane].wrapping_add(b[lane])),
-            IntBinary::Sub => LaneShape::affine(bits, |lane| a[lane].wrapping_sub(b[lane])),
+            IntBinary::Add => self.affine(bits, |lane| a[lane].wrapping_add(b[lane])),
+            IntBinary::Sub => self.affine(bits, |lane| a[lane].wrapping_sub(b[lane])),
             IntBinary::Mul => match (constant(0), constant(1)) {
-                (_, Some(factor)) => LaneShape::affine(bits, |lane| a[lane].wrapping_mul(factor as i64)),
-                (Some(factor), _) => LaneShape::affine(bits, |lane| b[lane].wrapping_mul(factor as i64)),
+                (_, Some(factor)) => self.affine(bits, |lane| a[lane].wrapping_mul(factor as i64)),
+                (Some(factor), _) => self.affine(bits, |lane| b[lane].wrapping_mul(factor as i64)),
                 _ => LaneShape::Varying,
             },
             IntBinary::And | IntBinary::Or | IntBinary::Xor => {
@@ -524,15 +541,15 @@ impl Analysis<'_> {
         let within = zeros >= 63 || offsets.iter().all(|offset| (0..1 << zeros).contains(offset));
         match op {
             // The bits above are the base's own, which the operation leaves to the base.
-            IntBinary::And if within => LaneShape::affine(bits, |lane| offsets[lane] & constant),
+            IntBinary::And if within => self.affine(bits, |lane| offsets[lane] & constant),
             // A mask of low bits sees nothing of the base, whatever the offsets.
             IntBinary::And if constant >= 0 && zeros < 63 && constant < 1 << zeros => {
-                LaneShape::affine(bits, |lane| offsets[lane] & constant)
+                self.affine(bits, |lane| offsets[lane] & constant)
             }
             IntBinary::Or | IntBinary::Xor
                 if within && constant >= 0 && (zeros >= 63 || constant < 1 << zeros) =>
             {
-                LaneShape::affine(bits, |lane| {
+                self.affine(bits, |lane| {
                     if op == IntBinary::Or { offsets[lane] | constant } else { offsets[lane] ^ constant }
                 })
             }
@@ -541,19 +558,20 @@ impl Analysis<'_> {
     }
 
     fn shift(&self, op: Shift, bits: u32, args: &[Value], shapes: &[LaneShape]) -> LaneShape {
-        let (Some(offsets), Some(amount)) = (shapes[0].offsets(), self.func.constant(args[1])) else {
+        let (Some(offsets), Some(amount)) = (shapes[0].offsets(self.lanes()), self.func.constant(args[1]))
+        else {
             return LaneShape::Varying;
         };
         if amount >= u64::from(bits) {
             return LaneShape::Varying;
         }
         match op {
-            Shift::Left => LaneShape::affine(bits, |lane| offsets[lane].wrapping_shl(amount as u32)),
+            Shift::Left => self.affine(bits, |lane| offsets[lane].wrapping_shl(amount as u32)),
             Shift::RightU | Shift::RightS => {
                 let zeros = self.facts.base_zeros(args[0]);
                 let within = zeros >= 63 || offsets.iter().all(|offset| (0..1 << zeros).contains(offset));
                 if zeros >= amount as u32 && within {
-                    LaneShape::affine(bits, |lane| offsets[lane] >> amount)
+                    self.affine(bits, |lane| offsets[lane] >> amount)
                 } else {
                     LaneShape::Varying
                 }
@@ -564,17 +582,17 @@ impl Analysis<'_> {
     fn special(&self, reg: SpecialReg) -> LaneShape {
         let flat = self.shape.dims == 1;
         match reg {
-            SpecialReg::LaneId => LaneShape::affine(32, |lane| lane as i64),
+            SpecialReg::LaneId => self.affine(32, |lane| lane as i64),
             SpecialReg::Tid(axis) if axis >= self.shape.dims => LaneShape::Uniform,
-            SpecialReg::Tid(0) if flat => LaneShape::affine(32, |lane| lane as i64),
+            SpecialReg::Tid(0) if flat => self.affine(32, |lane| lane as i64),
             SpecialReg::Tid(axis) => match (self.shape.x, axis) {
-                (XLayout::Rows, 0) => LaneShape::affine(32, |lane| lane as i64),
+                (XLayout::Rows, 0) => self.affine(32, |lane| lane as i64),
                 (XLayout::Rows, _) => LaneShape::Uniform,
-                (XLayout::Period(period), 0) => LaneShape::affine(32, |lane| lane as i64 % i64::from(period)),
+                (XLayout::Period(period), 0) => self.affine(32, |lane| lane as i64 % i64::from(period)),
                 (XLayout::Period(period), 1) if self.shape.dims == 2 => {
-                    LaneShape::affine(32, |lane| lane as i64 / i64::from(period))
+                    self.affine(32, |lane| lane as i64 / i64::from(period))
                 }
-                (XLayout::Period(_), _) => LaneShape::Rows(Rc::new([0; LANES])),
+                (XLayout::Period(_), _) => LaneShape::Rows(vec![0; self.lanes()].into()),
                 _ => LaneShape::Varying,
             },
             SpecialReg::LanemaskEq
@@ -584,21 +602,6 @@ impl Analysis<'_> {
             | SpecialReg::LanemaskGt => LaneShape::Varying,
             _ => LaneShape::Uniform,
         }
-    }
-}
-
-/// The relation of the operands in the other order.
-pub(crate) fn mirrored(cmp: IntCmp) -> IntCmp {
-    match cmp {
-        IntCmp::Eq | IntCmp::Ne => cmp,
-        IntCmp::LtS => IntCmp::GtS,
-        IntCmp::GtS => IntCmp::LtS,
-        IntCmp::LeS => IntCmp::GeS,
-        IntCmp::GeS => IntCmp::LeS,
-        IntCmp::LtU => IntCmp::GtU,
-        IntCmp::GtU => IntCmp::LtU,
-        IntCmp::LeU => IntCmp::GeU,
-        IntCmp::GeU => IntCmp::LeU,
     }
 }
 
@@ -679,7 +682,7 @@ mod tests {
     }
 
     fn consecutive(step: i64, period: i64) -> Offsets {
-        Rc::new(std::array::from_fn(|lane| lane as i64 % period * step))
+        (0..32).map(|lane| lane % period * step).collect()
     }
 
     #[test]
@@ -748,7 +751,7 @@ mod tests {
             let one = b.constant(Type::I32, 1);
             int(b, IntBinary::Xor, tid, one)
         });
-        assert_eq!(pair, LaneShape::Affine(Rc::new(std::array::from_fn(|lane| (lane as i64 ^ 1) * 4))));
+        assert_eq!(pair, LaneShape::Affine((0..32).map(|lane| (lane ^ 1) * 4).collect()));
     }
 
     /// `while (i < limit) i++;` with the limit given; the shapes of the counter in the loop and after it, and whether lanes part.

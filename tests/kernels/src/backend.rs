@@ -1,14 +1,16 @@
 //! The back ends by name.
 
+use codegen::Choice;
 use jit::Jit;
 use jit::compiler::{Compiler, Source};
 use kernel_abi::artifact::Artifact;
 use kernel_abi::{Approximations, CompileError, KernelBackend};
 
-/// Names of all back ends: the interpreter, and generated code for each kind of processor that this one can stand in for.
+/// Names of all back ends: the interpreter, code for this processor that runs warps in gangs wherever it can, and generated code for
+/// each kind of processor that this one can stand in for, the best last.
 pub fn names() -> Vec<String> {
     let levels = ["baseline", "avx2", "avx512"].into_iter().filter(|level| runs_here(level));
-    std::iter::once("interp").chain(levels).map(String::from).collect()
+    ["interp", "gangs"].into_iter().chain(levels).map(String::from).collect()
 }
 
 /// The back end of this name.
@@ -21,7 +23,12 @@ pub fn open_with(name: &str, approximations: Approximations) -> Result<Box<dyn K
     match name {
         "interp" => Ok(Box::new(interp::Interpreter { approximations, ..interp::Interpreter::default() })),
         "baseline" | "avx2" | "avx512" | "native" => {
-            Ok(Box::new(Jit::with(Box::new(InProcess { cpu: name.into() }), None, approximations)))
+            let compiler = InProcess { cpu: name.into(), choice: Choice::WhereItPays };
+            Ok(Box::new(Jit::with(Box::new(compiler), None, approximations)))
+        }
+        "gangs" => {
+            let compiler = InProcess { cpu: "native".into(), choice: Choice::Always };
+            Ok(Box::new(Jit::with(Box::new(compiler), None, approximations)))
         }
         _ => Err(format!("there is no back end '{name}'")),
     }
@@ -43,11 +50,12 @@ fn runs_here(level: &str) -> bool {
 /// The compiler linked in, without its library and without a cache.
 struct InProcess {
     cpu: String,
+    choice: Choice,
 }
 
 impl Compiler for InProcess {
     fn identity(&self) -> String {
-        format!("in process, {}", self.cpu)
+        format!("in process, {}, gangs {:?}", self.cpu, self.choice)
     }
 
     fn compile(&self, source: &Source<'_>) -> Result<Artifact, CompileError> {
@@ -56,7 +64,7 @@ impl Compiler for InProcess {
         let program = ptx::lower::program_with(source.ptx, &module, source.entry, source.approximations)
             .map_err(error)?;
         let cpu = codegen::target::Cpu::named(&self.cpu).map_err(|e| CompileError::new(e.to_string()))?;
-        let object = codegen::compile(&program, &source.shape, &cpu)?;
+        let object = codegen::compile_in_gangs(&program, &source.shape, &cpu, self.choice)?;
         Ok(Artifact { object: object.bytes, info: object.info })
     }
 }

@@ -6,8 +6,8 @@ use kernel_abi::{BlockFrame, CompileError, LaunchFrame, Status, XLayout};
 use simt_ir::{InstData, Op, Space};
 use transform::{LaneShape, Prepared};
 
+use super::Unit;
 use super::function::{Emitter, Place};
-use super::{LANES, Unit};
 use crate::compile::ENTRY_SYMBOL;
 use crate::llvm::{self, Block, IntPredicate, Linkage, LoopHint, Type, Value};
 
@@ -85,7 +85,7 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
     let row = rows.as_ref().or(rows_of_block.as_ref()).map_or(i32.zero(), Counter::value);
     let numbers = Counter::begin(unit, warps.across, "warp");
     let place = warps.place(unit, row, numbers.value());
-    store_field(offset_of!(BlockFrame, warp), place[0]);
+    store_field(offset_of!(BlockFrame, warp), b.shl(place[0], unit.gang_bits()));
     b.call(warp, &[&[frame, column, y, z], &place[..]].concat());
     numbers.end(unit);
     rows_of_block.into_iter().for_each(|rows| rows.end(unit));
@@ -102,7 +102,7 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
 
 /// The warps of a block, counted in rows.
 struct BlockWarps<'c> {
-    /// Warps side by side in x.
+    /// Warps, or gangs, side by side in x.
     across: Value<'c>,
     /// Rows of warps, in y and z, if they are counted.
     along: Option<Value<'c>>,
@@ -115,7 +115,7 @@ impl<'c> BlockWarps<'c> {
         let b = unit.b;
         let i32 = unit.types.i32;
         let field = |offset: usize| b.mark_invariant(b.load(i32, b.ptr_offset(launch, offset as i64), 4));
-        let warps = field(offset_of!(LaunchFrame, warps));
+        let warps = b.lshr(field(offset_of!(LaunchFrame, warps)), unit.gang_bits());
         let counts = counts_threads(unit);
         if !counts && !along_rows {
             return BlockWarps { across: warps, along: None, height: None };
@@ -145,13 +145,16 @@ impl<'c> BlockWarps<'c> {
 
 /// Whether the loops over the warps of a block know `tid`: each row is of whole warps.
 fn counts_threads(unit: Unit<'_, '_>) -> bool {
-    unit.shape.dims > 1 && unit.shape.x == XLayout::Rows
+    unit.shape.gang == 1 && unit.shape.dims > 1 && unit.shape.x == XLayout::Rows
 }
 
 /// Whether blocks run row by row of their threads, interleaved: several rows, each of whole warps or less, no memory of the block's own, and
 /// every access is along x. One that jumps from lane to lane, as in a transposition, touches lines that the next row of the same block needs.
 fn runs_along_rows(unit: Unit<'_, '_>, kernel: &Prepared) -> bool {
-    let regular = unit.shape.dims > 1 && unit.shape.x != XLayout::Irregular && unit.shape.whole_warps;
+    let regular = unit.shape.gang == 1
+        && unit.shape.dims > 1
+        && unit.shape.x != XLayout::Irregular
+        && unit.shape.whole_warps;
     // Output would come in an order that surprises.
     let in_order = |inst: &InstData| {
         let jumps = || kernel.shapes.of(inst.args[0]) == &LaneShape::Varying;
@@ -264,7 +267,7 @@ fn wraps_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<llvm::Fun
     Ok(function)
 }
 
-/// Emits a kernel with suspension points. Answers the bytes of state of a warp.
+/// Emits a kernel with suspension points. Answers the bytes of state of a warp, of which a gang has several.
 pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileError> {
     let b = unit.b;
     let (i32, i64, ptr) = (unit.types.i32, unit.types.i64, unit.types.ptr);
@@ -276,7 +279,8 @@ pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileE
         let place = b.ptr_offset(frame, (offset_of!(BlockFrame, ctaid) + 4 * axis) as i64);
         b.mark_invariant(b.load(i32, place, 4))
     });
-    b.store(warp, b.ptr_offset(frame, offset_of!(BlockFrame, warp) as i64), 4);
+    let first = b.shl(warp, unit.gang_bits());
+    b.store(first, b.ptr_offset(frame, offset_of!(BlockFrame, warp) as i64), 4);
     let place = Place { frame, launch: launch_of(unit, frame), ctaid, warp, tid: None };
     let mut emitter = kernel_emitter(unit, kernel, place);
     let end = b.append_block("end");
@@ -305,7 +309,7 @@ pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileE
     b.ret(i32.all_ones());
     b.position_at_end(end);
     b.ret(i32.zero());
-    Ok(layout.bytes)
+    Ok(layout.bytes.div_ceil(unit.shape.gang.into()).next_multiple_of(64))
 }
 
 fn kernel_emitter<'a, 'c>(unit: Unit<'a, 'c>, kernel: &'a Prepared, place: Place<'c>) -> Emitter<'a, 'c> {
@@ -316,9 +320,8 @@ fn kernel_emitter<'a, 'c>(unit: Unit<'a, 'c>, kernel: &'a Prepared, place: Place
     } else {
         let threads = b.ptr_offset(place.launch, offset_of!(LaunchFrame, threads) as i64);
         let threads = b.mark_invariant(b.load(i32, threads, 4));
-        let left = b.sub(threads, b.shl(place.warp, i32.int_const(5)));
-        let lane = i32.int_vector(&std::array::from_fn::<u64, 32, _>(|lane| lane as u64));
-        b.icmp(IntPredicate::Ult, lane, b.splat(left, LANES))
+        let left = b.sub(threads, unit.first_thread(place.warp));
+        b.icmp(IntPredicate::Ult, unit.lane_indices(i32), b.splat(left, unit.lanes))
     };
     Emitter::new(unit, kernel, place, mask, i64.zero())
 }

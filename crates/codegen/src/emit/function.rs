@@ -1,7 +1,7 @@
 //! Control flow, masks, and where values are kept.
 //!
 //! A value that another block reads has a *slot*, stack memory in its natural form: a scalar if uniform, the scalar base if affine,
-//! a vector otherwise. LLVM makes registers of slots. What depends on the launch, the block and the warp alone is computed in
+//! a vector of bases if affine in each row of the block, a vector otherwise. LLVM makes registers of slots. What depends on the launch, the block and the warp alone is computed in
 //! the prologue, where both a fresh start and every resumption pass, and needs no slot.
 //!
 //! Masks of blocks live in slots too. An edge adds its lanes to its target's mask; where lanes may wait for a block, the masks are
@@ -15,7 +15,7 @@ use transform::{LaneShape, Prepared};
 
 use super::cell::Cells;
 use super::suspend::{Flow, SlotId, Suspension};
-use super::{LANES, Unit, unsupported};
+use super::{Unit, unsupported};
 use crate::llvm::{self, IntPredicate, Type, Value};
 use crate::math::value_type;
 
@@ -176,7 +176,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let data = self.p.func.block(block);
         let scalar_params = |target: &&Target| {
             let mut params = self.p.func.block(target.block).params.iter();
-            params.any(|param| !self.p.shapes.of(*param).is_vector())
+            params.any(|param| !self.p.shapes.of(*param).is_varying())
         };
         let enters_loop = |target: &&Target| self.p.loops.headed_by(target.block).is_some();
         let targets = data.term.targets();
@@ -194,7 +194,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             if !data.op.is_pure() {
                 return true;
             }
-            let varying = data.results.iter().any(|value| self.p.shapes.of(*value).is_vector());
+            let varying = data.results.iter().any(|value| self.p.shapes.of(*value).is_varying());
             cost += match data.op {
                 Op::Approx { .. } | Op::Mufu(_) => 2 * CHEAP,
                 Op::Int(
@@ -285,14 +285,14 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let args: Vec<Value<'c>> = params
             .iter()
             .zip(&target.args)
-            .map(|(param, arg)| match p.shapes.of(*param).is_vector() {
+            .map(|(param, arg)| match p.shapes.of(*param).is_varying() {
                 true => self.vector(*arg),
                 false => self.natural(*arg),
             })
             .collect();
         for (param, new) in params.iter().zip(args) {
             let slot = self.slot(*param);
-            let new = if delayed && p.shapes.of(*param).is_vector() {
+            let new = if delayed && p.shapes.of(*param).is_varying() {
                 let old = self.read_slot(slot);
                 b.select(lanes, new, old)
             } else {
@@ -359,7 +359,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
 
     // Values
 
-    /// A value in its natural form: scalar, scalar base, or vector.
+    /// A value in its natural form: scalar, scalar base, vector of the rows' bases, or vector.
     pub(super) fn natural(&mut self, value: IrValue) -> Value<'c> {
         if let Some(known) = self.local.get(&value) {
             return *known;
@@ -426,12 +426,39 @@ impl<'a, 'c> Emitter<'a, 'c> {
     pub(super) fn widen(&self, natural: Value<'c>, shape: &LaneShape) -> Value<'c> {
         let b = self.unit.b;
         match shape {
-            LaneShape::Rows(_) | LaneShape::Varying => natural,
-            LaneShape::Uniform => b.splat(natural, LANES),
+            LaneShape::Varying => natural,
+            LaneShape::Uniform => b.splat(natural, self.unit.lanes),
             LaneShape::Affine(offsets) => {
-                let splat = b.splat(natural, LANES);
-                b.add(splat, natural.ty().int_vector(&offsets.map(|offset| offset as u64)))
+                let splat = b.splat(natural, self.unit.lanes);
+                b.add(splat, constants(natural.ty(), offsets))
             }
+            LaneShape::Rows(offsets) => b.add(self.in_lanes(natural), constants(natural.ty(), offsets)),
+        }
+    }
+
+    /// What there is for each row, in each lane.
+    pub(super) fn in_lanes(&self, rows: Value<'c>) -> Value<'c> {
+        let row_lanes = self.unit.row_lanes() as i32;
+        let lanes: Vec<i32> = (0..self.unit.lanes as i32).map(|lane| lane / row_lanes).collect();
+        self.unit.b.shuffle(rows, rows, &lanes)
+    }
+
+    /// What a value is in the first lane of each row. It does not vary within rows otherwise than by constants.
+    pub(super) fn row_bases(&mut self, value: IrValue) -> Value<'c> {
+        let natural = self.natural(value);
+        self.widen_to_rows(natural, self.p.shapes.of(value))
+    }
+
+    fn widen_to_rows(&self, natural: Value<'c>, shape: &LaneShape) -> Value<'c> {
+        let b = self.unit.b;
+        match shape {
+            LaneShape::Uniform => b.splat(natural, self.unit.rows()),
+            LaneShape::Affine(offsets) => {
+                let firsts: Vec<i64> =
+                    offsets.iter().copied().step_by(self.unit.row_lanes() as usize).collect();
+                b.add(b.splat(natural, self.unit.rows()), constants(natural.ty(), &firsts))
+            }
+            LaneShape::Rows(_) | LaneShape::Varying => natural,
         }
     }
 
@@ -447,8 +474,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
 
     /// Defines a value that was computed as a vector or, if it is uniform, as a scalar.
     pub(super) fn define_scalar_or_vector(&mut self, value: IrValue, computed: Value<'c>) {
-        let natural = if self.p.shapes.of(value).is_vector() && !computed.ty().is_vector() {
-            self.unit.b.splat(computed, LANES)
+        let natural = if self.p.shapes.of(value).is_varying() && !computed.ty().is_vector() {
+            self.unit.b.splat(computed, self.unit.lanes)
         } else {
             computed
         };
@@ -515,16 +542,20 @@ impl<'a, 'c> Emitter<'a, 'c> {
         }
         let p = self.p;
         let data = p.func.def_inst(value).expect("what an entry can compute is a result");
-        let in_lanes = p.shapes.of(value).is_vector();
+        let shape = p.shapes.of(value);
         let mut args = Vec::new();
         for arg in &data.args {
             let natural = self.entry_value(*arg)?;
-            args.push(if in_lanes { self.widen(natural, p.shapes.of(*arg)) } else { natural });
+            args.push(match shape {
+                LaneShape::Varying => self.widen(natural, p.shapes.of(*arg)),
+                LaneShape::Rows(_) => self.widen_to_rows(natural, p.shapes.of(*arg)),
+                LaneShape::Uniform | LaneShape::Affine(_) => natural,
+            });
         }
-        if in_lanes {
-            self.vector_result(data, value, &args)
-        } else {
-            Ok(self.scalar_result(data, value, &args))
+        match shape {
+            LaneShape::Varying => self.vector_result(data, value, &args),
+            LaneShape::Rows(_) => Ok(self.rows_result(data, value, &args)),
+            LaneShape::Uniform | LaneShape::Affine(_) => Ok(self.scalar_result(data, value, &args)),
         }
     }
 
@@ -532,34 +563,25 @@ impl<'a, 'c> Emitter<'a, 'c> {
     pub fn wraps(&mut self) -> Result<Value<'c>, CompileError> {
         let b = self.unit.b;
         let p = self.p;
-        let i64 = self.unit.types.i64;
         let mut wraps = self.unit.types.bit.zero();
         for assumption in p.shapes.assumed() {
             let index = self.entry_value(assumption.index)?;
-            let bad = match p.shapes.of(assumption.index) {
-                LaneShape::Rows(offsets) => {
-                    let rows = self.unit.row_lanes() as i32;
-                    let first: Vec<i32> = (0..LANES as i32).map(|lane| lane - lane % rows).collect();
-                    let first = b.sext(b.shuffle(index, index, &first), i64);
-                    let expected = b.add(first, i64.int_vector(&offsets.map(|offset| offset as u64)));
-                    let mut bad = b.icmp(IntPredicate::Ne, b.sext(index, i64), expected);
-                    if assumption.unsigned {
-                        bad = b.or(bad, b.icmp(IntPredicate::Slt, index, index.ty().zero()));
-                    }
-                    b.any(bad)
-                }
-                _ => b.not(self.stays_in_range(assumption, index)),
-            };
+            let bad = b.not(self.stays_in_range(assumption, index));
+            let bad = if bad.ty().is_vector() { b.any(bad) } else { bad };
             wraps = b.or(wraps, bad);
         }
         Ok(wraps)
     }
 
-    /// Whether the lanes of an affine index with this base do not wrap.
+    /// Whether the lanes of an affine index with this base do not wrap; for each row if the index is affine in rows.
     pub(super) fn stays_in_range(&self, assumption: &transform::Assumption, base: Value<'c>) -> Value<'c> {
         let b = self.unit.b;
-        let offsets = self.p.shapes.of(assumption.index).offsets().expect("the index is affine");
-        let (least, most) = offsets.iter().fold((0, 0), |(l, m), o| (*o.min(&l), *o.max(&m)));
+        let (least, most) = match self.p.shapes.of(assumption.index) {
+            LaneShape::Affine(offsets) | LaneShape::Rows(offsets) => {
+                offsets.iter().fold((0, 0), |(l, m), o| (*o.min(&l), *o.max(&m)))
+            }
+            LaneShape::Uniform | LaneShape::Varying => (0, 0),
+        };
         let limit = if assumption.unsigned { 0 } else { i64::from(i32::MIN) };
         let (low, high) = (limit - least, i64::from(i32::MAX) - most);
         let ty = base.ty();
@@ -577,7 +599,11 @@ impl<'a, 'c> Emitter<'a, 'c> {
             return *slot;
         }
         let lane = self.lane_type(value);
-        let ty = if self.p.shapes.of(value).is_vector() { lane.vector(LANES) } else { lane };
+        let ty = match self.p.shapes.of(value) {
+            LaneShape::Varying => lane.vector(self.unit.lanes),
+            LaneShape::Rows(_) => lane.vector(self.unit.rows()),
+            LaneShape::Uniform | LaneShape::Affine(_) => lane,
+        };
         let slot = self.new_slot(ty);
         self.slots.insert(value, slot);
         slot
@@ -705,6 +731,11 @@ impl<'a, 'c> Emitter<'a, 'c> {
         b.cond_br(done, after, head);
         b.position_at_end(after);
     }
+}
+
+/// Offsets as constants, in vectors of this type's integers.
+fn constants<'c>(ty: Type<'c>, offsets: &[i64]) -> Value<'c> {
+    ty.int_vector(&offsets.iter().map(|offset| *offset as u64).collect::<Vec<_>>())
 }
 
 /// The alignment of stack memory for a type.

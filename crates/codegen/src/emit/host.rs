@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use kernel_abi::{Callbacks, CompileError, FaultKind, LaunchFrame, RAISE_SYMBOL};
+use kernel_abi::{BlockFrame, Callbacks, CompileError, FaultKind, LaunchFrame, RAISE_SYMBOL};
 use simt_ir::{Inst, RuntimeFunction, SourceLoc, Syscall, Value as IrValue};
 
 use super::function::Emitter;
@@ -30,7 +30,7 @@ impl<'c> Emitter<'_, 'c> {
         loc: SourceLoc,
     ) {
         let b = self.unit.b;
-        let lane = b.cttz(b.mask_to_int(lanes));
+        let lane = b.int_resize(b.cttz(b.mask_to_int(lanes)), self.unit.types.i32, false);
         let address = match addresses {
             None => self.unit.types.i64.zero(),
             Some(addresses) => b.extract_dynamic(addresses, lane),
@@ -42,6 +42,14 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn raise_in(&mut self, kind: FaultKind, lane: Value<'c>, address: Value<'c>, loc: SourceLoc) {
         let b = self.unit.b;
         let i32 = self.unit.types.i32;
+        let lane = if self.unit.shape.gang == 1 {
+            lane
+        } else {
+            let first = b.shl(self.place.warp, self.unit.gang_bits());
+            let warp = b.add(first, b.lshr(lane, i32.int_const(5)));
+            b.store(warp, b.ptr_offset(self.place.frame, offset_of!(BlockFrame, warp) as i64), 4);
+            b.and(lane, i32.int_const(31))
+        };
         let kind = i32.int_const(kind as u64);
         let line = i32.int_const(loc.ptx_line.into());
         b.call(self.unit.raise, &[self.place.frame, kind, lane, address, line]);

@@ -5,7 +5,6 @@
 
 use kernel_abi::CompileError;
 
-use super::LANES;
 use super::function::Emitter;
 use super::memory::Mark;
 use crate::llvm::{Type, Value};
@@ -92,7 +91,7 @@ impl<'c> Emitter<'_, 'c> {
         let mask = self.active();
         let size = lane.scalar_bits() / 8;
         if self.has_gather(size) {
-            let ty = lane.vector(LANES);
+            let ty = lane.vector(self.unit.lanes);
             return b.gather(ty, b.inttoptr(addresses), size, mask, ty.zero());
         }
         let mask = (!self.is_full()).then_some(mask);

@@ -10,7 +10,6 @@ use simt_ir::{
 };
 use transform::{LaneShape, Offsets};
 
-use super::LANES;
 use super::function::Emitter;
 use crate::llvm::{IntPredicate, Ordering, Type, Value};
 
@@ -21,7 +20,7 @@ pub enum Address<'c> {
     Uniform(Value<'c>),
     /// A base and constants.
     Affine(Value<'c>, Offsets),
-    /// One for each lane, of which those in one row differ by constants.
+    /// A base for each row of the block, and constants.
     Rows(Value<'c>, Offsets),
     /// One for each lane.
     Varying(Value<'c>),
@@ -154,7 +153,8 @@ impl<'c> Emitter<'_, 'c> {
         Ok(match self.pattern(address, size, count, true) {
             Pattern::Consecutive(start) => {
                 let mask = self.active();
-                let wide = self.load_run(lane, start, LANES * count, self.repeated(mask, count), mark)?;
+                let wide =
+                    self.load_run(lane, start, self.unit.lanes * count, self.repeated(mask, count), mark)?;
                 self.split(wide, count)
             }
             Pattern::Pieces { lanes, same: false, starts } => {
@@ -181,9 +181,9 @@ impl<'c> Emitter<'_, 'c> {
             Pattern::Strided(stride, start) => {
                 let mask = self.active();
                 let spread = self.spread(mask, stride);
-                let wide = lane.vector(LANES * stride);
+                let wide = lane.vector(self.unit.lanes * stride);
                 let wide = b.masked_load(wide, b.inttoptr(start), size, spread, wide.zero());
-                let lanes: Vec<i32> = (0..LANES as i32).map(|lane| lane * stride as i32).collect();
+                let lanes: Vec<i32> = (0..self.unit.lanes as i32).map(|lane| lane * stride as i32).collect();
                 vec![b.shuffle(wide, wide, &lanes)]
             }
             Pattern::Scattered(addresses) => {
@@ -262,7 +262,7 @@ impl<'c> Emitter<'_, 'c> {
         let narrow = self.p.func.ty(value) == IrType::I32;
         let address = self.in_window(address, narrow, access.offset);
         let window = self.window_scalar(access.space);
-        Ok(b.add(address, b.splat(window, LANES)))
+        Ok(b.add(address, b.splat(window, self.unit.lanes)))
     }
 
     fn exact(&mut self, value: IrValue) -> Result<Value<'c>, CompileError> {
@@ -301,15 +301,17 @@ impl<'c> Emitter<'_, 'c> {
                 let base = b.add(base, window);
                 Address::Affine(self.offset(base, access.offset), offsets)
             }
-            LaneShape::Rows(_) | LaneShape::Varying => {
+            LaneShape::Rows(offsets) => {
+                let bases = self.natural(value);
+                // As above.
+                let bases = if narrow { b.sext(bases, i64) } else { bases };
+                let bases = b.add(bases, b.splat(window, self.unit.rows()));
+                Address::Rows(self.offset(bases, access.offset), offsets)
+            }
+            LaneShape::Varying => {
                 let address = self.vector(value);
                 let address = self.in_window(address, narrow, access.offset);
-                let address = b.add(address, b.splat(window, LANES));
-                match shape {
-                    // A narrow address may wrap at 2^32 in lanes that are not active.
-                    LaneShape::Rows(offsets) if !narrow => Address::Rows(address, offsets),
-                    _ => Address::Varying(address),
-                }
+                Address::Varying(b.add(address, b.splat(window, self.unit.lanes)))
             }
         }
     }
@@ -322,9 +324,10 @@ impl<'c> Emitter<'_, 'c> {
     /// The addresses of all lanes as a vector.
     pub(super) fn all_addresses(&self, address: &Address<'c>) -> Value<'c> {
         match address {
-            Address::Uniform(address) => self.unit.b.splat(*address, LANES),
+            Address::Uniform(address) => self.unit.b.splat(*address, self.unit.lanes),
             Address::Affine(base, offsets) => self.widen(*base, &LaneShape::Affine(offsets.clone())),
-            Address::Rows(addresses, _) | Address::Varying(addresses) => *addresses,
+            Address::Rows(bases, offsets) => self.widen(*bases, &LaneShape::Rows(offsets.clone())),
+            Address::Varying(addresses) => *addresses,
         }
     }
 
@@ -340,15 +343,15 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let scattered = || Pattern::Scattered(self.all_addresses(address));
         let (offsets, rows) = match address {
-            Address::Affine(_, offsets) => (offsets, LANES as usize),
+            Address::Affine(_, offsets) => (offsets, self.unit.lanes as usize),
             Address::Rows(_, offsets) => (offsets, self.unit.row_lanes() as usize),
             Address::Uniform(_) | Address::Varying(_) => return scattered(),
         };
         // The address of a lane that may serve others.
         let start = |lane: usize| match address {
             Address::Affine(base, offsets) => self.offset(*base, offsets[lane]),
-            Address::Rows(addresses, _) => {
-                let first = b.extract(*addresses, (lane - lane % rows) as u32);
+            Address::Rows(bases, _) => {
+                let first = b.extract(*bases, (lane / rows) as u32);
                 self.offset(first, offsets[lane])
             }
             Address::Uniform(address) | Address::Varying(address) => *address,
@@ -356,14 +359,16 @@ impl<'c> Emitter<'_, 'c> {
         let element = i64::from(size * count);
         let steps =
             |piece: &[i64], step: i64| piece.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == step);
-        if rows == LANES as usize && steps(&offsets[..], element) {
+        if rows == self.unit.lanes as usize && steps(&offsets[..], element) {
             return Pattern::Consecutive(start(0));
         }
-        for lanes in [16usize, 8, 4].into_iter().filter(|lanes| *lanes <= rows) {
+        for lanes in
+            [128usize, 64, 32, 16, 8, 4].into_iter().filter(|lanes| *lanes <= rows && *lanes < offsets.len())
+        {
             for same in [false, true] {
                 let step = if same { 0 } else { element };
                 if (load || !same) && offsets.chunks(lanes).all(|piece| steps(piece, step)) {
-                    let starts = (0..LANES as usize).step_by(lanes).map(start).collect();
+                    let starts = (0..self.unit.lanes as usize).step_by(lanes).map(start).collect();
                     return Pattern::Pieces { lanes: lanes as u32, same, starts };
                 }
             }
@@ -372,7 +377,7 @@ impl<'c> Emitter<'_, 'c> {
         // Only where masked accesses of this element are instructions.
         let masked = self.has_masked(size) && matches!(size, 4 | 8) && count == 1;
         if masked
-            && rows == LANES as usize
+            && rows == self.unit.lanes as usize
             && steps(&offsets[..], step)
             && [2 * element, 3 * element, 4 * element].contains(&step)
         {
@@ -417,8 +422,8 @@ impl<'c> Emitter<'_, 'c> {
 
     /// Each lane followed by `stride - 1` zeros.
     fn spread(&self, vector: Value<'c>, stride: u32) -> Value<'c> {
-        let lanes: Vec<i32> = (0..(LANES * stride) as i32)
-            .map(|at| if at % stride as i32 == 0 { at / stride as i32 } else { LANES as i32 })
+        let lanes: Vec<i32> = (0..(self.unit.lanes * stride) as i32)
+            .map(|at| if at % stride as i32 == 0 { at / stride as i32 } else { self.unit.lanes as i32 })
             .collect();
         self.unit.b.shuffle(vector, vector.ty().zero(), &lanes)
     }
@@ -442,7 +447,7 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let wide = self.concatenated(vectors.to_vec());
         let count = vectors.len() as i32;
-        let lanes = LANES as i32;
+        let lanes = self.unit.lanes as i32;
         let order: Vec<i32> = (0..lanes * count).map(|at| at % count * lanes + at / count).collect();
         if count == 1 { wide } else { b.shuffle(wide, wide, &order) }
     }
@@ -454,8 +459,9 @@ impl<'c> Emitter<'_, 'c> {
         }
         let b = self.unit.b;
         let (mask, vector) = (self.active(), self.vector(value));
-        let zeros = b.ctlz(b.mask_to_int(mask));
-        b.extract_dynamic(vector, b.sub(zeros.ty().int_const(31), zeros))
+        let i32 = self.unit.types.i32;
+        let zeros = b.int_resize(b.ctlz(b.mask_to_int(mask)), i32, false);
+        b.extract_dynamic(vector, b.sub(i32.int_const(u64::from(self.unit.lanes) - 1), zeros))
     }
 
     // Accesses with an order
@@ -492,7 +498,8 @@ impl<'c> Emitter<'_, 'c> {
         }
         let addresses = self.all_addresses(address);
         let addresses = self.spill(addresses);
-        let arrays: Vec<Value<'c>> = results.iter().map(|_| self.scratch(lane.vector(LANES))).collect();
+        let arrays: Vec<Value<'c>> =
+            results.iter().map(|_| self.scratch(lane.vector(self.unit.lanes))).collect();
         let mask = self.active();
         self.for_each_lane(b.mask_to_int(mask), |this, at| {
             let address = this.element(addresses, at, this.unit.types.i64);
@@ -507,7 +514,7 @@ impl<'c> Emitter<'_, 'c> {
             }
         });
         for (result, array) in results.iter().zip(arrays) {
-            let value = b.load(lane.vector(LANES), array, 64);
+            let value = b.load(lane.vector(self.unit.lanes), array, 64);
             self.define(*result, value);
         }
     }
@@ -590,28 +597,38 @@ impl<'c> Emitter<'_, 'c> {
         let (tested, offset) = if exact { (value, access.offset) } else { (roots[0], 0) };
         let low = u64::from(bytes - 1);
         let natural = self.natural(tested);
-        let is_scalar = match self.p.shapes.of(tested) {
-            LaneShape::Uniform => true,
-            LaneShape::Affine(offsets) => offsets.iter().all(|offset| offset & low as i64 == 0),
-            LaneShape::Rows(_) | LaneShape::Varying => false,
+        let multiples = |offsets: &Offsets| offsets.iter().all(|offset| offset & low as i64 == 0);
+        let (is_scalar, in_rows) = match self.p.shapes.of(tested) {
+            LaneShape::Uniform => (true, false),
+            LaneShape::Affine(offsets) => (multiples(offsets), false),
+            LaneShape::Rows(offsets) => (false, multiples(offsets)),
+            LaneShape::Varying => (false, false),
         };
-        let checked = if is_scalar { natural } else { self.vector(tested) };
+        let checked = if is_scalar || in_rows { natural } else { self.vector(tested) };
         let checked = self.offset(checked, offset);
         let bad = b.and(checked, checked.ty().int_const(low));
         let bad = b.icmp(IntPredicate::Ne, bad, bad.ty().zero());
         let mask = self.active();
+        let raise = |this: &mut Self, lanes: Value<'c>| {
+            let lane = b.int_resize(b.cttz(b.mask_to_int(lanes)), this.unit.types.i32, false);
+            let address = this.in_lane(value, lane);
+            let address = this.in_window(address, address.ty().scalar_bits() == 32, access.offset);
+            this.raise_in(FaultKind::Misaligned, lane, address, loc);
+        };
+        if in_rows {
+            // A row may be one that no active lane is in.
+            return self.unlikely(b.any(bad), |this| {
+                let bad = b.and(this.in_lanes(bad), mask);
+                this.unlikely(b.any(bad), |this| raise(this, bad));
+            });
+        }
         let (any, lanes) = if is_scalar {
             (bad, mask)
         } else {
             let bad = b.and(bad, mask);
             (b.any(bad), bad)
         };
-        self.unlikely(any, |this| {
-            let lane = this.unit.b.cttz(this.unit.b.mask_to_int(lanes));
-            let address = this.in_lane(value, lane);
-            let address = this.in_window(address, address.ty().scalar_bits() == 32, access.offset);
-            this.raise_in(FaultKind::Misaligned, lane, address, loc);
-        });
+        self.unlikely(any, |this| raise(this, lanes));
     }
 
     /// The value in one lane, for code that hardly ever runs: where it can be computed from a scalar, it is, since the vector would

@@ -1,4 +1,5 @@
-//! Emission of SIMD code: one LLVM value for the 32 lanes of a warp.
+//! Emission of SIMD code: one LLVM value for the 32 lanes of a warp, or for those of a gang's warps (`transform::gang`). What only
+//! warps do has 32.
 //!
 //! * [`function`][]: control flow, masks, and where values are kept;
 //! * [`value`][]: instructions that compute from their operands; thread indices;
@@ -34,6 +35,7 @@ use std::cell::RefCell;
 use kernel_abi::{CompileError, Shape};
 use simt_ir::{FuncRef, Function, Op, Program, SourceLoc};
 use transform::Prepared;
+use transform::gang::{self, Choice};
 
 use crate::llvm::{self, Builder, Context, Type};
 use crate::math::Lowering;
@@ -51,6 +53,8 @@ struct Unit<'a, 'c> {
     machine: &'a Machine,
     types: Types<'c>,
     raise: llvm::Function<'c>,
+    /// Lanes of a vector: those of a warp, or of a gang.
+    lanes: u32,
     /// Device functions called so far.
     callees: &'a RefCell<Vec<(FuncRef, llvm::Function<'c>)>>,
     /// The processor flushes subnormals.
@@ -73,12 +77,29 @@ impl<'a, 'c> Unit<'a, 'c> {
         self.b.context()
     }
 
-    /// Lanes of a warp that lie in one row of the block.
+    /// Lanes that lie in one row of the block.
     fn row_lanes(&self) -> u32 {
-        match self.shape.x {
-            kernel_abi::XLayout::Period(period) if self.shape.dims > 1 => period.into(),
-            _ => LANES,
-        }
+        self.shape.row_lanes()
+    }
+
+    /// Rows of the block that the lanes lie in.
+    fn rows(&self) -> u32 {
+        self.lanes / self.row_lanes()
+    }
+
+    /// The number of the lanes' first warp, of `lanes` lanes each, as the index of its first thread.
+    fn first_thread(&self, warp: llvm::Value<'c>) -> llvm::Value<'c> {
+        self.b.shl(warp, self.types.i32.int_const(self.lanes.trailing_zeros().into()))
+    }
+
+    /// By how many bits the number of a gang is shifted to be that of its first warp.
+    fn gang_bits(&self) -> llvm::Value<'c> {
+        self.types.i32.int_const(self.shape.gang.trailing_zeros().into())
+    }
+
+    /// The indices of the lanes, as integers of this type.
+    fn lane_indices(&self, ty: Type<'c>) -> llvm::Value<'c> {
+        ty.int_vector(&(0..u64::from(self.lanes)).collect::<Vec<_>>())
     }
 
     fn math(&self) -> Lowering<'a, 'c> {
@@ -92,6 +113,8 @@ pub struct Emitted {
     pub state_bytes: Option<u32>,
     /// Its blocks may wait for each other.
     pub waits: bool,
+    /// Warps of a block that run as one.
+    pub gang: u32,
 }
 
 /// Emits a kernel and all it calls.
@@ -101,26 +124,36 @@ pub fn module(
     shape: &Shape,
     machine: &Machine,
     flushing: bool,
+    choice: Choice,
 ) -> Result<Emitted, CompileError> {
     let context = b.context();
+    let registers = machine.cpu().registers();
+    let (shape, kernel) = match gang::choose(program.kernel(), shape, registers, choice) {
+        Some(chosen) => chosen,
+        None => {
+            let kernel = transform::prepare_kernel(program.kernel(), shape).map_err(|obstacle| {
+                unsupported(&format!("{}, in a kernel of this size,", obstacle.what), obstacle.loc)
+            })?;
+            (*shape, kernel)
+        }
+    };
+    let shape = &shape;
     let types = Types {
         bit: context.int(1),
         i32: context.int(32),
         i64: context.int(64),
         ptr: context.ptr(),
-        mask: context.int(1).vector(LANES),
+        mask: context.int(1).vector(shape.lanes()),
     };
     let raise = host::raise_function(b);
     let callees = RefCell::new(Vec::new());
-    let unit = Unit { b, program, shape, machine, types, raise, callees: &callees, flushing };
-    let kernel = transform::prepare_kernel(program.kernel(), shape).map_err(|obstacle| {
-        unsupported(&format!("{}, in a kernel of this size,", obstacle.what), obstacle.loc)
-    })?;
+    let lanes = shape.lanes();
+    let unit = Unit { b, program, shape, machine, types, raise, lanes, callees: &callees, flushing };
     if kernel.dispatched && calls_where_lanes_meet(program) {
         let what = "a meeting of threads in a function that recurses or is called through a pointer, in a kernel whose threads wait,";
         return Err(unsupported(what, SourceLoc::default()));
     }
-    let state_bytes = if suspends(&kernel) {
+    let state_bytes = if suspends(&kernel) && !shape.block_is_gang() {
         Some(entry::warp_entry(unit, &kernel)?)
     } else {
         entry::blocks_entry(unit, &kernel)?;
@@ -128,7 +161,7 @@ pub fn module(
     };
     call::functions(unit)?;
     let waits = kernel.dispatched || !kernel.polling.yields.is_empty();
-    Ok(Emitted { state_bytes, waits })
+    Ok(Emitted { state_bytes, waits, gang: shape.gang.into() })
 }
 
 fn prepare(func: &Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, CompileError> {

@@ -131,8 +131,14 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
         self.check_barrier(data.loc)?;
+        if self.unit.shape.block_is_gang() {
+            // All have come.
+            b.order_memory();
+            return Ok(());
+        }
         let mask = self.active();
-        let lanes = b.mask_to_int(mask);
+        // Who counts votes asks for them; a gang's barriers have none.
+        let lanes = if self.unit.shape.gang == 1 { b.mask_to_int(mask) } else { self.unit.types.i32.zero() };
         let id = self.first_active(data.args[0]);
         let threads = if count { self.first_active(data.args[1]) } else { self.unit.types.i32.zero() };
         let votes = match kind {
@@ -235,7 +241,7 @@ impl<'c> Emitter<'_, 'c> {
             for &slot in &live[suspension.after] {
                 let (_, ty) = self.slot_list[slot.0 as usize];
                 let (size, align) = match () {
-                    () if ty == self.unit.types.mask => (4, 4),
+                    () if ty == self.unit.types.mask => (ty.lanes() / 8, ty.lanes() / 8),
                     () if ty.is_vector() => (ty.lanes() * ty.scalar_bits().div_ceil(8), 64),
                     () => (8, 8),
                 };
@@ -272,7 +278,7 @@ impl<'c> Emitter<'_, 'c> {
                 let value = if is_mask { b.mask_to_int(value) } else { value };
                 b.store(value, b.ptr_offset(state, offset.into()), align);
                 b.position_at_end(suspension.resume);
-                let stored = if is_mask { self.unit.types.i32 } else { ty };
+                let stored = if is_mask { self.unit.context().int(ty.lanes()) } else { ty };
                 let value = b.load(stored, b.ptr_offset(state, offset.into()), align);
                 let value = if is_mask { b.int_to_mask(value) } else { value };
                 b.store(value, memory, stack_align(ty));

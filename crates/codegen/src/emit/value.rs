@@ -7,7 +7,7 @@ use simt_ir::{Convert, Inst, InstData, IntBinary, Op, Space, SpecialReg, Value a
 use transform::LaneShape;
 
 use super::function::Emitter;
-use super::{LANES, unsupported};
+use super::unsupported;
 use crate::llvm::{IntPredicate, Ordering, Type, Value};
 use crate::math::value_type;
 
@@ -71,12 +71,19 @@ impl<'c> Emitter<'_, 'c> {
 
     fn pure(&mut self, data: &InstData) -> Result<(), CompileError> {
         let [result] = data.results[..] else { return Ok(()) };
-        let value = if self.p.shapes.of(result).is_vector() {
-            let args: Vec<Value<'c>> = data.args.iter().map(|arg| self.vector(*arg)).collect();
-            self.vector_result(data, result, &args)?
-        } else {
-            let args: Vec<Value<'c>> = data.args.iter().map(|arg| self.natural(*arg)).collect();
-            self.scalar_result(data, result, &args)
+        let value = match self.p.shapes.of(result) {
+            LaneShape::Varying => {
+                let args: Vec<Value<'c>> = data.args.iter().map(|arg| self.vector(*arg)).collect();
+                self.vector_result(data, result, &args)?
+            }
+            LaneShape::Rows(_) => {
+                let args: Vec<Value<'c>> = data.args.iter().map(|arg| self.row_bases(*arg)).collect();
+                self.rows_result(data, result, &args)
+            }
+            LaneShape::Uniform | LaneShape::Affine(_) => {
+                let args: Vec<Value<'c>> = data.args.iter().map(|arg| self.natural(*arg)).collect();
+                self.scalar_result(data, result, &args)
+            }
         };
         self.define_scalar_or_vector(result, value);
         Ok(())
@@ -146,6 +153,22 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
+    /// The bases of a result that is affine in each row, from its operands' bases there.
+    pub(super) fn rows_result(&mut self, data: &InstData, result: IrValue, args: &[Value<'c>]) -> Value<'c> {
+        let b = self.unit.b;
+        let rows = self.unit.rows();
+        match data.op {
+            // As of an affine value: a row's first lane need not be active, and then its value may be negative. Where all lanes of a
+            // row have the base itself it is that of those that are active.
+            Op::Convert(Convert::ZExt) if matches!(self.p.shapes.of(result), LaneShape::Rows(offsets) if offsets.iter().any(|o| *o != 0)) => {
+                b.sext(args[0], self.lane_type(result))
+            }
+            Op::ToGeneric(space) => b.add(args[0], b.splat(self.window_scalar(space), rows)),
+            Op::FromGeneric(space) => b.sub(args[0], b.splat(self.window_scalar(space), rows)),
+            op => self.math_op(op, data, result, args).expect("what keeps rows has a meaning"),
+        }
+    }
+
     fn math_op(&self, op: Op, data: &InstData, result: IrValue, args: &[Value<'c>]) -> Option<Value<'c>> {
         let types: Vec<simt_ir::Type> = data.args.iter().map(|arg| self.p.func.ty(*arg)).collect();
         self.unit.math().op(op, args, &types, self.p.func.ty(result))
@@ -161,7 +184,7 @@ impl<'c> Emitter<'_, 'c> {
     fn window(&mut self, space: Space) -> Value<'c> {
         match space {
             Space::Local => self.local_windows(),
-            _ => self.unit.b.splat(self.window_scalar(space), LANES),
+            _ => self.unit.b.splat(self.window_scalar(space), self.unit.lanes),
         }
     }
 
@@ -186,16 +209,18 @@ impl<'c> Emitter<'_, 'c> {
         let local = b.ptr_offset(self.place.frame, offset_of!(BlockFrame, local) as i64);
         let local = b.mark_invariant(b.load(i64, local, 8));
         let bytes = b.zext(self.launch_field(offset_of!(LaunchFrame, local_bytes), i32), i64);
-        let first = b.zext(b.shl(self.place.warp, i32.int_const(5)), i64);
+        let first = b.zext(self.unit.first_thread(self.place.warp), i64);
         let start = b.add(local, b.mul(first, bytes));
-        let lane = i64.int_vector(&std::array::from_fn::<u64, 32, _>(|lane| lane as u64));
-        b.add(b.splat(start, LANES), b.mul(lane, b.splat(bytes, LANES)))
+        let lane = self.unit.lane_indices(i64);
+        b.add(b.splat(start, self.unit.lanes), b.mul(lane, b.splat(bytes, self.unit.lanes)))
     }
 
     fn is_space(&self, space: Space, address: Value<'c>) -> Value<'c> {
         let b = self.unit.b;
         let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
-        let shape = |value: Value<'c>| if address.ty().is_vector() { b.splat(value, LANES) } else { value };
+        let shape = |value: Value<'c>| {
+            if address.ty().is_vector() { b.splat(value, address.ty().lanes()) } else { value }
+        };
         let within = |start: Value<'c>, bytes: Value<'c>| {
             b.icmp(IntPredicate::Ult, b.sub(address, shape(start)), shape(bytes))
         };
@@ -264,8 +289,8 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
         let field = |offset: usize| self.launch_field(offset, i32);
-        let lane = i32.int_vector(&std::array::from_fn::<u64, 32, _>(|lane| lane as u64));
-        let ones = i32.vector(LANES).int_const(1);
+        let lane = self.unit.lane_indices(i32);
+        let ones = i32.vector(self.unit.lanes).int_const(1);
         let round_up = |value: Value<'c>, unit: u32| {
             let [less, mask] = [unit - 1, !(unit - 1)].map(|bits| i32.int_const(bits.into()));
             b.and(b.add(value, less), mask)
@@ -362,7 +387,7 @@ impl<'c> Emitter<'_, 'c> {
         if let Some(tid) = self.place.tid {
             return tid[usize::from(axis)];
         }
-        let first = b.shl(self.place.warp, i32.int_const(5));
+        let first = self.unit.first_thread(self.place.warp);
         if shape.dims == 1 {
             return first;
         }
@@ -382,32 +407,30 @@ impl<'c> Emitter<'_, 'c> {
                 }
             }
             XLayout::Period(period) => {
-                let period = u32::from(period);
-                let row = b.mul(self.place.warp, i32.int_const(u64::from(LANES / period)));
+                let rows = self.unit.lanes / u32::from(period);
+                let row = b.mul(self.place.warp, i32.int_const(rows.into()));
                 match (axis, shape.dims) {
                     (0, _) => i32.zero(),
                     (1, 2) => row,
                     _ => {
-                        let rows = i32.int_vector(&std::array::from_fn::<u64, 32, _>(|lane| {
-                            lane as u64 / u64::from(period)
-                        }));
-                        let row = b.add(b.splat(row, LANES), rows);
-                        let height = b.splat(self.ntid(1), LANES);
+                        let indices = i32.int_vector(&(0..u64::from(rows)).collect::<Vec<_>>());
+                        let row = b.add(b.splat(row, rows), indices);
+                        let height = b.splat(self.ntid(1), rows);
                         let (quotient, rest) = self.divided(row, height);
                         if axis == 1 { rest } else { quotient }
                     }
                 }
             }
             XLayout::Irregular => {
-                let lane = i32.int_vector(&std::array::from_fn::<u64, 32, _>(|lane| lane as u64));
-                let linear = b.add(b.splat(first, LANES), lane);
-                let width = b.splat(self.ntid(0), LANES);
+                let lane = self.unit.lane_indices(i32);
+                let linear = b.add(b.splat(first, self.unit.lanes), lane);
+                let width = b.splat(self.ntid(0), self.unit.lanes);
                 let (row, x) = self.divided(linear, width);
                 match (axis, shape.dims) {
                     (0, _) => x,
                     (_, 2) => row,
                     _ => {
-                        let (z, y) = self.divided(row, b.splat(self.ntid(1), LANES));
+                        let (z, y) = self.divided(row, b.splat(self.ntid(1), self.unit.lanes));
                         if axis == 1 { y } else { z }
                     }
                 }
@@ -456,7 +479,7 @@ impl<'c> Emitter<'_, 'c> {
         }
         let b = self.unit.b;
         let (mask, vector) = (self.active(), self.vector(value));
-        let lane = b.cttz(b.mask_to_int(mask));
+        let lane = b.int_resize(b.cttz(b.mask_to_int(mask)), self.unit.types.i32, false);
         b.extract_dynamic(vector, lane)
     }
 }

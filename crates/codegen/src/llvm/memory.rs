@@ -307,6 +307,15 @@ impl<'c> Builder<'c> {
         unsafe { core::LLVMBuildFence(self.raw(), raw_ordering(ordering), 0, UNNAMED) };
     }
 
+    /// Memory accesses before and after stay there, as this thread sees them. No instruction.
+    #[track_caller]
+    pub fn order_memory(&self) {
+        self.ready();
+        let ordering = raw_ordering(Ordering::SequentiallyConsistent);
+        // SAFETY: positioned.
+        unsafe { core::LLVMBuildFence(self.raw(), ordering, 1, UNNAMED) };
+    }
+
     /// Gives the pointer argument `index` of `call` an alignment.
     #[track_caller]
     fn align_argument(&self, call: Value<'c>, index: usize, align: u32) -> Value<'c> {

@@ -157,8 +157,24 @@ impl Launch {
         Ok(Compiled { loaded, info: object.info })
     }
 
+    /// Likewise, with warps in gangs wherever they can be.
+    pub fn compile_in_gangs(&self, program: &Program, cpu: &Cpu) -> Result<Compiled, CompileError> {
+        let object = codegen::compile_in_gangs(program, &self.shape(), cpu, codegen::Choice::Always)?;
+        let loaded = LoadedObject::load(&object.bytes, &jit::host_symbol).expect("the object loads");
+        Ok(Compiled { loaded, info: object.info })
+    }
+
+    /// The fault that compiled code raises, and the warp that it names.
+    pub fn fault(&self, compiled: &Compiled, params: &[u64]) -> (FaultRecord, u32) {
+        self.run_to_end(compiled, params).expect_err("a fault")
+    }
+
     /// Runs compiled code; a fault that it raises is the error.
     pub fn run(&self, compiled: &Compiled, params: &[u64]) -> Result<(), FaultRecord> {
+        self.run_to_end(compiled, params).map_err(|(fault, _)| fault)
+    }
+
+    fn run_to_end(&self, compiled: &Compiled, params: &[u64]) -> Result<(), (FaultRecord, u32)> {
         let entry = compiled.loaded.symbol(codegen::ENTRY_SYMBOL).expect("the entry is defined").address;
         self.with_frame(params, compiled.info.state_bytes, |frame, blocks| match compiled.info.entry {
             EntryKind::Blocks => {
@@ -169,6 +185,7 @@ impl Launch {
                     unsafe { entry(frame, 0, blocks) }
                 })
                 .map(|status| assert_eq!(status, 0, "no index wraps"))
+                .map_err(|fault| (fault, frame.warp))
             }
             EntryKind::Warps => {
                 // SAFETY: the symbol is an entry of this kind.
@@ -176,7 +193,8 @@ impl Launch {
                 for block in 0..blocks {
                     let [x, y] = [self.grid[0], self.grid[1]].map(u64::from);
                     frame.ctaid = [block % x, block / x % y, block / x / y].map(|id| id as u32);
-                    run_block(frame, self.threads().div_ceil(32), entry)?;
+                    run_block(frame, self.threads().div_ceil(32) / compiled.info.gang, entry)
+                        .map_err(|fault| (fault, frame.warp))?;
                 }
                 Ok(())
             }

@@ -84,7 +84,7 @@ impl GridParts {
     pub(crate) fn is_quick(&self) -> bool {
         let info = self.ready.kernel.info();
         // A kernel that has barriers could hide that it waits for the host.
-        let may_wait = self.cooperative || info.waits || info.entry == kernel_abi::EntryKind::Warps;
+        let may_wait = self.cooperative || info.waits || info.may_have_barriers();
         let blocks = self.grid.iter().fold(1_u64, |all, n| all.saturating_mul((*n).into()));
         !may_wait && self.cluster.is_none() && self.ready.profile.is_short(blocks, QUICK)
     }
@@ -332,7 +332,7 @@ impl Grid {
         let is_short =
             !self.parts.cooperative && self.parts.ready.profile.is_short(self.blocks(), WORTH_SHARING);
         let info = self.parts.ready.kernel.info();
-        let may_wait = info.waits || info.entry == kernel_abi::EntryKind::Warps;
+        let may_wait = info.waits || info.may_have_barriers();
         if chunks == 1 || (is_short && !may_wait) {
             return None;
         }
@@ -455,9 +455,13 @@ impl Grid {
         // SAFETY: as for the first run: this kernel was made of the same program, and needs the same parameters and variables.
         let run = AssertUnwindSafe(|| unsafe { frames.run(&*kernel, at, 1) });
         match catch_unwind(run) {
-            Ok(Err(found)) if is_same(&fault, &found) => {
-                Fault { lane: found.lane, ptx_line: found.ptx_line, address: found.address, ..fault }
-            }
+            Ok(Err(found)) if is_same(&fault, &found, given.gang) => Fault {
+                warp: found.warp,
+                lane: found.lane,
+                ptx_line: found.ptx_line,
+                address: found.address,
+                ..fault
+            },
             _ => fault,
         }
     }
@@ -554,13 +558,16 @@ impl Drop for Grid {
 }
 
 /// Whether two runs of a block failed alike. The first knows an address to the page only: an access of many threads at once fails
-/// where the page begins.
-fn is_same(first: &Fault, second: &Fault) -> bool {
+/// where the page begins. Likewise it knows the first warp of a gang only.
+fn is_same(first: &Fault, second: &Fault, gang: u32) -> bool {
     let near = match (first.address, second.address) {
         (Some(first), Some(second)) => first.abs_diff(second) < 4096,
         _ => true,
     };
-    first.kind == second.kind && first.ctaid == second.ctaid && first.warp == second.warp && near
+    first.kind == second.kind
+        && first.ctaid == second.ctaid
+        && first.warp == second.warp / gang * gang
+        && near
 }
 
 /// Nanoseconds below which a launch runs on one thread: waking another takes longer.
@@ -577,8 +584,9 @@ const CHUNKS_ALONE: u64 = 4;
 fn chunk_len(parts: &GridParts, total: u64, workers: u64, together: u64) -> u64 {
     // Blocks that wait for each other must not be in one thread's hands, so a kernel whose blocks may is spread one by one. One that
     // has barriers could hide it, as long as its blocks could all be on the device together; larger grids cannot rely on that.
-    let may_wait = parts.ready.kernel.info().entry == kernel_abi::EntryKind::Warps && total <= together;
-    if parts.cooperative || parts.ready.kernel.info().waits || may_wait {
+    let info = parts.ready.kernel.info();
+    let may_wait = info.may_have_barriers() && total <= together;
+    if parts.cooperative || info.waits || may_wait {
         return 1;
     }
     let chunk = (total / (workers * CHUNKS_PER_THREAD)).clamp(1, 1 << 20);

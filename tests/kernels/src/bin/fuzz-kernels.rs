@@ -26,8 +26,19 @@ fn main() {
 }
 
 /// Blocks of every layout that code is specialised for.
-const BLOCKS: [[u32; 3]; 9] =
-    [[32, 1, 1], [64, 1, 1], [40, 1, 1], [7, 1, 1], [16, 4, 1], [8, 3, 2], [5, 7, 1], [32, 2, 1], [4, 4, 4]];
+const BLOCKS: [[u32; 3]; 11] = [
+    [32, 1, 1],
+    [64, 1, 1],
+    [40, 1, 1],
+    [7, 1, 1],
+    [16, 4, 1],
+    [8, 3, 2],
+    [5, 7, 1],
+    [32, 2, 1],
+    [4, 4, 4],
+    [128, 1, 1],
+    [32, 4, 1],
+];
 
 fn run() -> Result<bool, String> {
     let (mut seed, mut count, mut seconds, mut keep, mut show) = (1u64, u64::MAX, u64::MAX, None, None);

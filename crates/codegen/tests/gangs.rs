@@ -1,0 +1,327 @@
+//! Kernels whose warps run in gangs, against the interpreter.
+
+mod launch;
+
+use codegen::target::Cpu;
+use kernel_abi::FaultKind;
+use launch::Launch;
+use simt_ir::*;
+
+struct Kernel {
+    b: FunctionBuilder,
+}
+
+/// What happens in the middle of [`product`].
+#[derive(Clone, Copy, PartialEq)]
+enum Twist {
+    None,
+    /// Threads whose column is 5 or more above the row load nothing.
+    Divergent,
+    /// One thread, by x and y, traps.
+    Trap(u32, u32),
+    /// One thread, by x and y, stores to an address that is no multiple of four.
+    Misaligned(u32, u32),
+    /// Every thread asks for its lane.
+    Lane,
+    /// Half of each block meets by itself.
+    OwnBarrier,
+}
+
+impl Kernel {
+    fn param(&mut self, offset: i64, ty: Type) -> Value {
+        let zero = self.b.constant(Type::I64, 0);
+        self.b.inst(Op::Load(Access::weak(Space::Param, offset)), &[zero], ty)
+    }
+
+    fn reg(&mut self, reg: SpecialReg) -> Value {
+        self.b.inst(Op::SpecialReg(reg), &[], Type::I32)
+    }
+
+    fn int(&mut self, op: IntBinary, a: Value, b: Value) -> Value {
+        let ty = self.b.func().ty(a);
+        self.b.inst(Op::Int(op), &[a, b], ty)
+    }
+
+    fn i32(&mut self, value: u32) -> Value {
+        self.b.constant(Type::I32, value.into())
+    }
+
+    /// Address of the 32-bit element `row * width + column`.
+    fn element(&mut self, base: Value, row: Value, width: Value, column: Value) -> Value {
+        let index = self.int(IntBinary::Mul, row, width);
+        let index = self.int(IntBinary::Add, index, column);
+        let index = self.b.inst(Op::Convert(Convert::SExt), &[index], Type::I64);
+        let four = self.b.constant(Type::I64, 4);
+        let bytes = self.int(IntBinary::Mul, index, four);
+        self.int(IntBinary::Add, base, bytes)
+    }
+
+    fn barrier(&mut self) {
+        let zero = self.i32(0);
+        self.b.effect(Op::Barrier { kind: BarrierKind::Sync, count: false }, &[zero]);
+    }
+
+    /// Where the condition holds, `body` happens.
+    fn when(&mut self, cond: Value, body: impl FnOnce(&mut Self)) {
+        let (then, after) = (self.b.block(), self.b.block());
+        let (taken, otherwise) = (Target::new(then), Target::new(after));
+        self.b.terminate(Terminator::Branch { cond, then: taken, otherwise, uniform: false });
+        self.b.switch_to(then);
+        body(self);
+        self.b.terminate(Terminator::Jump(Target::new(after)));
+        self.b.switch_to(after);
+    }
+
+    /// Where the condition holds, a trap ends the kernel.
+    fn trap_when(&mut self, cond: Value) {
+        let (then, after) = (self.b.block(), self.b.block());
+        let (taken, otherwise) = (Target::new(then), Target::new(after));
+        self.b.terminate(Terminator::Branch { cond, then: taken, otherwise, uniform: false });
+        self.b.switch_to(then);
+        self.b.terminate(Terminator::Trap);
+        self.b.switch_to(after);
+    }
+
+    /// Whether this is the thread at (x, y).
+    fn is_thread(&mut self, x: u32, y: u32) -> Value {
+        let place = [x, y].map(|at| self.i32(at));
+        let tid = [0, 1].map(|axis| self.reg(SpecialReg::Tid(axis)));
+        let same = [0, 1].map(|at| self.b.inst(Op::IntCmp(IntCmp::Eq), &[tid[at], place[at]], Type::Pred));
+        self.b.inst(Op::Int(IntBinary::And), &same, Type::Pred)
+    }
+}
+
+/// `c = a * b` by tiles of `width` columns and `height` rows, for matrices of `n` columns; `a`, `b` and `c` lie one after another.
+fn product(width: u32, height: u32, n: u32, twist: Twist) -> Program {
+    let mut k = Kernel { b: FunctionBuilder::new("kernel", Signature::default()) };
+    let a = k.param(0, Type::I64);
+    let size = k.b.constant(Type::I64, u64::from(4 * n * n));
+    let b = k.int(IntBinary::Add, a, size);
+    let c = k.int(IntBinary::Add, b, size);
+    let (x, y) = (k.reg(SpecialReg::Tid(0)), k.reg(SpecialReg::Tid(1)));
+    let (block_x, block_y) = (k.reg(SpecialReg::CtaId(0)), k.reg(SpecialReg::CtaId(1)));
+    // A number of columns that only the launch knows.
+    let count = k.param(8, Type::I32);
+    let (tile_width, tile_height) = (k.i32(width), k.i32(height));
+    let column = k.int(IntBinary::Mul, block_x, tile_width);
+    let column = k.int(IntBinary::Add, column, x);
+    let row = k.int(IntBinary::Mul, block_y, tile_height);
+    let row = k.int(IntBinary::Add, row, y);
+    let (sum, start) = (k.b.var(Type::F32), k.b.var(Type::I32));
+    let (zero, nothing) = (k.i32(0), k.b.constant(Type::F32, 0));
+    k.b.write(sum, nothing);
+    k.b.write(start, zero);
+    match twist {
+        Twist::Lane => drop(k.reg(SpecialReg::LaneId)),
+        Twist::OwnBarrier => {
+            let half = k.i32(height / 2);
+            let upper = k.b.inst(Op::IntCmp(IntCmp::LtU), &[y, half], Type::Pred);
+            let threads = k.i32(width * height / 2);
+            k.when(upper, |k| {
+                let one = k.i32(1);
+                k.b.effect(Op::Barrier { kind: BarrierKind::Sync, count: true }, &[one, threads]);
+            });
+        }
+        _ => {}
+    }
+    // As compilers do it: pointers that move with the tiles.
+    let (left_tile, right_tile) = (k.b.var(Type::I64), k.b.var(Type::I64));
+    let left_first = k.element(a, row, count, x);
+    k.b.write(left_tile, left_first);
+    let right_first = k.element(b, y, count, column);
+    k.b.write(right_tile, right_first);
+    let right_step = k.int(IntBinary::Mul, count, tile_width);
+    let right_step = k.b.inst(Op::Convert(Convert::SExt), &[right_step], Type::I64);
+    let two = k.b.constant(Type::I32, 2);
+    let right_step = k.b.inst(Op::Shift(Shift::Left), &[right_step, two], Type::I64);
+    let left_step = k.b.constant(Type::I64, u64::from(4 * width));
+    let (head, done) = (k.b.block(), k.b.block());
+    k.b.terminate(Terminator::Jump(Target::new(head)));
+    k.b.switch_to(head);
+    let from = k.b.read(start);
+    let four = k.i32(4);
+    let shared = Access::weak(Space::Shared, 0);
+    let own = k.int(IntBinary::Mul, y, tile_width);
+    let own = k.int(IntBinary::Add, own, x);
+    let own = k.b.inst(Op::Shift(Shift::Left), &[own, two], Type::I32);
+    let value = k.b.var(Type::F32);
+    k.b.write(value, nothing);
+    let fill = |k: &mut Kernel| {
+        let at = k.b.read(left_tile);
+        let loaded = k.b.inst(Op::Load(Access::weak(Space::Global, 0)), &[at], Type::F32);
+        k.b.write(value, loaded);
+    };
+    if twist == Twist::Divergent {
+        let far = k.int(IntBinary::Add, y, four);
+        let near = k.b.inst(Op::IntCmp(IntCmp::LeS), &[x, far], Type::Pred);
+        k.when(near, fill);
+    } else {
+        fill(&mut k);
+    }
+    let loaded = k.b.read(value);
+    k.b.effect(Op::Store(shared), &[own, loaded]);
+    // Of the second there are as many rows as columns of the first.
+    let second = 4 * width * height;
+    let wanted = k.b.inst(Op::IntCmp(IntCmp::LtU), &[y, tile_width], Type::Pred);
+    let at = k.b.read(right_tile);
+    let load = |k: &mut Kernel| {
+        let loaded = k.b.inst(Op::Load(Access::weak(Space::Global, 0)), &[at], Type::F32);
+        k.b.effect(Op::Store(Access { offset: second.into(), ..shared }), &[own, loaded]);
+    };
+    if height > width {
+        k.when(wanted, load)
+    } else {
+        load(&mut k)
+    }
+    match twist {
+        Twist::Trap(x, y) => {
+            let here = k.is_thread(x, y);
+            k.trap_when(here);
+        }
+        Twist::Misaligned(x, y) => {
+            let here = k.is_thread(x, y);
+            let odd = k.b.inst(Op::Convert(Convert::ZExt), &[here], Type::I64);
+            let place = k.element(c, row, count, column);
+            let place = k.int(IntBinary::Add, place, odd);
+            k.b.effect(Op::Store(Access::weak(Space::Global, 0)), &[place, loaded]);
+        }
+        _ => {}
+    }
+    k.barrier();
+    let row_start = k.int(IntBinary::Mul, y, tile_width);
+    let row_start = k.b.inst(Op::Shift(Shift::Left), &[row_start, two], Type::I32);
+    let column_start = k.b.inst(Op::Shift(Shift::Left), &[x, two], Type::I32);
+    for step in 0..height.min(width) {
+        let left = Access { offset: i64::from(4 * step), ..shared };
+        let right = Access { offset: i64::from(second + 4 * width * step), ..shared };
+        let left = k.b.inst(Op::Load(left), &[row_start], Type::F32);
+        let right = k.b.inst(Op::Load(right), &[column_start], Type::F32);
+        let so_far = k.b.read(sum);
+        let next = k.b.inst(Op::Fma(FloatMode::default()), &[left, right, so_far], Type::F32);
+        k.b.write(sum, next);
+    }
+    k.barrier();
+    for (tile, step) in [(left_tile, left_step), (right_tile, right_step)] {
+        let at = k.b.read(tile);
+        let next = k.int(IntBinary::Add, at, step);
+        k.b.write(tile, next);
+    }
+    let next = k.int(IntBinary::Add, from, tile_width);
+    k.b.write(start, next);
+    let cond = k.b.inst(Op::IntCmp(IntCmp::LtS), &[next, count], Type::Pred);
+    let (then, otherwise) = (Target::new(head), Target::new(done));
+    k.b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
+    k.b.switch_to(done);
+    let place = k.element(c, row, count, column);
+    let total = k.b.read(sum);
+    k.b.effect(Op::Store(Access::weak(Space::Global, 0)), &[place, total]);
+    k.b.terminate(Terminator::Exit);
+    let program = Program {
+        functions: vec![k.b.finish()],
+        param_bytes: 16,
+        shared_bytes: 8 * width * height,
+        shared_align: 16,
+        ..Program::default()
+    };
+    verify(&program).expect("the kernel is well formed");
+    program
+}
+
+fn launch_of(width: u32, height: u32, n: u32) -> Launch {
+    Launch { grid: [n / width, n / height, 1], block: [width, height, 1] }
+}
+
+/// The matrices before.
+fn matrices(n: u32) -> Vec<u32> {
+    (0..3 * n * n).map(|i| ((i % 17) as f32 - 8.0 + (i % 5) as f32 / 3.0).to_bits()).collect()
+}
+
+/// Runs both ways on every CPU. Answers how many warps run as one on each.
+fn agree(width: u32, height: u32, twist: Twist) -> Vec<u32> {
+    let n = 2 * width.max(height);
+    let (program, launch) = (product(width, height, n, twist), launch_of(width, height, n));
+    let mut expected = matrices(n);
+    launch.interpret(&program, &[expected.as_mut_ptr() as u64, n.into()]).unwrap();
+    let run = |compiled: &launch::Compiled| {
+        let mut got = matrices(n);
+        launch.run(compiled, &[got.as_mut_ptr() as u64, n.into()]).unwrap();
+        assert!(got == expected, "{launch:?}, {} warps at once", compiled.info.gang);
+    };
+    let on = |cpu: &Cpu| {
+        run(&launch.compile_in_gangs(&program, cpu).unwrap());
+        let compiled = launch.compile(&program, cpu).unwrap();
+        run(&compiled);
+        compiled.info.gang
+    };
+    launch::cpus().iter().map(on).collect()
+}
+
+fn has_avx512() -> bool {
+    Cpu::native().unwrap().registers().bytes == 64
+}
+
+#[test]
+fn a_product_by_tiles_runs_in_gangs() {
+    for (width, height) in [(16, 16), (32, 32)] {
+        let gangs = agree(width, height, Twist::None);
+        if has_avx512() {
+            assert_eq!(gangs.last(), Some(&8), "tiles of {width} by {height}");
+        }
+        assert!(gangs[0] <= 2, "few registers");
+    }
+}
+
+#[test]
+fn blocks_of_every_shape_mean_the_same_in_gangs() {
+    // Eight warps or fewer are a block without suspension points; the last has too many rows for a gang.
+    for (width, height) in [(8, 8), (4, 16), (64, 2), (64, 8), (128, 4), (32, 12), (96, 4)] {
+        agree(width, height, Twist::None);
+    }
+}
+
+#[test]
+fn lanes_may_part_in_a_gang() {
+    for (width, height) in [(16, 16), (32, 32)] {
+        agree(width, height, Twist::Divergent);
+    }
+}
+
+#[test]
+fn what_a_warp_means_keeps_warps_apart() {
+    for twist in [Twist::Lane, Twist::OwnBarrier] {
+        assert!(agree(32, 16, twist).iter().all(|gang| *gang == 1));
+    }
+}
+
+#[test]
+fn a_block_that_is_a_gang_does_not_suspend() {
+    let cpu = Cpu::native().unwrap();
+    let compile = |width, height| {
+        let program = product(width, height, 64, Twist::None);
+        launch_of(width, height, 64).compile_in_gangs(&program, &cpu).unwrap().info
+    };
+    let info = compile(16, 16);
+    assert_eq!((info.gang, info.entry), (8, kernel_abi::EntryKind::Blocks));
+    let info = compile(32, 32);
+    assert_eq!((info.gang, info.entry), (8, kernel_abi::EntryKind::Warps));
+}
+
+#[test]
+fn a_fault_names_its_thread() {
+    for (width, height) in [(16, 16), (32, 32)] {
+        for (x, y) in [(0, 0), (3, 9), (15, 14)] {
+            for (twist, kind) in
+                [(Twist::Trap(x, y), FaultKind::Trap), (Twist::Misaligned(x, y), FaultKind::Misaligned)]
+            {
+                let n = 2 * width;
+                let (program, launch) = (product(width, height, n, twist), launch_of(width, height, n));
+                let compiled = launch.compile_in_gangs(&program, &Cpu::native().unwrap()).unwrap();
+                assert_eq!(compiled.info.gang, 8);
+                let mut data = matrices(n);
+                let (fault, warp) = launch.fault(&compiled, &[data.as_mut_ptr() as u64, n.into()]);
+                assert_eq!(fault.kind, kind as u32);
+                assert_eq!(32 * warp + fault.lane, y * width + x, "thread ({x}, {y})");
+            }
+        }
+    }
+}

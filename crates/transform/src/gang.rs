@@ -1,0 +1,257 @@
+//! Which warps of a block run as one.
+//!
+//! A *gang* is several consecutive warps of a block, run as one warp with more lanes: every operation is one on longer vectors, which the
+//! processor does in pieces. What the warps share, such as the row of a tile that all of them read, is loaded once for all, and the
+//! pieces do not depend on each other, so that they hide each other's latency. Between two barriers the warps of a block have no order, so
+//! one in step is as good as any. Where a gang is the whole block, its barriers order memory and nothing else.
+//!
+//! Not every kernel can: what a warp means to an operation, a gang does not. And not every one gains: code for more lanes takes longer to compile, and
+//! values that do not fit into registers are slower than warps one after another.
+
+use std::collections::{HashMap, HashSet};
+
+use kernel_abi::Shape;
+use simt_ir::{BarrierKind, Block, Function, Op, Order, Space, SpecialReg, Type, Value};
+
+use crate::{LaneShape, Prepared, in_step, prepare};
+
+/// The vector registers of a processor.
+#[derive(Clone, Copy, Debug)]
+pub struct Registers {
+    /// How many.
+    pub count: u32,
+    /// The bytes of one.
+    pub bytes: u32,
+}
+
+impl Registers {
+    /// How many the values in a loop may take.
+    fn spent(self) -> u32 {
+        self.count * 5 / 8
+    }
+
+    /// How many a value of each lane takes.
+    fn taken(self, shape: &Shape, ty: Type) -> u32 {
+        (shape.lanes() * ty.bits() / 8).div_ceil(self.bytes)
+    }
+}
+
+/// When warps run in gangs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Where that is faster.
+    WhereItPays,
+    /// Wherever they can, in gangs as large as ever pay on the processor: for tests.
+    Always,
+}
+
+/// The shape for a kernel whose warps should run in gangs, and the kernel prepared for it; nothing if they should run one by one.
+pub fn choose(
+    func: &Function,
+    shape: &Shape,
+    registers: Registers,
+    choice: Choice,
+) -> Option<(Shape, Prepared)> {
+    let allowed = is_allowed(func, choice);
+    if shape.gangs.most == 1 || !allowed {
+        return None;
+    }
+    let alone = match choice {
+        Choice::WhereItPays => {
+            let prepared = prepare(func.clone(), true, &shape.alone()).ok()?;
+            Gang { p: &prepared, lanes: shape.lanes(), row: shape.row_lanes(), registers }.loads()
+        }
+        Choice::Always => 0,
+    };
+    let mut warps = shape.gangs.most;
+    while warps > 1 {
+        // One value must fit.
+        if registers.taken(&shape.in_gangs(warps), Type::I32) > registers.spent() {
+            warps /= 2;
+            continue;
+        }
+        let shape = shape.in_gangs(warps);
+        let prepared = prepare(func.clone(), true, &shape).ok()?;
+        let gang = Gang { p: &prepared, lanes: shape.lanes(), row: shape.row_lanes(), registers };
+        if gang.is_possible() && (choice == Choice::Always || gang.pays(alone * usize::from(warps))) {
+            return Some((shape, prepared));
+        }
+        warps /= 2;
+    }
+    None
+}
+
+/// Whether every operation means to a gang what it means to its warps, and there may be something to gain: barriers, and shared memory.
+fn is_allowed(func: &Function, choice: Choice) -> bool {
+    let (mut barriers, mut shared) = (false, false);
+    for inst in func.blocks().flat_map(|block| &func.block(block).insts) {
+        let data = func.inst(*inst);
+        let allowed = match data.op {
+            Op::Load(access) | Op::Store(access) => {
+                shared |= access.space == Space::Shared;
+                access.order == Order::Weak && access.space != Space::Local
+            }
+            Op::Barrier { kind: BarrierKind::Sync, count: false } => {
+                barriers = true;
+                func.constant(data.args[0]).is_some_and(|id| id < kernel_abi::BARRIERS as u64)
+            }
+            Op::SpecialReg(reg) => {
+                !matches!(
+                    reg,
+                    SpecialReg::LaneId
+                        | SpecialReg::WarpId
+                        | SpecialReg::LanemaskEq
+                        | SpecialReg::LanemaskLe
+                        | SpecialReg::LanemaskLt
+                        | SpecialReg::LanemaskGe
+                        | SpecialReg::LanemaskGt
+                ) && !reg.is_counter()
+            }
+            Op::LocalBase | Op::ToGeneric(Space::Local) | Op::FromGeneric(Space::Local) => false,
+            op => op.is_pure(),
+        };
+        if !allowed {
+            return false;
+        }
+    }
+    choice == Choice::Always || barriers && shared
+}
+
+struct Gang<'a> {
+    p: &'a Prepared,
+    lanes: u32,
+    /// Lanes in one row of the block.
+    row: u32,
+    registers: Registers,
+}
+
+impl Gang<'_> {
+    /// Whether all warps come to each barrier together, and none waits for another elsewhere.
+    fn is_possible(&self) -> bool {
+        let p = self.p;
+        let mut blocks = p.cfg.order().iter();
+        p.polling.headers.is_empty()
+            && in_step::obstacle(p).is_none()
+            && blocks.all(|block| p.full[block.index()] || !self.has(*block, Op::is_barrier))
+    }
+
+    /// Whether loops load clearly less than the warps would one by one, and what lives in them fits into registers.
+    fn pays(&self, apart: usize) -> bool {
+        apart > 0 && 8 * self.loads() <= 7 * apart && self.registers_needed() <= self.registers.spent()
+    }
+
+    /// The accesses, of one register's size each, that loads in loops take.
+    fn loads(&self) -> usize {
+        let mut sum = 0;
+        for block in self.in_loops() {
+            for inst in &self.p.func.block(block).insts {
+                let data = self.p.func.inst(*inst);
+                if let Op::Load(access) = data.op
+                    && access.space != Space::Param
+                {
+                    let bytes = self.p.func.ty(data.results[0]).bits().div_ceil(8) * u32::from(access.lanes);
+                    sum += self.pieces(data.args[0], bytes);
+                }
+            }
+        }
+        sum
+    }
+
+    fn in_loops(&self) -> impl Iterator<Item = Block> {
+        let p = self.p;
+        p.cfg.order().iter().copied().filter(move |block| p.loops.innermost(*block).is_some())
+    }
+
+    fn has(&self, block: Block, is: impl Fn(&Op) -> bool) -> bool {
+        self.p.func.block(block).insts.iter().any(|inst| is(&self.p.func.inst(*inst).op))
+    }
+
+    /// The accesses that a load of so many bytes a lane takes.
+    fn pieces(&self, address: Value, bytes: u32) -> usize {
+        let lanes = (self.registers.bytes / bytes.max(1)).clamp(1, self.row);
+        match self.p.shapes.of(address) {
+            LaneShape::Uniform => 1,
+            LaneShape::Affine(offsets) => {
+                let starts = offsets.iter().step_by(lanes as usize);
+                starts.collect::<HashSet<_>>().len()
+            }
+            LaneShape::Rows(_) => (self.lanes / lanes) as usize,
+            LaneShape::Varying => self.lanes as usize,
+        }
+    }
+
+    /// The most registers that values in loops take at once.
+    fn registers_needed(&self) -> u32 {
+        let p = self.p;
+        let uses = self.uses();
+        let mut live_in: HashMap<Block, HashSet<Value>> = HashMap::new();
+        let mut changed = true;
+        let mut most = 0;
+        while changed {
+            changed = false;
+            most = 0;
+            for &block in p.cfg.order().iter().rev() {
+                let data = p.func.block(block);
+                let mut live: HashSet<Value> = HashSet::new();
+                for target in data.term.targets() {
+                    live.extend(live_in.get(&target.block).into_iter().flatten());
+                }
+                live.extend(data.term.uses());
+                let mut sum: u32 = live.iter().map(|value| self.size(*value, &uses)).sum();
+                let mut peak = sum;
+                for inst in data.insts.iter().rev() {
+                    let inst = p.func.inst(*inst);
+                    for result in &inst.results {
+                        if live.remove(result) {
+                            sum -= self.size(*result, &uses);
+                        }
+                    }
+                    for arg in &inst.args {
+                        if live.insert(*arg) {
+                            sum += self.size(*arg, &uses);
+                        }
+                    }
+                    peak = peak.max(sum);
+                }
+                for param in &data.params {
+                    live.remove(param);
+                }
+                if p.loops.innermost(block).is_some() {
+                    most = most.max(peak);
+                }
+                if live_in.get(&block) != Some(&live) {
+                    live_in.insert(block, live);
+                    changed = true;
+                }
+            }
+        }
+        most
+    }
+
+    /// How often each value is used.
+    fn uses(&self) -> Vec<u32> {
+        let p = self.p;
+        let mut uses = vec![0; p.func.value_count()];
+        for &block in p.cfg.order() {
+            let data = p.func.block(block);
+            let args = data.insts.iter().flat_map(|inst| p.func.inst(*inst).args.iter().copied());
+            args.chain(data.term.uses()).for_each(|value| uses[value.index()] += 1);
+        }
+        uses
+    }
+
+    /// The registers that a value takes.
+    fn size(&self, value: Value, uses: &[u32]) -> u32 {
+        let p = self.p;
+        let ty = p.func.ty(value);
+        // Masks have their own; what is loaded for one operation is that one's operand in memory, or one piece at a time.
+        if ty == Type::Pred || uses[value.index()] < 2 && matches!(p.op_of(value), Some(Op::Load(_))) {
+            return 0;
+        }
+        match p.shapes.of(value) {
+            LaneShape::Varying => (self.lanes * ty.bits() / 8).div_ceil(self.registers.bytes),
+            // Bases of rows are few and used little.
+            LaneShape::Uniform | LaneShape::Affine(_) | LaneShape::Rows(_) => 0,
+        }
+    }
+}
