@@ -238,8 +238,16 @@ impl<'a> Block<'a> {
                     _ => None,
                 })
                 .collect();
-            let Some((_, first)) = waiting.first() else { continue };
+            let Some((index, first)) = waiting.first() else { continue };
             let announced = &self.arrivals[barrier];
+            // The whole block is no number of warps.
+            let warps_of = |arrival: &Arrival| arrival.threads.div_ceil(WARP);
+            let mut others =
+                waiting.iter().map(|(_, other)| other).chain(announced.iter().map(|(_, other)| other));
+            if others.any(|other| warps_of(other) != warps_of(first)) {
+                let detail = format!("threads come to barrier {barrier} with other numbers of threads");
+                return Err(self.fault(*index, FaultKind::IllegalInstruction, None, 0, detail));
+            }
             let enough = if first.threads == 0 {
                 let at_barrier = waiting.len() + announced.len();
                 at_barrier >= self.threads.iter().filter(|t| t.state != State::Done).count()

@@ -55,11 +55,22 @@ struct Barrier {
     waiting: u32,
     /// Warps that have announced themselves without waiting.
     announced: u32,
-    /// Threads that take part, as the first to wait says; 0 for the whole block.
+    /// Threads that take part, as all who come must say; 0 for the whole block.
     threads: u32,
 }
 
+/// Warps say otherwise how many threads take part.
+struct CountsDiffer;
+
 impl Barrier {
+    /// A warp comes that says how many threads take part. The hardware counts warps, and the whole block is no number of them.
+    fn admit(&mut self, threads: u32) -> Result<(), CountsDiffer> {
+        if self.waiting + self.announced == 0 {
+            self.threads = threads;
+        }
+        if self.threads.div_ceil(WARP) == threads.div_ceil(WARP) { Ok(()) } else { Err(CountsDiffer) }
+    }
+
     /// Whether enough have come, `live` being the warps that have not ended.
     fn is_complete(self, live: u32) -> bool {
         let come = self.waiting + self.announced;
@@ -127,6 +138,8 @@ pub enum Stopped {
     Deadlock,
     /// A warp waits at a barrier that does not exist.
     NoSuchBarrier,
+    /// Warps come to one barrier with other numbers of threads.
+    CountsDiffer,
 }
 
 impl Schedule {
@@ -313,15 +326,15 @@ impl Schedule {
             let Some(barrier) = block.barriers.get_mut(wait.barrier as usize) else {
                 return Some(Stopped::NoSuchBarrier);
             };
+            if let Err(CountsDiffer) = barrier.admit(wait.threads) {
+                return Some(Stopped::CountsDiffer);
+            }
             if wait.kind == WaitKind::Arrive as u32 {
                 barrier.announced += gang;
                 warp.state = State::Ready;
                 // An announcement may be what others wait for.
                 block.complete(wait.barrier);
                 continue;
-            }
-            if barrier.waiting == 0 {
-                barrier.threads = wait.threads;
             }
             barrier.waiting += gang;
             warp.state = State::Waiting;
@@ -354,6 +367,9 @@ impl Schedule {
             Stopped::Done | Stopped::NeedsPlainCode => None,
             Stopped::Deadlock => Some((FaultKind::Deadlock, who)),
             Stopped::NoSuchBarrier => Some((FaultKind::IllegalInstruction, "a barrier number above 15")),
+            Stopped::CountsDiffer => {
+                Some((FaultKind::IllegalInstruction, "warps come to a barrier with other numbers of threads"))
+            }
         }
     }
 }
