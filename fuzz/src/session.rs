@@ -151,7 +151,9 @@ impl Session {
             eprintln!("{}", function.name);
         }
         let code = call(function.name, &arguments);
-        assert_ne!(code, CUDA_ERROR_UNKNOWN.0, "{} failed inside", function.name);
+        // What is no descriptor of anything usable is unknown, too.
+        let failed_inside = code == CUDA_ERROR_UNKNOWN.0 && !function.name.contains("ImportExternal");
+        assert!(!failed_inside, "{} failed inside", function.name);
         if code == 0 {
             self.learn(function, &arguments);
         }

@@ -85,6 +85,11 @@ impl<T> RankedMutex<T> {
         RankedMutex { rank, mutex: Mutex::new(value) }
     }
 
+    /// The value, of a lock that nobody else has.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits for the lock.
     pub fn lock(&self) -> RankedGuard<'_, T> {
         let held = Held::take(self.rank);

@@ -189,9 +189,7 @@ pub fn destroy(handle: CUgraph) -> CuResult {
 
 fn forget(handle: CUgraph) -> CuResult {
     let owned = GRAPHS.remove(handle.0).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
-    for node in owned.graph.nodes() {
-        forget_node(node);
-    }
+    forget_nodes(owned.graph.nodes());
     Ok(())
 }
 
@@ -264,24 +262,26 @@ pub fn destroy_node(handle: CUgraphNode) -> CuResult {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
     graph.remove(node.id)?;
-    forget_node(node.id);
+    forget_nodes(vec![node.id]);
     Ok(())
 }
 
-fn forget_node(id: NodeId) {
-    let handle = locked(handles()).remove(&id);
-    let Some(node) = handle.and_then(|handle| NODES.remove(handle.0).ok()) else { return };
-    let described = locked(&node.described).take();
-    match described {
-        Some(Description::Child(graph)) => {
-            let _ = forget(graph);
-        }
-        Some(Description::Bodies(bodies)) => {
-            for body in bodies {
-                let _ = forget(body);
+/// Makes the handles of nodes stale, and of the graphs that they are or choose from, however deep those are in each other.
+fn forget_nodes(mut left: Vec<NodeId>) {
+    while let Some(id) = left.pop() {
+        let handle = locked(handles()).remove(&id);
+        let Some(node) = handle.and_then(|handle| NODES.remove(handle.0).ok()) else { continue };
+        let described = locked(&node.described).take();
+        let graphs = match described {
+            Some(Description::Child(graph)) => vec![graph],
+            Some(Description::Bodies(bodies)) => bodies.into_vec(),
+            _ => Vec::new(),
+        };
+        for graph in graphs {
+            if let Ok(owned) = GRAPHS.remove(graph.0) {
+                left.extend(owned.graph.nodes());
             }
         }
-        _ => {}
     }
 }
 

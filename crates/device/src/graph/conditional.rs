@@ -144,14 +144,24 @@ impl Graph {
     }
 
     /// A node that cannot be in a body if this graph is one.
-    fn misplaced(&self) -> Option<NodeId> {
-        self.nodes().into_iter().find_map(|node| match self.operation(node).ok()? {
-            Operation::Empty | Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_) => None,
-            Operation::Child(child) => child.misplaced().map(|_| node),
-            // Its bodies are looked at by themselves.
-            Operation::Conditional(_) => None,
-            _ => Some(node),
-        })
+    pub(super) fn misplaced(&self) -> Option<NodeId> {
+        // Each graph that is left to be looked at, with the node of this one that it is in; child graphs may be deep.
+        let mut left = Vec::new();
+        for node in self.nodes() {
+            left.push((node, self.operation(node).ok()?));
+            while let Some((node, operation)) = left.pop() {
+                match operation {
+                    Operation::Empty | Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_) => {}
+                    // Its bodies are looked at by themselves.
+                    Operation::Conditional(_) => {}
+                    Operation::Child(child) => {
+                        left.extend(child.operations().into_iter().map(|operation| (node, operation)));
+                    }
+                    _ => return Some(node),
+                }
+            }
+        }
+        None
     }
 
     /// Its conditional nodes.

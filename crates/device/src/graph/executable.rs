@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use super::conditional::{Condition, branch};
-use super::{Attachment, Graph, GraphMemory, NodeId, Operation};
+use super::{Attachment, Graph, GraphMemory, Node, NodeId, Operation};
 use crate::executor::Grid;
 use crate::lock::{Rank, RankedMutex};
 use crate::stream::{Completion, Queue, Work};
@@ -40,7 +40,7 @@ pub(super) struct Steps {
 struct Step {
     node: NodeId,
     operation: Operation,
-    /// Positions of the steps it depends on, to compare with another graph.
+    /// Positions of the steps it depends on, its own graph's aside, to compare with another graph.
     dependencies: Vec<usize>,
     /// How many steps before this one are those of the graph that this node is.
     children: usize,
@@ -309,8 +309,9 @@ fn check_form(steps: &[Step], base: usize, new: &[Step]) -> std::result::Result<
         return Err(UpdateFailure::TopologyChanged);
     }
     for (step, new) in steps.iter().zip(new) {
-        if !step.dependencies.iter().copied().eq(new.dependencies.iter().map(|dependency| base + dependency))
-        {
+        let depends_alike =
+            step.dependencies.iter().copied().eq(new.dependencies.iter().map(|dependency| base + dependency));
+        if !depends_alike || step.children != new.children {
             return Err(UpdateFailure::TopologyChanged);
         }
         if !step.operation.is_like(&new.operation) {
@@ -339,21 +340,49 @@ fn take_over(steps: &mut [Step], new: Vec<Step>) {
     }
 }
 
-/// Appends the steps of a graph. A child graph's come before an empty step that stands for its node.
+/// A graph whose steps are being appended.
+struct Opened {
+    /// Its nodes that have no step yet.
+    rest: std::vec::IntoIter<(NodeId, Node)>,
+    positions: HashMap<NodeId, usize>,
+    /// The node that is a graph whose steps are being appended, what it depends on, and where they begin.
+    child: Option<(NodeId, Vec<usize>, usize)>,
+}
+
+impl Opened {
+    fn new(graph: &Graph, kept: &mut Kept) -> Opened {
+        kept.memory.push(graph.memory().clone());
+        kept.attachments.extend(graph.attachments());
+        kept.conditions.extend(graph.conditions());
+        Opened { rest: graph.in_order().into_iter(), positions: HashMap::new(), child: None }
+    }
+}
+
+/// Appends the steps of a graph. A child graph's come before an empty step that stands for its node and depends on them all.
+/// Graphs may be in each other deeper than a stack is.
 fn open_up(graph: &Graph, steps: &mut Vec<Step>, kept: &mut Kept) {
-    kept.memory.push(graph.memory().clone());
-    kept.attachments.extend(graph.attachments());
-    kept.conditions.extend(graph.conditions());
-    let mut positions = HashMap::new();
-    for (id, node) in graph.in_order() {
-        let mut dependencies: Vec<usize> = node.dependencies.iter().map(|id| positions[id]).collect();
-        let first = steps.len();
+    let mut opened = vec![Opened::new(graph, kept)];
+    while let Some(innermost) = opened.last_mut() {
+        let Some((id, node)) = innermost.rest.next() else {
+            opened.pop();
+            let outer = opened.last_mut().and_then(|outer| outer.child.take().map(|child| (outer, child)));
+            if let Some((outer, (id, dependencies, first))) = outer {
+                let (operation, children) = (Operation::Empty, steps.len() - first);
+                outer.positions.insert(id, steps.len());
+                let bodies = Vec::new();
+                steps.push(Step { node: id, operation, dependencies, children, enabled: true, bodies });
+            }
+            continue;
+        };
+        let mut dependencies: Vec<usize> =
+            node.dependencies.iter().map(|id| innermost.positions[id]).collect();
+        dependencies.sort_unstable();
         let mut bodies = Vec::new();
         let operation = match node.operation {
             Operation::Child(child) => {
-                open_up(&child, steps, kept);
-                dependencies.extend(first..steps.len());
-                Operation::Empty
+                innermost.child = Some((id, dependencies, steps.len()));
+                opened.push(Opened::new(&child, kept));
+                continue;
             }
             Operation::Conditional(node) => {
                 for body in node.bodies() {
@@ -365,10 +394,8 @@ fn open_up(graph: &Graph, steps: &mut Vec<Step>, kept: &mut Kept) {
             }
             operation => operation,
         };
-        let children = steps.len() - first;
-        dependencies.sort_unstable();
-        positions.insert(id, steps.len());
-        steps.push(Step { node: id, operation, dependencies, children, enabled: true, bodies });
+        innermost.positions.insert(id, steps.len());
+        steps.push(Step { node: id, operation, dependencies, children: 0, enabled: true, bodies });
     }
 }
 

@@ -356,7 +356,30 @@ impl Graph {
     }
 }
 
+impl Drop for Graph {
+    /// Child graphs go one after the other, however deep they are in each other.
+    fn drop(&mut self) {
+        let mut left = self.nodes.get_mut().take_children();
+        while let Some(graph) = left.pop() {
+            if let Some(mut graph) = Arc::into_inner(graph) {
+                left.append(&mut graph.nodes.get_mut().take_children());
+            }
+        }
+    }
+}
+
 impl Nodes {
+    /// The graphs that nodes are, of which nothing is left here.
+    fn take_children(&mut self) -> Vec<Arc<Graph>> {
+        let mut children = Vec::new();
+        for node in self.all.values_mut().filter(|node| matches!(node.operation, Operation::Child(_))) {
+            if let Operation::Child(child) = std::mem::replace(&mut node.operation, Operation::Empty) {
+                children.push(child);
+            }
+        }
+        children
+    }
+
     fn node(&mut self, node: NodeId) -> Result<&mut Node> {
         self.all.get_mut(&node).ok_or(Error::InvalidValue)
     }
@@ -465,6 +488,22 @@ mod tests {
         assert_eq!(graph.dependencies(b), Err(Error::InvalidValue));
         graph.remove_edge(a, c).unwrap();
         assert_eq!(graph.roots(), [a, c]);
+    }
+
+    #[test]
+    fn graphs_are_in_each_other_however_deep() {
+        let mut graph = Graph::new();
+        graph.add(Operation::Empty, &[]).unwrap();
+        for _ in 0..100_000 {
+            let outer = Graph::new();
+            outer.add(Operation::Child(graph.duplicate()), &[]).unwrap();
+            graph = outer;
+        }
+        assert_eq!(graph.misplaced(), None);
+        let executable = ExecutableGraph::new(&graph);
+        assert_eq!(executable.update(&graph.duplicate()), Ok(()));
+        drop(graph);
+        drop(executable);
     }
 
     #[test]

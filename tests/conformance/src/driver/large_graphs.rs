@@ -111,3 +111,27 @@ pub fn each_node_of_a_large_graph_is_changed() {
     cu!(cuGraphLaunch(executable, CUstream::NULL); cuCtxSynchronize());
     assert_eq!(read::<u32>(word, 1), [7]);
 }
+
+pub fn graphs_are_in_each_other_however_deep() {
+    // A driver that calls itself for each level has a stack for some thousands.
+    let deep = if is_ours() { 50_000 } else { 500 };
+    new_context();
+    let (s, word) = (stream(CU_STREAM_NON_BLOCKING), alloc_with(&[1_u32]));
+    let context = current();
+    let params =
+        CUDA_MEMSET_NODE_PARAMS { dst: word, pitch: 0, value: 7, elementSize: 4, width: 1, height: 1 };
+    let (mut node, mut inner) = (CUgraphNode::NULL, graph());
+    cu!(cuGraphAddMemsetNode(&mut node, inner, null(), 0, &params, context));
+    for _ in 0..deep {
+        let outer = graph();
+        cu!(cuGraphAddChildGraphNode(&mut node, outer, null(), 0, inner); cuGraphDestroy(inner));
+        inner = outer;
+    }
+    // What asks for the graph in the node makes a handle, which goes with the node.
+    let mut found = CUgraph::NULL;
+    cu!(cuGraphChildGraphNodeGetGraph(node, &mut found));
+    let executable = instantiate(inner);
+    cu!(cuGraphLaunch(executable, s); cuStreamSynchronize(s));
+    assert_eq!(read::<u32>(word, 1), [7]);
+    cu!(cuGraphDestroy(inner); cuGraphExecDestroy(executable));
+}
