@@ -17,6 +17,7 @@ import examples
 ROOT, DIST = examples.ROOT, examples.DIST
 SOURCES = ROOT / "benches"
 WORK = examples.TARGET / "benches"
+CALLS = WORK / "calls"
 VENV = ROOT / ".cache/bench-venv"
 DEBIAN = ["pocl-opencl-icd", "ocl-icd-opencl-dev", "opencl-headers", "libomp-22-dev", "libopenblas0-pthread"]
 INTEL = ["intel-opencl-rt==2026.2.0", "intel-cmplr-lib-rt==2026.2.0"]  # the second has what the first links to
@@ -98,6 +99,29 @@ class Build:
         self.pool.shutdown()
 
 
+def add_calls(work):
+    """What calls of the Runtime API cost, by whichever runtime the loader finds."""
+    source = SOURCES / "calls/main.cu"
+    command = [examples.nvcc(), "-O2", "-cudart", "shared", "-cudadevrt", "none", "-gencode", "arch=compute_80,code=compute_80",
+               f"-L{DIST / 'lib'}", source, "-o", CALLS]
+    work.add(CALLS, [source], command)
+
+
+def build_calls():
+    work = Build()
+    add_calls(work)
+    work.finish()
+
+
+def measure_calls(program, folder, rounds=21, **environment):
+    """What that program says, nanoseconds by the name of the call, with the libcudart of a folder; RuntimeError if it fails."""
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(folder), **environment}
+    done = subprocess.run([program, str(rounds)], env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{program} with {folder}: {done.stderr.strip()}")
+    return {name: float(time) for name, time in (line.split("\t") for line in done.stdout.splitlines())}
+
+
 def build(peers):
     """What our worker needs, and with `peers` what the others do."""
     work = Build()
@@ -120,10 +144,7 @@ def build(peers):
                 work.add(out / "kernel.cl", [folder / "kernel.cl"], ["cp", folder / "kernel.cl", out / "kernel.cl"])
     source = common / "cuda.cpp"
     work.add(WORK / "cuda", [source], [*CXX, "-I", include, source, "-L", DIST / "lib", "-lcuda", "-ldl", "-o", WORK / "cuda"])
-    source = SOURCES / "calls/main.cu"
-    command = [nvcc, "-O2", "-cudart", "shared", "-cudadevrt", "none", "-gencode", "arch=compute_80,code=compute_80",
-               f"-L{DIST / 'lib'}", source, "-o", WORK / "calls"]
-    work.add(WORK / "calls", [source], command)
+    add_calls(work)
     if peers:
         source = common / "opencl.cpp"
         work.add(WORK / "opencl", [source], [*CXX, source, "-lOpenCL", "-ldl", "-o", WORK / "opencl"], needed=False)

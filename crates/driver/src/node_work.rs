@@ -1,6 +1,6 @@
 //! What a node does, as the manual's structures say it.
 
-use crate::api::{read_signals, read_waits};
+use crate::api::read_uses;
 use crate::contexts;
 use crate::error::CuResult;
 use crate::functions;
@@ -124,7 +124,7 @@ impl Work {
         // SAFETY: the caller's duty.
         let semaphores = unsafe {
             let (list, each) = (Array::new(params.extSemArray), Array::new(params.paramsArray.cast_mut()));
-            read_signals(list, each, params.numExtSems)
+            read_uses(list, each, params.numExtSems, |each| (each.value, each.flags))
         }?;
         Ok(Operation::Signal(semaphores.into()).into())
     }
@@ -137,7 +137,7 @@ impl Work {
         // SAFETY: the caller's duty.
         let semaphores = unsafe {
             let (list, each) = (Array::new(params.extSemArray), Array::new(params.paramsArray.cast_mut()));
-            read_waits(list, each, params.numExtSems)
+            read_uses(list, each, params.numExtSems, |each| (each.value, each.flags))
         }?;
         Ok(Operation::AwaitSemaphores(semaphores.into()).into())
     }

@@ -59,16 +59,14 @@ struct Barrier {
     threads: u32,
 }
 
-/// Warps say otherwise how many threads take part.
-struct CountsDiffer;
-
 impl Barrier {
-    /// A warp comes that says how many threads take part. The hardware counts warps, and the whole block is no number of them.
-    fn admit(&mut self, threads: u32) -> Result<(), CountsDiffer> {
+    /// Whether a warp that comes says of how many threads take part what those before it say. The hardware counts warps, and the whole
+    /// block is no number of them.
+    fn admits(&mut self, threads: u32) -> bool {
         if self.waiting + self.announced == 0 {
             self.threads = threads;
         }
-        if self.threads.div_ceil(WARP) == threads.div_ceil(WARP) { Ok(()) } else { Err(CountsDiffer) }
+        self.threads.div_ceil(WARP) == threads.div_ceil(WARP)
     }
 
     /// Whether enough have come, `live` being the warps that have not ended.
@@ -326,7 +324,7 @@ impl Schedule {
             let Some(barrier) = block.barriers.get_mut(wait.barrier as usize) else {
                 return Some(Stopped::NoSuchBarrier);
             };
-            if let Err(CountsDiffer) = barrier.admit(wait.threads) {
+            if !barrier.admits(wait.threads) {
                 return Some(Stopped::CountsDiffer);
             }
             if wait.kind == WaitKind::Arrive as u32 {

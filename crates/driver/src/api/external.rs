@@ -113,7 +113,8 @@ unsafe fn cuSignalExternalSemaphoresAsync(
 ) -> CuResult {
     let stream = streams::find(stream, default)?;
     // SAFETY: the caller's arrays, as long as the count says.
-    stream.signal_semaphores(&unsafe { read_signals(extSemArray, paramsArray, numExtSems) }?)?;
+    let uses = unsafe { read_uses(extSemArray, paramsArray, numExtSems, |each| (each.value, each.flags)) }?;
+    stream.signal_semaphores(&uses)?;
     Ok(())
 }
 
@@ -127,7 +128,8 @@ unsafe fn cuWaitExternalSemaphoresAsync(
 ) -> CuResult {
     let stream = streams::find(stream, default)?;
     // SAFETY: the caller's arrays, as long as the count says.
-    stream.wait_for_semaphores(&unsafe { read_waits(extSemArray, paramsArray, numExtSems) }?)?;
+    let uses = unsafe { read_uses(extSemArray, paramsArray, numExtSems, |each| (each.value, each.flags)) }?;
+    stream.wait_for_semaphores(&uses)?;
     Ok(())
 }
 
@@ -219,47 +221,25 @@ unsafe fn cuGraphExecExternalSemaphoresWaitNodeSetParams(
     graphs::set_in_executable(hGraphExec, hNode, unsafe { Work::await_semaphores(&nodeParams.get()?) }?)
 }
 
-/// What is to be signalled.
+/// The semaphores of a list and what is to be done with each, as signals and waits have it, whose value and flags `read` takes out.
 ///
 /// # Safety
 /// The arrays are null or as long as the count says.
-pub unsafe fn read_signals(
+pub unsafe fn read_uses<P: Copy>(
     semaphores: Array<CUexternalSemaphore>,
-    params: Array<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS>,
+    params: Array<P>,
     count: u32,
+    read: impl Fn(&P) -> (u64, u32),
 ) -> CuResult<Vec<SemaphoreUse>> {
-    check_lists(semaphores.is_null(), params.is_null())?;
-    let read = |index| -> CuResult<SemaphoreUse> {
-        let params = params.get(index)?;
-        used(semaphores.get(index)?, params.value, params.flags)
+    // Both lists must be there, empty ones too.
+    if semaphores.is_null() || params.is_null() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let used = |index| -> CuResult<SemaphoreUse> {
+        let (value, flags) = read(&params.get(index)?);
+        let semaphore = external::find_semaphore(semaphores.get(index)?)?;
+        // Flags are for semaphores of another sort.
+        if flags == 0 { Ok(SemaphoreUse { semaphore, value }) } else { Err(CUDA_ERROR_INVALID_VALUE.into()) }
     };
-    (0..count as usize).map(read).collect()
-}
-
-/// Both lists must be there, empty ones too.
-fn check_lists(without_semaphores: bool, without_params: bool) -> CuResult {
-    if without_semaphores || without_params { Err(CUDA_ERROR_INVALID_VALUE.into()) } else { Ok(()) }
-}
-
-/// What is to be waited for.
-///
-/// # Safety
-/// As for [`read_signals`].
-pub unsafe fn read_waits(
-    semaphores: Array<CUexternalSemaphore>,
-    params: Array<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS>,
-    count: u32,
-) -> CuResult<Vec<SemaphoreUse>> {
-    check_lists(semaphores.is_null(), params.is_null())?;
-    let read = |index| -> CuResult<SemaphoreUse> {
-        let params = params.get(index)?;
-        used(semaphores.get(index)?, params.value, params.flags)
-    };
-    (0..count as usize).map(read).collect()
-}
-
-/// Flags are for semaphores of another sort.
-fn used(semaphore: CUexternalSemaphore, value: u64, flags: u32) -> CuResult<SemaphoreUse> {
-    let semaphore = external::find_semaphore(semaphore)?;
-    if flags == 0 { Ok(SemaphoreUse { semaphore, value }) } else { Err(CUDA_ERROR_INVALID_VALUE.into()) }
+    (0..count as usize).map(used).collect()
 }

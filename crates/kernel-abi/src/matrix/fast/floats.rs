@@ -7,7 +7,7 @@ use simt_ir::matrix::{Accumulator, Element, MatrixMultiply};
 use super::super::LaneHalves;
 use super::scaled::Scaled;
 use super::vectors::{Plain, Vectors};
-use super::{COLUMNS, Lanes, Places, ROWS, addends, by_columns, by_definition, by_rows, set_results};
+use super::{COLUMNS, Lanes, Places, ROWS, addends, by_columns, by_definition, by_rows, set_results, spread};
 
 /// Products of floats. False, and nothing done, if the first factor is left to the definition.
 ///
@@ -185,20 +185,11 @@ impl<const DEPTH: usize> FloatSums<DEPTH> {
         let (significands, exponents) = (self.significands, self.exponents);
         self.significands = [[0.0; ROWS]; DEPTH];
         self.exponents = [[NOTHING; ROWS]; DEPTH];
-        let metadata = metadata.map(u64::from);
-        for row in 0..ROWS {
-            let mut before = None;
-            for (at, k) in op.columns(row, &metadata).enumerate() {
-                if before == Some(k) {
-                    return false;
-                }
-                before = Some(k);
-                let place = self.place(k.into(), op);
-                self.significands[place][row] = significands[at][row];
-                self.exponents[place][row] = exponents[at][row];
-            }
-        }
-        true
+        spread(op, metadata, |row, at, k| {
+            let place = self.place(k, op);
+            self.significands[place][row] = significands[at][row];
+            self.exponents[place][row] = exponents[at][row];
+        })
     }
 
     /// Eight columns. False, and nothing done, if they are left to the definition.

@@ -4,7 +4,7 @@ use simt_ir::matrix::{Element, MatrixMultiply};
 
 use super::super::LaneHalves;
 use super::vectors::Vectors;
-use super::{COLUMNS, LONG, Lanes, Places, ROWS, addends, by_columns, by_rows, set_results};
+use super::{COLUMNS, LONG, Lanes, Places, ROWS, addends, by_columns, by_rows, set_results, spread};
 
 /// Products of integers, whose sums are exact in f32: no more than 64 of 16 bits.
 #[inline(always)]
@@ -83,18 +83,7 @@ fn take<const LINE: usize, const BITS: u32, const SIGNED: bool>(
 #[inline(never)]
 fn spread_integers(op: &MatrixMultiply, metadata: &LaneHalves, left: &mut [Lanes<f32>; LONG]) -> bool {
     let stored = std::mem::replace(left, [[0.0; ROWS]; LONG]);
-    let metadata = metadata.map(u64::from);
-    for row in 0..ROWS {
-        let mut before = None;
-        for (at, k) in op.columns(row, &metadata).enumerate() {
-            if before == Some(k) {
-                return false;
-            }
-            before = Some(k);
-            left[usize::from(k)][row] = stored[at][row];
-        }
-    }
-    true
+    spread(op, metadata, |row, at, k| left[k][row] = stored[at][row])
 }
 
 /// Numbers of bits that both factors have, or that only one has.

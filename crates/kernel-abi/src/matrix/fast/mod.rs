@@ -201,6 +201,23 @@ fn by_columns<V: Vectors>(registers: &[LaneHalves], out: &mut [[u32; COLUMNS]]) 
     }
 }
 
+/// Gives each stored element of a sparse factor, by row and place there, the k it belongs to. False, with some given, if two belong to
+/// one.
+fn spread(op: &MatrixMultiply, metadata: &LaneHalves, mut put: impl FnMut(usize, usize, usize)) -> bool {
+    let metadata = metadata.map(u64::from);
+    for row in 0..ROWS {
+        let mut before = None;
+        for (at, k) in op.columns(row, &metadata).enumerate() {
+            if before == Some(k) {
+                return false;
+            }
+            before = Some(k);
+            put(row, at, k.into());
+        }
+    }
+    true
+}
+
 /// Eight columns of addends from their registers.
 #[inline(always)]
 fn addends<V: Vectors>(ty: Accumulator, registers: &[LaneHalves]) -> [Lanes<u32>; COLUMNS] {
