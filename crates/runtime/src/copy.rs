@@ -322,9 +322,11 @@ pub struct ArrayRows {
 pub fn array_rows(array: CUarray) -> CudaResult<ArrayRows> {
     let descriptor = array_descriptor(array)?;
     let texel = formats::texel_size(descriptor.Format, descriptor.NumChannels)?;
-    let width =
-        descriptor.Width.checked_mul(texel).filter(|&width| width != 0).ok_or(cudaErrorInvalidValue)?;
-    Ok(ArrayRows { width, height: descriptor.Height.max(1) })
+    // Rows of compressed texels are of blocks.
+    let side = formats::side(descriptor.Format);
+    let width = descriptor.Width.div_ceil(side).checked_mul(texel).filter(|&width| width != 0);
+    let height = descriptor.Height.div_ceil(side).max(1);
+    Ok(ArrayRows { width: width.ok_or(cudaErrorInvalidValue)?, height })
 }
 
 /// An array's shape and format.

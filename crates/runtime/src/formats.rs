@@ -27,9 +27,34 @@ const FORMATS: &[(CUarray_format, cudaChannelFormatKind, i32, Option<u32>)] = &[
     (CU_AD_FORMAT_SNORM_INT16X4, cudaChannelFormatKindSignedNormalized16X4, 16, Some(4)),
 ];
 
+/// Formats whose texels are not channels side by side: their kind, the bits of each channel, and the bytes of a word or block.
+type Packed = (CUarray_format, cudaChannelFormatKind, [i32; 4], usize);
+
+const PACKED: &[Packed] = &[
+    (CU_AD_FORMAT_BC1_UNORM, cudaChannelFormatKindUnsignedBlockCompressed1, [8; 4], 8),
+    (CU_AD_FORMAT_BC1_UNORM_SRGB, cudaChannelFormatKindUnsignedBlockCompressed1SRGB, [8; 4], 8),
+    (CU_AD_FORMAT_BC2_UNORM, cudaChannelFormatKindUnsignedBlockCompressed2, [8; 4], 16),
+    (CU_AD_FORMAT_BC2_UNORM_SRGB, cudaChannelFormatKindUnsignedBlockCompressed2SRGB, [8; 4], 16),
+    (CU_AD_FORMAT_BC3_UNORM, cudaChannelFormatKindUnsignedBlockCompressed3, [8; 4], 16),
+    (CU_AD_FORMAT_BC3_UNORM_SRGB, cudaChannelFormatKindUnsignedBlockCompressed3SRGB, [8; 4], 16),
+    (CU_AD_FORMAT_BC4_UNORM, cudaChannelFormatKindUnsignedBlockCompressed4, [8, 0, 0, 0], 8),
+    (CU_AD_FORMAT_BC4_SNORM, cudaChannelFormatKindSignedBlockCompressed4, [8, 0, 0, 0], 8),
+    (CU_AD_FORMAT_BC5_UNORM, cudaChannelFormatKindUnsignedBlockCompressed5, [8, 8, 0, 0], 16),
+    (CU_AD_FORMAT_BC5_SNORM, cudaChannelFormatKindSignedBlockCompressed5, [8, 8, 0, 0], 16),
+    (CU_AD_FORMAT_BC6H_UF16, cudaChannelFormatKindUnsignedBlockCompressed6H, [16, 16, 16, 0], 16),
+    (CU_AD_FORMAT_BC6H_SF16, cudaChannelFormatKindSignedBlockCompressed6H, [16, 16, 16, 0], 16),
+    (CU_AD_FORMAT_BC7_UNORM, cudaChannelFormatKindUnsignedBlockCompressed7, [8; 4], 16),
+    (CU_AD_FORMAT_BC7_UNORM_SRGB, cudaChannelFormatKindUnsignedBlockCompressed7SRGB, [8; 4], 16),
+    (CU_AD_FORMAT_UNORM_INT_101010_2, cudaChannelFormatKindUnsignedNormalized1010102, [10, 10, 10, 2], 4),
+];
+
 /// The driver's format and number of channels for a channel description.
 pub fn of_channels(channels: &cudaChannelFormatDesc) -> CudaResult<(CUarray_format, u32)> {
     let bits = [channels.x, channels.y, channels.z, channels.w];
+    if let Some((format, _, wanted, _)) = PACKED.iter().find(|(_, kind, ..)| *kind == channels.f) {
+        let count = bits.iter().filter(|bits| **bits != 0).count() as u32;
+        return if bits == *wanted { Ok((*format, count)) } else { Err(cudaErrorInvalidChannelDescriptor) };
+    }
     let count = bits.iter().take_while(|&&bits| bits != 0).count();
     // All channels are alike, and those that are there come first. Three are never stored.
     let alike = bits[..count].iter().all(|&b| b == bits[0]) && bits[count..].iter().all(|&b| b == 0);
@@ -45,14 +70,26 @@ pub fn of_channels(channels: &cudaChannelFormatDesc) -> CudaResult<(CUarray_form
 
 /// The channel description of the driver's format.
 pub fn to_channels(format: CUarray_format, count: u32) -> CudaResult<cudaChannelFormatDesc> {
+    if let Some((_, kind, [x, y, z, w], _)) = PACKED.iter().find(|(known, ..)| *known == format) {
+        return Ok(cudaChannelFormatDesc { x: *x, y: *y, z: *z, w: *w, f: *kind });
+    }
     let found = FORMATS.iter().find(|(known, ..)| *known == format);
     let (_, kind, bits, _) = *found.ok_or(cudaErrorNotSupported)?;
     let channel = |index: u32| if index < count { bits } else { 0 };
     Ok(cudaChannelFormatDesc { x: channel(0), y: channel(1), z: channel(2), w: channel(3), f: kind })
 }
 
-/// The size of one texel in bytes.
+/// Texels along each side of a block; 1 where they are not compressed.
+pub fn side(format: CUarray_format) -> usize {
+    let is_compressed = PACKED.iter().any(|(known, ..)| *known == format);
+    if is_compressed && format != CU_AD_FORMAT_UNORM_INT_101010_2 { 4 } else { 1 }
+}
+
+/// The size of one texel in bytes; of a block where they are compressed.
 pub fn texel_size(format: CUarray_format, count: u32) -> CudaResult<usize> {
+    if let Some((.., bytes)) = PACKED.iter().find(|(known, ..)| *known == format) {
+        return Ok(*bytes);
+    }
     let channels = to_channels(format, count)?;
     Ok((channels.x + channels.y + channels.z + channels.w) as usize / 8)
 }
@@ -76,6 +113,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn packed_formats_have_their_channels() {
+        for (format, kind, bits, bytes) in PACKED {
+            let [x, y, z, w] = *bits;
+            let channels = cudaChannelFormatDesc { x, y, z, w, f: *kind };
+            let count = bits.iter().filter(|bits| **bits != 0).count() as u32;
+            assert_eq!(of_channels(&channels), Ok((*format, count)));
+            assert_eq!(to_channels(*format, count), Ok(channels));
+            assert_eq!(texel_size(*format, count), Ok(*bytes));
+            let wrong = cudaChannelFormatDesc { x: x + 1, ..channels };
+            assert_eq!(of_channels(&wrong), Err(cudaErrorInvalidChannelDescriptor));
+        }
+        assert_eq!(side(CU_AD_FORMAT_BC4_SNORM), 4);
+        assert_eq!([CU_AD_FORMAT_UNORM_INT_101010_2, CU_AD_FORMAT_FLOAT].map(side), [1, 1]);
     }
 
     #[test]

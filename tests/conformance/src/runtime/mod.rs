@@ -4,6 +4,7 @@ use crate::Test;
 
 mod arrays;
 mod compiler_interface;
+mod compressed_arrays;
 mod contexts;
 mod cuda12;
 mod devices;
