@@ -9,7 +9,7 @@ use crate::attributes::Attributes;
 use crate::context::{Context, ContextFlags};
 use crate::executor::Executor;
 use crate::lock::{Rank, RankedMutex};
-use crate::memory::{AddressSpace, Pool, PoolKind};
+use crate::memory::{AddressSpace, MemoryPlace, Pool, PoolKind};
 use crate::registry::Registry;
 use crate::{Error, Options, Result};
 
@@ -116,8 +116,8 @@ impl Device {
     }
 
     /// Makes a pool of at most so many bytes (0: as many as the device likes) that other processes can open.
-    pub fn create_shared_pool(&self, most: u64) -> Result<Arc<Pool>> {
-        Ok(Arc::new(self.hardware.space.create_shared_pool(self.ordinal(), most)?))
+    pub fn create_shared_pool(&self, place: MemoryPlace, most: u64) -> Result<Arc<Pool>> {
+        Ok(Arc::new(self.hardware.space.create_shared_pool(self.ordinal(), place, most)?))
     }
 
     /// Opens another process's pool by a descriptor that it has sent.

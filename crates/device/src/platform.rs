@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kernel_abi::KernelBackend;
 
 use crate::device::Device;
-use crate::memory::{AddressSpace, Allocation, ArrayMemory, ContextId, Kind, PhysicalMemory, SharedHandle};
+use crate::memory::{
+    AddressSpace, Allocation, ArrayMemory, ContextId, Kind, PhysicalMemory, Purpose, SharedHandle,
+};
 use crate::registry::Registry;
 use crate::usage::{self, Usage};
 use crate::{Context, Error, Options, Result};
@@ -149,8 +151,14 @@ impl Platform {
     }
 
     /// Makes memory without an address, for this process alone or for sharing.
-    pub fn create_memory(&self, device: usize, size: u64, shareable: bool) -> Result<Arc<PhysicalMemory>> {
-        PhysicalMemory::create(&self.space, device, size, shareable)
+    pub fn create_memory(
+        &self,
+        device: usize,
+        size: u64,
+        shareable: bool,
+        purpose: Purpose,
+    ) -> Result<Arc<PhysicalMemory>> {
+        PhysicalMemory::create(&self.space, device, size, shareable, purpose)
     }
 
     /// Frees what a launch of a graph has allocated, once all work of its context is done.

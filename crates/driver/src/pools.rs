@@ -5,7 +5,7 @@ use crate::error::CuResult;
 use crate::handle::{Kind, Table};
 use crate::platform::{device, platform};
 use cuda_abi::driver::*;
-use device::memory::{Pool, PoolId, PoolKind};
+use device::memory::{MemoryPlace, Pool, PoolId, PoolKind};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -117,7 +117,7 @@ fn nearest(place: CUmemLocationType, id: i32) -> Option<Nearest> {
 }
 
 /// Whether the machine has a node of this number; one that tells of none is one.
-fn is_node(id: i32) -> bool {
+pub fn is_node(id: i32) -> bool {
     id == 0 || (id > 0 && Path::new(&format!("/sys/devices/system/node/node{id}")).exists())
 }
 
@@ -190,7 +190,7 @@ pub fn set_current_of_device(ordinal: CUdevice, handle: CUmemoryPool) -> CuResul
     set_current_of(if is_managed { managed } else { Sort::Device(ordinal) }, handle)
 }
 
-/// Makes a pool, in this process or, of device memory, for sharing by descriptors.
+/// Makes a pool, in this process or, of a device's or a node's memory, for sharing by descriptors.
 pub fn create(props: &CUmemPoolProps) -> CuResult<CUmemoryPool> {
     if props.usage & !KNOWN_USAGE != 0 {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
@@ -204,13 +204,15 @@ pub fn create(props: &CUmemPoolProps) -> CuResult<CUmemoryPool> {
     let device = device(ordinal)?;
     let pool = match (CUmemAllocationHandleType(props.handleTypes), kind) {
         (CU_MEM_HANDLE_TYPE_NONE, _) => device.create_pool(kind),
-        (CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, PoolKind::Device) => {
-            device.create_shared_pool(props.maxSize as u64)?
+        (CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, _) => {
+            let place = match sort {
+                Sort::Device(_) => MemoryPlace::Device,
+                Sort::Host(Some(node)) => MemoryPlace::Node(node as u32),
+                // Host memory is shared where its node is said, and managed memory never.
+                Sort::Host(None) | Sort::Managed(_) => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+            };
+            device.create_shared_pool(place, props.maxSize as u64)?
         }
-        (CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, PoolKind::Host) if sort != Sort::Host(None) => {
-            return Err(CUDA_ERROR_NOT_SUPPORTED.into());
-        }
-        (CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, _) => return Err(CUDA_ERROR_INVALID_VALUE.into()),
         _ => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
     };
     handle_of(&pool, sort)
@@ -222,7 +224,9 @@ const KNOWN_USAGE: u16 = 2;
 /// Opens another process's pool on the current device.
 pub fn import(descriptor: OwnedFd) -> CuResult<CUmemoryPool> {
     let ordinal = contexts::current().map_or(0, |context| context.device()) as CUdevice;
-    handle_of(&device(ordinal)?.import_pool(descriptor)?, Sort::Device(ordinal))
+    let pool = device(ordinal)?.import_pool(descriptor)?;
+    let sort = if pool.kind() == PoolKind::Host { Sort::Host(Some(0)) } else { Sort::Device(ordinal) };
+    handle_of(&pool, sort)
 }
 
 /// Makes a pool's handle stale; its allocations stay. What it was the pool of goes back to the one it came with.

@@ -1,6 +1,7 @@
 //! Address ranges and memory as separate things: reservations, what is mapped into them, and memory of other processes.
 
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::ops::Range;
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
@@ -21,8 +22,30 @@ pub struct PhysicalMemory {
     /// Unique in the process.
     id: u64,
     is_shareable: bool,
+    purpose: Purpose,
     /// Counted as used of the device; not if it is another process's.
     charged: Option<Arc<AddressSpace>>,
+}
+
+/// Whose memory it is, and what it is for. All lies in the machine's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Purpose {
+    /// Where the program wants it.
+    pub place: MemoryPlace,
+    /// Tiles of sparse arrays will be of it.
+    pub tiles: bool,
+}
+
+/// Where memory without an address is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryPlace {
+    /// At its device, whose memory it is counted as.
+    #[default]
+    Device,
+    /// At the host.
+    Host,
+    /// At a node of the host.
+    Node(u32),
 }
 
 /// What may be done with mapped memory.
@@ -90,21 +113,29 @@ impl PhysicalMemory {
         device: usize,
         size: u64,
         is_shareable: bool,
+        purpose: Purpose,
     ) -> Result<Arc<PhysicalMemory>> {
         if size == 0 || !size.is_multiple_of(GRANULARITY) {
             return Err(Error::InvalidValue);
         }
-        space.charge_bytes(space.device(device)?, size)?;
-        let file = SharedFile::create(size).inspect_err(|_| space.devices[device].discharge(size))?;
-        let (id, charged) = (PhysicalMemory::new_id(), Some(space.clone()));
-        Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable, charged }))
+        let charged = (purpose.place == MemoryPlace::Device).then(|| space.clone());
+        if charged.is_some() {
+            space.charge_bytes(space.device(device)?, size)?;
+        }
+        let file = SharedFile::create_named(size, &purpose.name()).inspect_err(|_| {
+            if charged.is_some() {
+                space.devices[device].discharge(size);
+            }
+        })?;
+        let id = PhysicalMemory::new_id();
+        Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable, purpose, charged }))
     }
 
     /// Memory of another process, by a descriptor that it has sent.
     pub fn import(device: usize, descriptor: OwnedFd) -> Result<Arc<PhysicalMemory>> {
         let file = SharedFile::from_descriptor(descriptor)?;
-        let id = PhysicalMemory::new_id();
-        Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable: true, charged: None }))
+        let (id, purpose) = (PhysicalMemory::new_id(), Purpose::of_name(&file.name()));
+        Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable: true, purpose, charged: None }))
     }
 
     fn new_id() -> u64 {
@@ -125,6 +156,11 @@ impl PhysicalMemory {
         self.is_shareable
     }
 
+    /// Whose memory it is, and what it is for.
+    pub fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
     /// A number no other memory of the process has.
     pub fn id(&self) -> u64 {
         self.id
@@ -138,6 +174,35 @@ impl PhysicalMemory {
     /// Number of its device.
     pub fn device(&self) -> usize {
         self.device
+    }
+}
+
+impl Purpose {
+    /// The name of a file of such memory, by which other processes know it.
+    pub(super) fn name(self) -> CString {
+        let place = match self.place {
+            MemoryPlace::Device => String::new(),
+            MemoryPlace::Host => "-host".to_owned(),
+            MemoryPlace::Node(node) => format!("-node{node}"),
+        };
+        let tiles = if self.tiles { "-tiles" } else { "" };
+        CString::new(format!("anywarp{place}{tiles}")).expect("no NUL inside")
+    }
+
+    /// What a file of this name is for. What nobody has named is a device's.
+    pub(super) fn of_name(name: &str) -> Purpose {
+        let name = name.strip_prefix("anywarp").unwrap_or_default();
+        let (place, tiles) = match name.strip_suffix("-tiles") {
+            Some(place) => (place, true),
+            None => (name, false),
+        };
+        let node = place.strip_prefix("-node").and_then(|node| node.parse().ok());
+        let place = match (place, node) {
+            ("-host", _) => MemoryPlace::Host,
+            (_, Some(node)) => MemoryPlace::Node(node),
+            _ => MemoryPlace::Device,
+        };
+        Purpose { place, tiles }
     }
 }
 
@@ -341,7 +406,7 @@ mod tests {
         let space = Arc::new(AddressSpace::new(&[64 << 20]).unwrap());
         let g = GRANULARITY;
         let start = space.reserve(0, 4 * g, 0).unwrap();
-        let memory = PhysicalMemory::create(&space, 0, 2 * g, true).unwrap();
+        let memory = PhysicalMemory::create(&space, 0, 2 * g, true, Purpose::default()).unwrap();
         assert!(space.info(0).unwrap().0 <= (64 << 20) - 2 * g);
         space.map(start, g, 0, memory.clone()).unwrap();
         space.map(start + g, g, g, memory.clone()).unwrap();
@@ -372,6 +437,22 @@ mod tests {
         assert_eq!(copy.size(), 2 * g);
         drop((memory, copy));
         assert_eq!(space.devices[0].used.load(std::sync::atomic::Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn another_process_learns_what_memory_is_for() {
+        let space = Arc::new(AddressSpace::new(&[64 << 20]).unwrap());
+        for place in [MemoryPlace::Device, MemoryPlace::Host, MemoryPlace::Node(3)] {
+            for tiles in [false, true] {
+                let purpose = Purpose { place, tiles };
+                let memory = PhysicalMemory::create(&space, 0, GRANULARITY, true, purpose).unwrap();
+                let is_counted = space.devices[0].used.load(Ordering::Relaxed) > 0;
+                assert_eq!(is_counted, place == MemoryPlace::Device);
+                let copy = PhysicalMemory::import(0, memory.export().unwrap()).unwrap();
+                assert_eq!((memory.purpose(), copy.purpose()), (purpose, purpose));
+            }
+        }
+        assert_eq!(space.devices[0].used.load(Ordering::Relaxed), 0);
     }
 
     #[test]

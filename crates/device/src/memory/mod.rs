@@ -38,7 +38,7 @@ pub use graph::GraphUsage;
 pub use heap::GRANULE;
 use heap::{Heap, Placement};
 use mapping::Mappings;
-pub use mapping::{Access, GRANULARITY, Mapping, PhysicalMemory, SharedHandle};
+pub use mapping::{Access, GRANULARITY, Mapping, MemoryPlace, PhysicalMemory, Purpose, SharedHandle};
 pub use pool::{Pool, PoolAccess, PoolBytes, PoolId, PoolKind, Reuse};
 use range::AddressRange;
 pub use range::PAGE;
@@ -462,7 +462,8 @@ impl AddressSpace {
             // Otherwise it is the program's, or another process's.
             None => {
                 self.reclaim_external(allocation);
-                allocation.kind == Kind::Pooled && self.give_to_shared_pool(allocation)
+                let is_pooled = matches!(allocation.kind, Kind::Pooled | Kind::PooledHost);
+                is_pooled && self.give_to_shared_pool(allocation)
             }
         };
         if is_charged {

@@ -1,12 +1,13 @@
 //! Memory that several mappings, in this process or others, can be of.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use crate::{Error, Result};
 
-/// A file without a name in memory.
+/// A file in memory, in no folder.
 #[derive(Debug)]
 pub struct SharedFile {
     file: File,
@@ -16,9 +17,14 @@ pub struct SharedFile {
 impl SharedFile {
     /// New memory of so many bytes, all zero.
     pub fn create(len: u64) -> Result<SharedFile> {
+        SharedFile::create_named(len, c"anywarp")
+    }
+
+    /// As [`create`](Self::create), with a [name](Self::name) that goes along with its descriptors.
+    pub fn create_named(len: u64, name: &CStr) -> Result<SharedFile> {
         // SAFETY: a plain call with a name that ends in NUL; the descriptor is ours alone.
         let file = unsafe {
-            match libc::memfd_create(c"anywarp".as_ptr(), libc::MFD_CLOEXEC) {
+            match libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) {
                 -1 => return Err(Error::OutOfMemory),
                 fd => File::from_raw_fd(fd),
             }
@@ -51,6 +57,14 @@ impl SharedFile {
         flags != -1
             && flags & libc::O_ACCMODE == libc::O_RDWR
             && self.file.metadata().is_ok_and(|metadata| metadata.is_file())
+    }
+
+    /// What it was called by whoever made it; empty where that cannot be told.
+    pub fn name(&self) -> String {
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", self.descriptor())).unwrap_or_default();
+        let link = link.to_string_lossy();
+        let name = link.strip_prefix("/memfd:").unwrap_or_default();
+        name.strip_suffix(" (deleted)").unwrap_or(name).to_owned()
     }
 
     /// Bytes.

@@ -8,10 +8,10 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::extents::Extents;
-use super::mapping::{Access, GRANULARITY};
+use super::mapping::{Access, GRANULARITY, MemoryPlace, Purpose};
 use super::range::PAGE;
 use super::shared::SharedFile;
-use super::{AddressSpace, Allocation, ContextId, GRANULE, Kind, Pool, PoolId, PoolKind};
+use super::{AddressSpace, Allocation, ContextId, GRANULE, Pool, PoolId, PoolKind};
 use crate::{Error, Result};
 
 /// Most bytes of a pool that says nothing of its size.
@@ -48,12 +48,19 @@ struct SharedPool {
 }
 
 impl AddressSpace {
-    /// Makes a pool that other processes can open, of so many bytes at most (0: as many as the device likes).
-    pub fn create_shared_pool(self: &Arc<Self>, device: usize, most: u64) -> Result<Pool> {
+    /// Makes a pool that other processes can open, of so many bytes at most (0: as many as the device likes): of the device's
+    /// memory, or of the host's.
+    pub fn create_shared_pool(
+        self: &Arc<Self>,
+        device: usize,
+        place: MemoryPlace,
+        most: u64,
+    ) -> Result<Pool> {
         let most = if most == 0 { self.device(device)?.total.min(LARGEST) } else { most };
         let len = most.checked_next_multiple_of(GRANULARITY).ok_or(Error::OutOfMemory)?;
-        let pool = Pool::new(device, PoolKind::Device, self.clone());
-        self.add_shared_pool(&pool, SharedFile::create(len)?, true)?;
+        let pool = Pool::new(device, kind_at(place), self.clone());
+        let name = Purpose { place, tiles: false }.name();
+        self.add_shared_pool(&pool, SharedFile::create_named(len, &name)?, true)?;
         Ok(pool)
     }
 
@@ -66,7 +73,8 @@ impl AddressSpace {
         if !file.bytes().is_multiple_of(GRANULARITY) {
             return Err(Error::InvalidValue);
         }
-        let pool = Pool::new(device, PoolKind::Device, self.clone());
+        let kind = kind_at(Purpose::of_name(&file.name()).place);
+        let pool = Pool::new(device, kind, self.clone());
         self.add_shared_pool(&pool, file, false)?;
         Ok(pool)
     }
@@ -109,7 +117,7 @@ impl AddressSpace {
             return Err(Error::InvalidValue);
         }
         let base = shared.base + pointer.offset;
-        let mut allocation = Allocation::new(base, pointer.size, Kind::Pooled, owner, shared.device);
+        let mut allocation = Allocation::new(base, pointer.size, pool.allocations(), owner, shared.device);
         allocation.pool = Some(pool.id());
         shared.used += 1;
         let inserted = self.insert(allocation).map_err(|_| Error::InvalidValue);
@@ -184,6 +192,11 @@ impl AddressSpace {
     }
 }
 
+/// What memory the pool of a file hands out.
+fn kind_at(place: MemoryPlace) -> PoolKind {
+    if place == MemoryPlace::Device { PoolKind::Device } else { PoolKind::Host }
+}
+
 #[cfg(test)]
 #[cfg(not(miri))] // reserved address space
 mod tests {
@@ -193,8 +206,15 @@ mod tests {
     fn two_processes_see_the_same_memory() {
         let space = Arc::new(AddressSpace::new(&[64 << 20]).unwrap());
         let owner = ContextId(1);
-        let pool = space.create_shared_pool(0, 8 << 20).unwrap();
-        let allocate = |size| space.allocate_in(Some(pool.id()), 0, owner, size, Kind::Pooled);
+        for place in [MemoryPlace::Device, MemoryPlace::Node(0)] {
+            see_the_same_memory(&space, owner, place);
+        }
+        assert_eq!(space.info(0).unwrap().1, 64 << 20);
+    }
+
+    fn see_the_same_memory(space: &Arc<AddressSpace>, owner: ContextId, place: MemoryPlace) {
+        let pool = space.create_shared_pool(0, place, 8 << 20).unwrap();
+        let allocate = |size| space.allocate_in(Some(pool.id()), 0, owner, size, pool.allocations());
         let (first, second) = (allocate(100).unwrap(), allocate(5000).unwrap());
         assert_eq!(allocate(8 << 20), Err(Error::OutOfMemory));
         assert_eq!(pool.used().current, 5100);
@@ -207,7 +227,9 @@ mod tests {
         assert_eq!(space.import_pointer(owner, &pool, &pointer), Err(Error::InvalidValue));
         let far = SharedPointer { offset: 8 << 20, ..pointer };
         assert_eq!(space.import_pointer(owner, &imported, &far), Err(Error::InvalidValue));
-        let denied = space.allocate_in(Some(imported.id()), 0, owner, 64, Kind::Pooled);
+        assert_eq!(imported.kind(), kind_at(place));
+        assert_eq!(space.find(theirs).unwrap().kind.is_host(), place != MemoryPlace::Device);
+        let denied = space.allocate_in(Some(imported.id()), 0, owner, 64, imported.allocations());
         assert_eq!(denied, Err(Error::InvalidValue));
         // SAFETY: memory of the test's.
         unsafe {
@@ -222,6 +244,5 @@ mod tests {
         space.close_shared_pool(&imported);
         space.close_shared_pool(&pool);
         assert!(space.shared_pools.lock().by_id.is_empty());
-        assert_eq!(space.info(0).unwrap().1, 64 << 20);
     }
 }

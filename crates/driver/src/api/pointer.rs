@@ -8,7 +8,7 @@ use crate::platform::platform;
 use crate::pools;
 use cuda_abi::args::{Array, In};
 use cuda_abi::driver::*;
-use device::memory::{Access, Allocation, Kind};
+use device::memory::{Access, Allocation, Kind, Mapping, MemoryPlace};
 use entry_macros::entry_point;
 use std::ffi::c_void;
 
@@ -91,12 +91,13 @@ impl Value {
 
 fn value(attribute: CUpointer_attribute, pointer: CUdeviceptr, allocation: &Allocation) -> CuResult<Value> {
     let managed = matches!(allocation.kind, Kind::Managed { .. });
-    let is_host = allocation.kind.is_host();
     // Of memory that the program has mapped itself, allocation and range are different things.
     let mapping = match allocation.kind {
         Kind::Mapped => platform()?.memory().mapping(pointer.0).ok(),
         _ => None,
     };
+    let at_host = |mapping: &Mapping| mapping.memory.purpose().place != MemoryPlace::Device;
+    let is_host = allocation.kind.is_host() || mapping.as_ref().is_some_and(at_host);
     let whole = allocation.base..allocation.end();
     let mapped = mapping.as_ref().map_or(whole.clone(), |mapping| mapping.mapped.clone());
     let range = mapping.as_ref().map_or(whole, |mapping| mapping.reserved.clone());

@@ -3,9 +3,10 @@
 use crate::error::CuResult;
 use crate::handle::{Kind, Table};
 use crate::platform::{device, platform};
+use crate::pools::is_node;
 use cuda_abi::args::{Array, In, Out};
 use cuda_abi::driver::*;
-use device::memory::{Access, GRANULARITY, PhysicalMemory};
+use device::memory::{Access, GRANULARITY, MemoryPlace, PhysicalMemory, Purpose};
 use entry_macros::entry_point;
 use std::ffi::c_void;
 use std::os::fd::{BorrowedFd, IntoRawFd};
@@ -22,18 +23,27 @@ fn insert(memory: Arc<PhysicalMemory>) -> CuResult<CUmemGenericAllocationHandle>
     Ok(handle as CUmemGenericAllocationHandle)
 }
 
-/// The device that properties ask for: device memory, shared by descriptors or not at all.
-fn device_of(prop: &CUmemAllocationProp) -> CuResult<usize> {
+/// What properties ask for: memory of a device, or of the host, which goes with the first; shared by descriptors or not at all.
+fn wanted(prop: &CUmemAllocationProp) -> CuResult<(usize, Purpose)> {
     if prop.r#type != CU_MEM_ALLOCATION_TYPE_PINNED {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    let shared = prop.requestedHandleTypes;
-    let supported = [CU_MEM_HANDLE_TYPE_NONE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR];
-    if prop.location.r#type != CU_MEM_LOCATION_TYPE_DEVICE || !supported.contains(&shared) {
+    let (location, shared) = (prop.location, prop.requestedHandleTypes);
+    if ![CU_MEM_HANDLE_TYPE_NONE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR].contains(&shared) {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
-    Ok(device(prop.location.id)?.ordinal())
+    let (device, place) = match location.r#type {
+        CU_MEM_LOCATION_TYPE_DEVICE => (device(location.id)?.ordinal(), MemoryPlace::Device),
+        CU_MEM_LOCATION_TYPE_HOST => (0, MemoryPlace::Host),
+        CU_MEM_LOCATION_TYPE_HOST_NUMA if is_node(location.id) => (0, MemoryPlace::Node(location.id as u32)),
+        CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT => (0, MemoryPlace::Node(0)),
+        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+    };
+    Ok((device, Purpose { place, tiles: prop.usage & TILE_POOL != 0 }))
 }
+
+/// Memory that sparse arrays are mapped to: `CU_MEM_CREATE_USAGE_TILE_POOL`.
+const TILE_POOL: u16 = 1;
 
 #[entry_point]
 fn cuMemGetAllocationGranularity(
@@ -43,7 +53,7 @@ fn cuMemGetAllocationGranularity(
 ) -> CuResult {
     granularity.check()?;
     option.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    device_of(&prop.get()?)?;
+    wanted(&prop.get()?)?;
     granularity.set(GRANULARITY as usize)?;
     Ok(())
 }
@@ -79,12 +89,12 @@ fn cuMemCreate(
 ) -> CuResult {
     handle.check()?;
     let prop = prop.get()?;
-    let device = device_of(&prop)?;
+    let (device, purpose) = wanted(&prop)?;
     if flags != 0 {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     let shareable = prop.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
-    handle.set(insert(platform()?.create_memory(device, size as u64, shareable)?)?)?;
+    handle.set(insert(platform()?.create_memory(device, size as u64, shareable, purpose)?)?)?;
     Ok(())
 }
 
@@ -170,14 +180,22 @@ fn cuMemGetAllocationPropertiesFromHandle(
     handle: CUmemGenericAllocationHandle,
 ) -> CuResult {
     let memory = find(handle)?;
+    let Purpose { place, tiles } = memory.purpose();
+    let location = match place {
+        MemoryPlace::Device => {
+            CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: memory.device() as i32 }
+        }
+        MemoryPlace::Host => CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST, id: 0 },
+        MemoryPlace::Node(node) => CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST_NUMA, id: node as i32 },
+    };
     prop.check()?.set(CUmemAllocationProp {
         r#type: CU_MEM_ALLOCATION_TYPE_PINNED,
         requestedHandleTypes: handle_types(&memory),
-        location: CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: memory.device() as i32 },
+        location,
         win32HandleMetaData: std::ptr::null_mut(),
         compressionType: 0,
         gpuDirectRDMACapable: 0,
-        usage: 0,
+        usage: if tiles { TILE_POOL } else { 0 },
         reserved: [0; 4],
     })?;
     Ok(())

@@ -317,8 +317,45 @@ pub fn pools_of_host_memory() {
     };
     let mut made = CUmemoryPool::NULL;
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&mut made, &shared(HOST)));
-    let why = "pools of host memory are not shared by descriptors";
-    fails!(differs(why, CUDA_ERROR_NOT_SUPPORTED, CUDA_SUCCESS), cuMemPoolCreate(&mut made, &shared(NODE)));
+    cu!(cuMemPoolCreate(&mut made, &shared(NODE)); cuMemPoolDestroy(made));
+}
+
+pub fn a_shared_pool_of_host_memory_is_exported_and_imported() {
+    new_context();
+    let kind = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    if attribute(CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED) == 0 {
+        skip("there are no pools of host memory");
+    }
+    let own = pool(&CUmemPoolProps { handleTypes: kind.0, location: NODE, ..props() });
+    let (mut p, mut descriptor, mut imported) = (CUdeviceptr(0), -1i32, CUmemoryPool::NULL);
+    cu!(
+        cuMemAllocFromPoolAsync(&mut p, 1000, own, CUstream::NULL);
+        cuCtxSynchronize();
+        cuMemPoolExportToShareableHandle((&raw mut descriptor).cast(), own, kind, 0);
+    );
+    assert_eq!(told::<u32>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p), CU_MEMORYTYPE_HOST.0);
+    // SAFETY: host memory of 1000 bytes.
+    unsafe { (p.0 as *mut u8).write_bytes(7, 1000) };
+    let mut data = CUmemPoolPtrExportData { reserved: [0; 64] };
+    cu!(
+        cuMemPoolImportFromShareableHandle(&mut imported, descriptor as usize as *mut c_void, kind, 0);
+        cuMemPoolExportPointer(&mut data, p);
+    );
+    // Another process would import the pointer now; this one may, where the driver lets it.
+    let mut theirs = CUdeviceptr(0);
+    // SAFETY: a place for the pointer, and what was exported.
+    let code = unsafe { cuMemPoolImportPointer(&mut theirs, imported, &mut data) };
+    if code == CUDA_SUCCESS {
+        assert_eq!(told::<u32>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, theirs), CU_MEMORYTYPE_HOST.0);
+        // SAFETY: as above.
+        assert_eq!(unsafe { std::slice::from_raw_parts(theirs.0 as *const u8, 1000) }, [7; 1000]);
+        cu!(cuMemFree_v2(theirs));
+    } else {
+        assert!(!is_ours(), "{code:?}");
+    }
+    let mut none = CUdeviceptr(0);
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemAllocFromPoolAsync(&mut none, 64, imported, CUstream::NULL));
+    cu!(cuMemPoolDestroy(imported); cuMemFree_v2(p); cuMemPoolDestroy(own));
 }
 
 pub fn pools_of_managed_memory() {

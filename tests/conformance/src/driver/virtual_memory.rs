@@ -138,6 +138,108 @@ pub fn sizes_and_places_are_checked() {
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemAddressFree(p, 2 * g));
 }
 
+/// A granule of memory with these properties, mapped, and given access to.
+fn mapped(prop: &CUmemAllocationProp, access: &[CUmemAccessDesc]) -> (CUdeviceptr, usize) {
+    let (mut g, mut start, mut memory) = (0, CUdeviceptr(0), 0);
+    cu!(
+        cuMemGetAllocationGranularity(&mut g, prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+        cuMemAddressReserve(&mut start, g, 0, CUdeviceptr(0), 0);
+        cuMemCreate(&mut memory, g, prop, 0);
+        cuMemMap(start, g, 0, memory, 0);
+        cuMemRelease(memory);
+    );
+    if !access.is_empty() {
+        cu!(cuMemSetAccess(start, g, access.as_ptr(), access.len()));
+    }
+    (start, g)
+}
+
+fn access_of_device(flags: CUmemAccess_flags) -> CUmemAccessDesc {
+    CUmemAccessDesc { location: allocation_prop().location, flags: flags.0 }
+}
+
+/// What a kernel's store to the beginning of memory comes to.
+fn stored(p: CUdeviceptr) -> CUresult {
+    assert_eq!(launch(kernel(c"poke"), 1, 1, CUstream::NULL, &mut [arg(&p)]), CUDA_SUCCESS);
+    // SAFETY: no pointers.
+    unsafe { cuCtxSynchronize() }
+}
+
+/// What a kernel's load of 64 numbers comes to.
+fn loaded(p: CUdeviceptr) -> CUresult {
+    let (sums, arguments) = (alloc(256), &mut [arg(&p), arg(&p), arg(&0_u64), arg(&64_u32)]);
+    arguments[2] = arg(&sums);
+    assert_eq!(launch(kernel(c"vecadd"), 1, 64, CUstream::NULL, arguments), CUDA_SUCCESS);
+    // SAFETY: no pointers.
+    unsafe { cuCtxSynchronize() }
+}
+
+pub fn kernels_do_not_store_where_they_have_no_access() {
+    new_context();
+    let (p, _) = mapped(&allocation_prop(), &[]);
+    assert_eq!(stored(p), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+pub fn kernels_do_not_load_where_they_have_no_access() {
+    new_context();
+    let (p, _) = mapped(&allocation_prop(), &[]);
+    assert_eq!(loaded(p), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+pub fn kernels_only_load_where_they_may_read() {
+    new_context();
+    let (p, _) = mapped(&allocation_prop(), &[access_of_device(CU_MEM_ACCESS_FLAGS_PROT_READ)]);
+    assert_eq!(loaded(p), CUDA_SUCCESS);
+    assert_eq!(stored(p), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+pub fn access_that_is_taken_back_is_gone() {
+    new_context();
+    let (p, g) = mapped(&allocation_prop(), &[access_of_device(CU_MEM_ACCESS_FLAGS_PROT_READWRITE)]);
+    assert_eq!(stored(p), CUDA_SUCCESS);
+    cu!(cuMemSetAccess(p, g, &access_of_device(CU_MEM_ACCESS_FLAGS_PROT_NONE), 1));
+    assert_eq!(stored(p), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+pub fn unmapped_memory_is_gone() {
+    new_context();
+    let (p, g) = mapped(&allocation_prop(), &[access_of_device(CU_MEM_ACCESS_FLAGS_PROT_READWRITE)]);
+    assert_eq!(stored(p), CUDA_SUCCESS);
+    cu!(cuMemUnmap(p, g));
+    assert_eq!(stored(p), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+pub fn memory_of_the_host_is_mapped() {
+    new_context();
+    if attribute(CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) == 0 {
+        skip("there is no memory of the host without an address");
+    }
+    let node = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST_NUMA, id: 0 };
+    let prop = CUmemAllocationProp { location: node, ..allocation_prop() };
+    let all = access_of_device(CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    let (p, g) = mapped(&prop, &[all, CUmemAccessDesc { location: node, ..all }]);
+    let (mut kind, mut handle, mut told) = (0u32, 0, allocation_prop());
+    cu!(
+        cuPointerGetAttribute((&raw mut kind).cast(), CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p);
+        cuMemRetainAllocationHandle(&mut handle, p.0 as *mut c_void);
+        cuMemGetAllocationPropertiesFromHandle(&mut told, handle);
+        cuMemRelease(handle);
+    );
+    assert_eq!((kind, told.location), (CU_MEMORYTYPE_HOST.0, node));
+    // The host writes, a kernel adds, the host reads.
+    let values = p.0 as *mut f32;
+    // SAFETY: host memory of a granule, which nothing else uses.
+    unsafe { (0..64).for_each(|index| values.add(index).write(index as f32)) };
+    let arguments = &mut [arg(&p), arg(&p), arg(&p), arg(&64_u32)];
+    assert_eq!(launch(kernel(c"vecadd"), 1, 64, CUstream::NULL, arguments), CUDA_SUCCESS);
+    cu!(cuCtxSynchronize());
+    // SAFETY: as above; the kernel is done.
+    unsafe { (0..64).for_each(|index| assert_eq!(values.add(index).read(), 2.0 * index as f32)) };
+    cu!(cuMemUnmap(p, g); cuMemAddressFree(p, g));
+    let far = CUmemAllocationProp { location: CUmemLocation { id: 9999, ..node }, ..prop };
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&mut handle, g, &far, 0));
+}
+
 pub fn a_range_is_handed_out_where_the_device_can() {
     new_context();
     let (p, g) = mapped_pair();
