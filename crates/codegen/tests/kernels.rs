@@ -451,6 +451,47 @@ fn ordered_and_vector_accesses() {
     }
 }
 
+/// Accesses of bytes and halves of words, at steps and scattered, by all lanes and by some: what lies between stays as it is.
+#[test]
+fn accesses_of_less_than_a_word() {
+    for (ty, bytes) in [(Type::I8, 1), (Type::I16, 2), (Type::F16, 2)] {
+        for (step, scattered) in [(1, false), (2, false), (3, false), (4, false), (5, false), (7, true)] {
+            for least in [0, 5] {
+                let mut k = Kernel::new();
+                let out = k.param(0, Type::I64);
+                let tid = k.reg(SpecialReg::Tid(0));
+                let (step, least) = (k.i32(step * bytes), k.i32(least));
+                let offset = k.int(IntBinary::Mul, tid, step);
+                let offset = if scattered {
+                    let (tid, mask) = (k.int(IntBinary::Mul, tid, offset), k.i32(0x3ff & -bytes));
+                    k.int(IntBinary::And, tid, mask)
+                } else {
+                    offset
+                };
+                let offset = k.b.inst(Op::Convert(Convert::ZExt), &[offset], Type::I64);
+                let place = k.int(IntBinary::Add, out, offset);
+                let value = k.b.inst(Op::Load(weak(Space::Global)), &[place], ty);
+                let (body, end) = (k.b.block(), k.b.block());
+                let inside = k.cmp(IntCmp::GeU, tid, least);
+                k.branch(inside, body, end);
+                k.b.switch_to(body);
+                let again = Access { offset: bytes.into(), ..weak(Space::Global) };
+                let next = k.b.inst(Op::Load(again), &[place], ty);
+                for (offset, value) in [(1024, value), (2048, next)] {
+                    let access = Access { offset, ..weak(Space::Global) };
+                    k.b.effect(Op::Store(access), &[place, value]);
+                }
+                k.b.terminate(Terminator::Jump(Target::new(end)));
+                k.b.switch_to(end);
+                k.b.terminate(Terminator::Exit);
+                let program = k.finish(8);
+                agree(&program, Launch { grid: [1, 1, 1], block: [64, 1, 1] }, 2048);
+                agree(&program, Launch { grid: [1, 1, 1], block: [61, 1, 1] }, 2048);
+            }
+        }
+    }
+}
+
 #[test]
 fn faults_say_what_and_where() {
     let mut k = Kernel::new();

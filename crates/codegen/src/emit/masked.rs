@@ -94,8 +94,24 @@ impl<'c> Emitter<'_, 'c> {
             let ty = lane.vector(self.unit.lanes);
             return b.gather(ty, b.inttoptr(addresses), size, mask, ty.zero());
         }
+        if self.has_gather(4) {
+            return self.gather_from_words(lane, addresses, mask);
+        }
         let mask = (!self.is_full()).then_some(mask);
         self.load_each(lane, addresses, mask)
+    }
+
+    /// Loads elements that are less than a word, out of the words that hold them. An element lies in one word, for it is aligned, and
+    /// a word in one page: what it has besides the element can be read as well.
+    fn gather_from_words(&mut self, lane: Type<'c>, addresses: Value<'c>, mask: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let i32 = self.unit.types.i32;
+        let ty = i32.vector(self.unit.lanes);
+        let words = b.and(addresses, addresses.ty().int_const(!3));
+        let words = b.gather(ty, b.inttoptr(words), 4, mask, ty.zero());
+        let bits = b.shl(b.and(b.trunc(addresses, i32), ty.int_const(3)), ty.int_const(3));
+        let element = b.trunc(b.lshr(words, bits), lane.to_int());
+        b.bitcast(element, lane.vector(self.unit.lanes))
     }
 
     /// Stores an element of each active lane, lowest first.

@@ -375,8 +375,8 @@ impl<'c> Emitter<'_, 'c> {
         }
         let step = offsets[1].wrapping_sub(offsets[0]);
         // Only where masked accesses of this element are instructions.
-        let masked = self.has_masked(size) && matches!(size, 4 | 8) && count == 1;
-        if masked
+        if self.has_masked(size)
+            && count == 1
             && rows == self.unit.lanes as usize
             && steps(&offsets[..], step)
             && [2 * element, 3 * element, 4 * element].contains(&step)
@@ -422,10 +422,21 @@ impl<'c> Emitter<'_, 'c> {
 
     /// Each lane followed by `stride - 1` zeros.
     fn spread(&self, vector: Value<'c>, stride: u32) -> Value<'c> {
+        let b = self.unit.b;
         let lanes: Vec<i32> = (0..(self.unit.lanes * stride) as i32)
             .map(|at| if at % stride as i32 == 0 { at / stride as i32 } else { self.unit.lanes as i32 })
             .collect();
-        self.unit.b.shuffle(vector, vector.ty().zero(), &lanes)
+        if vector.ty() != self.unit.types.mask {
+            return b.shuffle(vector, vector.ty().zero(), &lanes);
+        }
+        if self.is_full() {
+            let lanes: Vec<u64> = lanes.iter().map(|lane| u64::from(*lane < self.unit.lanes as i32)).collect();
+            return self.unit.types.bit.int_vector(&lanes);
+        }
+        // Bits are shuffled one by one, bytes are not.
+        let bytes = b.sext(vector, self.unit.context().int(8));
+        let bytes = b.shuffle(bytes, bytes.ty().zero(), &lanes);
+        b.icmp(IntPredicate::Slt, bytes, bytes.ty().zero())
     }
 
     /// The elements of interleaved vectors.

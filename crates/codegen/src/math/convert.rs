@@ -1,7 +1,7 @@
 //! Conversions.
 
 use super::{Lowering, value_type};
-use crate::llvm::{FloatPredicate, Value};
+use crate::llvm::{FloatPredicate, Type, Value};
 use simt_ir::{Convert, FloatMode, Op, Rounding};
 
 type IrType = simt_ir::Type;
@@ -56,13 +56,37 @@ impl<'c> Lowering<'_, 'c> {
         let x = self.widen(from, if ftz { self.flush(from, x) } else { x });
         let whole = if round == Rounding::Zero { x } else { self.integral(round, x) };
         let target = value_type(b.context(), to).shaped_like(x.ty());
-        let name = if signed { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
-        let clamped = b.intrinsic(name, &[target, whole.ty()], &[whole]);
+        let clamped = self.clamped_to_int(signed, whole, target);
         if to.bits() != 64 && from != IrType::F64 {
             return clamped;
         }
         let nan = b.fcmp(FloatPredicate::Uno, x, x);
         b.select(nan, self.sign_mask(target), clamped)
+    }
+
+    /// Towards zero, clamped to the target's range; NaN is 0.
+    fn clamped_to_int(&self, signed: bool, x: Value<'c>, target: Type<'c>) -> Value<'c> {
+        let b = self.b;
+        if !x.ty().is_vector() {
+            let name = if signed { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
+            return b.intrinsic(name, &[target, x.ty()], &[x]);
+        }
+        // LLVM's own are for one lane after another.
+        let bits = target.scalar_bits() - u32::from(signed);
+        let limit = x.ty().float_const(2f64.powi(bits as i32));
+        let low = if signed {
+            let least = x.ty().float_const(-(2f64.powi(bits as i32)));
+            b.select(b.fcmp(FloatPredicate::Olt, x, least), least, x)
+        } else {
+            b.select(b.fcmp(FloatPredicate::Ogt, x, x.ty().zero()), x, x.ty().zero())
+        };
+        let fits = b.fcmp(FloatPredicate::Olt, low, limit);
+        let safe = b.select(fits, low, x.ty().zero());
+        let wide = if target.scalar_bits() < 32 { b.context().int(32) } else { target.scalar() };
+        let whole = if signed { b.fptosi(safe, wide) } else { b.fptoui(safe, wide) };
+        let whole = b.int_resize(whole, target, false);
+        let most = target.int_const(u64::MAX >> (64 - bits));
+        b.select(b.fcmp(FloatPredicate::Oge, low, limit), most, whole)
     }
 
     fn int_to_float(
