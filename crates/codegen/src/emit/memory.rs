@@ -430,7 +430,8 @@ impl<'c> Emitter<'_, 'c> {
             return b.shuffle(vector, vector.ty().zero(), &lanes);
         }
         if self.is_full() {
-            let lanes: Vec<u64> = lanes.iter().map(|lane| u64::from(*lane < self.unit.lanes as i32)).collect();
+            let lanes: Vec<u64> =
+                lanes.iter().map(|lane| u64::from(*lane < self.unit.lanes as i32)).collect();
             return self.unit.types.bit.int_vector(&lanes);
         }
         // Bits are shuffled one by one, bytes are not.
