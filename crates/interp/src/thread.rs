@@ -369,6 +369,15 @@ impl<'a> Thread<'a> {
                 self.sleeps = Some(args[0] as u32);
                 Vec::new()
             }
+            Op::Refuse(refusal) if args[0] != 0 => {
+                return Err(Event::Fault {
+                    kind: refusal.into(),
+                    address: None,
+                    ptx_line: line,
+                    detail: String::new(),
+                });
+            }
+            Op::Refuse(_) => Vec::new(),
             _ => unreachable!("pure operations are evaluated above"),
         };
         self.set_results(data, &results);

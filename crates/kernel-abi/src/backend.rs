@@ -186,6 +186,15 @@ impl FaultKind {
     }
 }
 
+impl From<simt_ir::Refusal> for FaultKind {
+    fn from(refusal: simt_ir::Refusal) -> FaultKind {
+        match refusal {
+            simt_ir::Refusal::Illegal => FaultKind::IllegalInstruction,
+            simt_ir::Refusal::Misaligned => FaultKind::Misaligned,
+        }
+    }
+}
+
 /// A fault and where it happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {

@@ -435,6 +435,15 @@ pub const RESERVED_SHARED: u32 = 1024;
 /// How many of them hold something, what `%reserved_smem_offset_end` says.
 pub const RESERVED_SHARED_USED: u32 = 288;
 
+/// How the hardware takes an instruction that it does not carry out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// As an illegal instruction.
+    Illegal,
+    /// As a misaligned address.
+    Misaligned,
+}
+
 /// One half of the barrier of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClusterBarrier {
@@ -651,6 +660,8 @@ pub enum Op {
     Texture(TextureOp),
     /// `(nanoseconds I32) → ()`.
     Nanosleep,
+    /// `(whether Pred) → ()`: a thread for which it is true goes no further.
+    Refuse(Refusal),
 }
 
 impl Op {
@@ -708,7 +719,8 @@ impl Op {
             | Op::CallIndirect(_)
             | Op::Syscall(_)
             | Op::Texture(_)
-            | Op::Nanosleep => false,
+            | Op::Nanosleep
+            | Op::Refuse(_) => false,
         }
     }
 

@@ -304,6 +304,7 @@ impl Check<'_> {
             Op::Texture(op) => rule(arg == op.operands() && res == op.results(), "as the operation says"),
             Op::ActiveMask => rule(arg.is_empty() && res == [I32], "() → i32"),
             Op::Elect => rule(arg == [I32] && res == [I32, Pred], "(i32) → (i32, pred)"),
+            Op::Refuse(_) => rule(arg == [Pred] && res.is_empty(), "(pred) → ()"),
             Op::WarpSync | Op::Nanosleep => rule(arg == [I32] && res.is_empty(), "(i32) → ()"),
             Op::Barrier { kind, count } => {
                 let mut wanted = vec![I32; 1 + usize::from(count)];

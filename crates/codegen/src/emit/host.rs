@@ -3,7 +3,8 @@
 use std::mem::offset_of;
 
 use kernel_abi::{BlockFrame, Callbacks, CompileError, FaultKind, LaunchFrame, RAISE_SYMBOL};
-use simt_ir::{Inst, RuntimeFunction, SourceLoc, Syscall, Value as IrValue};
+use simt_ir::{Inst, InstData, RuntimeFunction, SourceLoc, Syscall, Value as IrValue};
+use transform::LaneShape;
 
 use super::function::Emitter;
 use super::{LANES, unsupported};
@@ -54,6 +55,20 @@ impl<'c> Emitter<'_, 'c> {
         let line = i32.int_const(loc.ptx_line.into());
         b.call(self.unit.raise, &[self.place.frame, kind, lane, address, line]);
         b.unreachable();
+    }
+
+    /// Ends the launch if the operand is true in an active lane.
+    pub(super) fn refuse(&mut self, data: &InstData, kind: FaultKind) {
+        let b = self.unit.b;
+        let (condition, mask) = (data.args[0], self.active());
+        let any = match self.p.shapes.of(condition) {
+            LaneShape::Uniform => self.natural(condition),
+            _ => b.any(self.vector(condition)),
+        };
+        self.unlikely(any, |this| {
+            let lanes = b.and(this.vector(condition), mask);
+            this.unlikely(b.any(lanes), |this| this.raise_for(kind, lanes, None, data.loc));
+        });
     }
 
     /// The address of a callback.

@@ -1,8 +1,8 @@
 //! Where variables and parameters live, and the memory that an address operand means.
 
 use simt_ir::{
-    Access, CLUSTER_STRIDE, Convert, FunctionBuilder, IntBinary, Op, Shift, Space, SpecialReg, Type, Value,
-    Var,
+    Access, CLUSTER_STRIDE, Convert, FunctionBuilder, IntBinary, IntCmp, Op, Refusal, Shift, Space, SpecialReg,
+    Type, Value, Var,
 };
 
 use super::body::Body;
@@ -201,7 +201,7 @@ impl<'r> Body<'r> {
                 return Memory::At { space: Space::Generic, base, offset: address.offset };
             }
             let space = space_of(space, self.is_kernel());
-            let value = if space == Space::Shared { self.own_offset(value) } else { value };
+            let value = if space == Space::Shared { self.own_place(value) } else { value };
             return self.at_value(value, space, address.offset);
         }
         match &address.base.kind {
@@ -267,6 +267,18 @@ impl<'r> Body<'r> {
         let ty = self.b.func().ty(address);
         let own = if ty == Type::I64 { self.widen(own) } else { own };
         self.b.inst(Op::Int(IntBinary::Sub), &[address, own], ty)
+    }
+
+    /// As [`own_offset`](Self::own_offset), of an address that must be the executing block's.
+    fn own_place(&mut self, address: Value) -> Value {
+        let offset = self.own_offset(address);
+        if self.links.names_blocks {
+            let ty = self.b.func().ty(offset);
+            let most = self.b.constant(ty, CLUSTER_STRIDE - 1);
+            let of_another = self.b.inst(Op::IntCmp(IntCmp::GtU), &[offset, most], Type::Pred);
+            self.b.effect(Op::Refuse(Refusal::Illegal), &[of_another]);
+        }
+        offset
     }
 
     /// The shared address at a distance of 64 bits from the beginning of the own window.
