@@ -4,8 +4,8 @@
 //! Accesses through such an address are lowered to accesses of generic ones.
 
 use simt_ir::{
-    Access, CLUSTER_STRIDE, ClusterBarrier, IntBinary, IntCmp, MAX_CLUSTER, Op, Order, Scope, Shift, Space,
-    SpecialReg, Type, Value,
+    Access, CLUSTER_STRIDE, ClusterBarrier, IntBinary, IntCmp, IntUnary, MAX_CLUSTER, Op, Order, Refusal, Scope,
+    Shift, Space, SpecialReg, Type, Value,
 };
 
 use super::atomic::operation;
@@ -71,6 +71,7 @@ fn getctarank(x: &mut Expander<'_, '_>) {
 
 /// A store that a barrier counts. It may be complete at any time before that: here it is when it is issued.
 fn store_async(x: &mut Expander<'_, '_>) {
+    only_in_cluster(x);
     let (ty, lanes) = (x.ty("T"), x.lanes());
     let ir = x.moving("b", ty);
     let values = x.src_lanes("b", ir);
@@ -83,6 +84,7 @@ fn store_async(x: &mut Expander<'_, '_>) {
 
 /// A reduction that a barrier counts; see [`store_async`].
 fn reduce_async(x: &mut Expander<'_, '_>) {
+    only_in_cluster(x);
     let ty = x.ty("T");
     let value = x.src("b");
     let Some((space, base, offset)) = real_memory(x, "a") else { return };
@@ -90,6 +92,13 @@ fn reduce_async(x: &mut Expander<'_, '_>) {
     let op = operation(x.word("op"), ty, true);
     x.body.b.effect(Op::Atomic(op, access), &[base, value]);
     complete(x, ty.bytes());
+}
+
+/// Without clusters the hardware has no such instruction.
+fn only_in_cluster(x: &mut Expander<'_, '_>) {
+    let inside = x.op_ty(Op::SpecialReg(SpecialReg::IsExplicitCluster), &[], Type::Pred);
+    let outside = x.un(IntUnary::Not, inside);
+    x.body.b.effect(Op::Refuse(Refusal::Illegal), &[outside]);
 }
 
 /// The barrier has so many bytes less to wait for.

@@ -6,7 +6,7 @@
 //! Memory Layout").
 
 use simt_ir::matrix::{Element, MatrixMultiply};
-use simt_ir::{Access, IntBinary, IntCmp, Op, Shift, Space, SpecialReg, Type, Value};
+use simt_ir::{Access, IntBinary, IntCmp, Op, Refusal, Shift, Space, SpecialReg, Type, Value};
 
 use super::matrix::{accumulator, dimensions, element, join};
 use super::syntax::Chosen;
@@ -427,7 +427,24 @@ fn signs(element: Element) -> u64 {
     }
 }
 
+/// All lanes of four warps multiply together. Of the others only those are missed that the block does not have.
+fn only_whole_groups(x: &mut Expander<'_, '_>) {
+    let warp = x.special(SpecialReg::WarpId);
+    let last = x.int_imm(IntBinary::Or, warp, 3);
+    let first_thread = x.shift_imm(Shift::Left, last, 5);
+    let [width, height, depth] = [0, 1, 2].map(|axis| x.special(SpecialReg::Ntid(axis)));
+    let slice = x.int(IntBinary::Mul, width, height);
+    let threads = x.int(IntBinary::Mul, slice, depth);
+    let alone = x.cmp(IntCmp::GeU, first_thread, threads);
+    let active = x.op_ty(Op::ActiveMask, &[], Type::I32);
+    let partial = x.cmp_imm(IntCmp::Ne, active, u64::from(u32::MAX));
+    for illegal in [alone, partial] {
+        x.body.b.effect(Op::Refuse(Refusal::Illegal), &[illegal]);
+    }
+}
+
 fn multiply(x: &mut Expander<'_, '_>, a_in_memory: bool) {
+    only_whole_groups(x);
     let mut op = described(x.chosen());
     let metadata = op.sparse.map(|_| x.src("e"));
     if let Some(selector) = &mut op.sparse {
