@@ -4,8 +4,8 @@
 //! Accesses through such an address are lowered to accesses of generic ones.
 
 use simt_ir::{
-    Access, CLUSTER_STRIDE, ClusterBarrier, IntBinary, IntCmp, IntUnary, MAX_CLUSTER, Op, Order, Refusal, Scope,
-    Shift, Space, SpecialReg, Type, Value,
+    Access, CLUSTER_STRIDE, ClusterBarrier, IntBinary, IntCmp, IntUnary, MAX_CLUSTER, Op, Order, Refusal,
+    Scope, Shift, Space, SpecialReg, Type, Value,
 };
 
 use super::atomic::operation;

@@ -1,8 +1,8 @@
 //! Where variables and parameters live, and the memory that an address operand means.
 
 use simt_ir::{
-    Access, CLUSTER_STRIDE, Convert, FunctionBuilder, IntBinary, IntCmp, Op, Refusal, Shift, Space, SpecialReg,
-    Type, Value, Var,
+    Access, CLUSTER_STRIDE, Convert, FunctionBuilder, IntBinary, IntCmp, Op, Refusal, Shift, Space,
+    SpecialReg, Type, Value, Var,
 };
 
 use super::body::Body;
