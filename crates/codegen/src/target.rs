@@ -231,6 +231,8 @@ impl Machine {
     pub fn set_attributes(&self, function: Function<'_>) {
         function.add_attribute("nounwind");
         function.add_attribute("mustprogress");
+        // Where it has a frame pointer, LLVM aligns the stack for the vectors that it spills.
+        function.add_string_attribute("frame-pointer", "all");
         // An access to address 0 faults, as any bad address does; without this it means that the code is never reached.
         function.add_attribute("null_pointer_is_valid");
         let bits = self.cpu.vector_bits().to_string();

@@ -102,6 +102,7 @@ impl Shape {
             XLayout::Irregular => 0xff,
         };
         x | u32::from(self.dims) << 8
+            | u32::from(self.x_bits) << 12
             | u32::from(self.whole_warps) << 16
             | u32::from(self.ids_fit_i32) << 17
             | u32::from(self.assume_no_wrap) << 18
@@ -118,13 +119,14 @@ impl Shape {
             period @ 1..32 if period.is_power_of_two() => XLayout::Period(period as u8),
             _ => return None,
         };
-        let dims = (code >> 8 & 0xff) as u8;
+        let (dims, x_bits) = ((code >> 8 & 0xf) as u8, (code >> 12 & 0xf) as u8);
         let flag = |bit: u32| code >> bit & 1 != 0;
         let gangs = Gangs { most: 1 << (code >> 19 & 3), whole: flag(21), width: (code >> 24) as u8 };
-        let known = matches!(gangs.width, 0 | 32 | 64 | 128) && code >> 22 & 3 == 0;
+        let known = matches!(gangs.width, 0 | 32 | 64 | 128) && code >> 22 & 3 == 0 && (5..=10).contains(&x_bits);
         ((1..=3).contains(&dims) && known).then_some(Shape {
             x,
             dims,
+            x_bits,
             whole_warps: flag(16),
             ids_fit_i32: flag(17),
             assume_no_wrap: flag(18),

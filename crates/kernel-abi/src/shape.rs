@@ -14,6 +14,9 @@ pub enum XLayout {
     Irregular,
 }
 
+/// The most threads that a block has in x.
+const MAX_X: u32 = 1024;
+
 /// The launch shape a kernel is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Shape {
@@ -21,6 +24,9 @@ pub struct Shape {
     pub x: XLayout,
     /// Dimensions of the block that may exceed 1: 1 when y and z are 1, 2 when z is 1, else 3.
     pub dims: u8,
+    /// Bits that `tid.x` takes, at least 5: `blockDim.x` is no more than 2 to this. It decides how often loops in which the threads of a
+    /// block fill a tile run.
+    pub x_bits: u8,
     /// The number of threads of a block is a multiple of 32: every warp is full.
     pub whole_warps: bool,
     /// In each dimension, `gridDim * blockDim` is below 2^31: `ctaid * ntid + tid` does not overflow a signed 32-bit integer.
@@ -81,6 +87,7 @@ impl Shape {
             } else {
                 1
             },
+            x_bits: block[0].clamp(32, MAX_X).next_power_of_two().trailing_zeros() as u8,
             whole_warps: threads.is_multiple_of(32),
             ids_fit_i32: grid.iter().zip(&block).all(|(g, b)| u64::from(*g) * u64::from(*b) < 1 << 31),
             assume_no_wrap: true,
@@ -129,6 +136,7 @@ impl Shape {
     pub const ANY: Shape = Shape {
         x: XLayout::Irregular,
         dims: 3,
+        x_bits: MAX_X.trailing_zeros() as u8,
         whole_warps: false,
         ids_fit_i32: false,
         assume_no_wrap: false,
@@ -152,6 +160,8 @@ mod tests {
         assert_eq!((shape.x, shape.dims, shape.whole_warps), (XLayout::Period(16), 2, true));
         let shape = Shape::of([1, 1, 1], [33, 1, 2]);
         assert_eq!((shape.x, shape.dims, shape.whole_warps), (XLayout::Irregular, 3, false));
+        let bits = |x: u32| Shape::of([1, 1, 1], [x, 1, 1]).x_bits;
+        assert_eq!([1, 32, 33, 64, 256, 1000, 1024].map(bits), [5, 5, 6, 6, 8, 10, 10]);
         assert!(!Shape::of([1 << 22, 1, 1], [512, 1, 1]).ids_fit_i32, "2^31 ids do not fit");
         assert!(!Shape::of([i32::MAX as u32, 1, 1], [1024, 1, 1]).ids_fit_i32);
     }

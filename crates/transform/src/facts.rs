@@ -2,7 +2,7 @@
 
 use kernel_abi::{Shape, XLayout};
 use simt_ir::{
-    Block, Cfg, Convert, Def, DomTree, Function, IntBinary, IntCmp, Op, Shift, SpecialReg, Terminator, Type,
+    Block, Cfg, Convert, Def, DomTree, Function, InstData, IntBinary, IntCmp, Op, Shift, SpecialReg, Terminator, Type,
     Value,
 };
 
@@ -120,19 +120,26 @@ impl<'a> Facts<'a> {
     }
 
     fn range_at(&self, value: Value, depth: u32) -> Range {
+        match self.func.def_inst(value).filter(|_| depth > 0) {
+            Some(data) => self.result_range(data, value, |arg| self.range_at(arg, depth - 1)),
+            None => {
+                self.param_range(value, depth).unwrap_or_else(|| signed_limits(self.func.ty(value)))
+            }
+        }
+    }
+
+    /// The range of an instruction's result, given those of its operands.
+    pub fn result_range(&self, data: &InstData, value: Value, of: impl Fn(Value) -> Range) -> Range {
         let ty = self.func.ty(value);
         let full = signed_limits(ty);
-        let Some(data) = self.func.def_inst(value).filter(|_| depth > 0) else {
-            return self.param_range(value, depth).unwrap_or(full);
-        };
-        let arg = |at: usize| self.range_at(data.args[at], depth - 1);
+        let arg = |at: usize| of(data.args[at]);
         let constant = |at: usize| self.func.constant(data.args[at]);
         let range = match data.op {
             Op::Const(bits) => {
                 let number = sign_extended(bits, ty.bits());
                 Some((number, number))
             }
-            Op::SpecialReg(reg) => special_range(reg),
+            Op::SpecialReg(reg) => self.special_range(reg),
             Op::Int(op) => {
                 if self.is_global_id(op, &data.args) {
                     return (0, i64::from(i32::MAX) - 1);
@@ -178,6 +185,27 @@ impl<'a> Facts<'a> {
             _ => None,
         };
         range.filter(|(low, high)| full.0 <= *low && *high <= full.1).unwrap_or(full)
+    }
+
+    fn special_range(&self, reg: SpecialReg) -> Option<Range> {
+        let x = 1i64 << self.shape.x_bits;
+        Some(match reg {
+            SpecialReg::Tid(0) => (0, x - 1),
+            SpecialReg::Ntid(0) => (1, x),
+            SpecialReg::Tid(axis) if axis >= self.shape.dims => (0, 0),
+            SpecialReg::Ntid(axis) if axis >= self.shape.dims => (1, 1),
+            SpecialReg::Tid(_) => (0, 1023),
+            SpecialReg::Ntid(_) => (1, 1024),
+            SpecialReg::CtaId(0) => (0, i64::from(i32::MAX) - 1),
+            SpecialReg::NctaId(0) => (1, i64::from(i32::MAX)),
+            SpecialReg::CtaId(_) | SpecialReg::NctaId(_) => (0, 65535),
+            SpecialReg::LaneId | SpecialReg::WarpId => (0, 31),
+            SpecialReg::ClusterCtaId(_) | SpecialReg::ClusterCtaRank => {
+                (0, i64::from(kernel_abi::MAX_CLUSTER) - 1)
+            }
+            SpecialReg::ClusterNctaId(_) | SpecialReg::ClusterNctaRank => (1, kernel_abi::MAX_CLUSTER.into()),
+            _ => return None,
+        })
     }
 
     /// The hull of what is passed for a parameter of a block that is no loop header.
@@ -327,22 +355,6 @@ fn inverse(cmp: IntCmp) -> IntCmp {
     }
 }
 
-fn special_range(reg: SpecialReg) -> Option<Range> {
-    Some(match reg {
-        SpecialReg::Tid(_) => (0, 1023),
-        SpecialReg::Ntid(_) => (1, 1024),
-        SpecialReg::CtaId(0) => (0, i64::from(i32::MAX) - 1),
-        SpecialReg::NctaId(0) => (1, i64::from(i32::MAX)),
-        SpecialReg::CtaId(_) | SpecialReg::NctaId(_) => (0, 65535),
-        SpecialReg::LaneId | SpecialReg::WarpId => (0, 31),
-        SpecialReg::ClusterCtaId(_) | SpecialReg::ClusterCtaRank => {
-            (0, i64::from(kernel_abi::MAX_CLUSTER) - 1)
-        }
-        SpecialReg::ClusterNctaId(_) | SpecialReg::ClusterNctaRank => (1, kernel_abi::MAX_CLUSTER.into()),
-        _ => return None,
-    })
-}
-
 /// The range of a result that does not wrap.
 fn combine(op: IntBinary, a: Range, b: Range, has_constant: bool) -> Option<Range> {
     Some(match op {
@@ -367,6 +379,6 @@ fn combine(op: IntBinary, a: Range, b: Range, has_constant: bool) -> Option<Rang
     })
 }
 
-fn signed_limits(ty: Type) -> Range {
+pub(crate) fn signed_limits(ty: Type) -> Range {
     (sign_extended(1 << (ty.bits() - 1), ty.bits()), (ty.mask() >> 1) as i64)
 }

@@ -1,10 +1,11 @@
 //! Passes and analyses over the SIMT IR, on the way from one thread's view to code for the 32 lanes of a warp.
 //!
 //! Passes change a function and say in their first line what holds afterwards; analyses are plain data.
-//! In order of use: [`simplify`], [`normalize`], [`lcssa`], then the analyses [`sync`], [`shapes`] and
+//! In order of use: [`simplify`], [`decide`], [`normalize`], [`lcssa`], then the analyses [`sync`], [`shapes`] and
 //! [`linearize`], which code generation reads. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]).
 
+pub mod decide;
 pub mod dispatch;
 pub mod facts;
 pub mod gang;

@@ -7,10 +7,10 @@
 //! Masks of blocks live in slots too. An edge adds its lanes to its target's mask; where lanes may wait for a block, the masks are
 //! cleared at the beginning of each iteration of the loop around it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use kernel_abi::CompileError;
-use simt_ir::{Block, Op, Target, Terminator, Value as IrValue};
+use simt_ir::{Block, Inst, Op, Target, Terminator, Value as IrValue};
 use transform::{LaneShape, Prepared};
 
 use super::cell::Cells;
@@ -69,6 +69,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) flow: Flow,
     pub(super) suspensions: Vec<Suspension<'c>>,
     pub(super) cells: Cells<'c>,
+    /// Loads that another has taken along: see [`joined`](super::joined).
+    pub(super) joined: HashSet<Inst>,
     pub(super) current: Block,
     /// Arguments and results of a device function.
     pub(super) arguments: Option<(Value<'c>, Value<'c>)>,
@@ -107,6 +109,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             flow: Flow::new(count),
             suspensions: Vec::new(),
             cells: Cells::new(),
+            joined: HashSet::new(),
             current: simt_ir::Function::ENTRY,
             arguments: None,
         }

@@ -27,7 +27,7 @@ pub enum Address<'c> {
 }
 
 /// How the lanes of an access lie in memory. A lane's element is all it accesses.
-enum Pattern<'c> {
+pub(super) enum Pattern<'c> {
     /// One after another from this address.
     Consecutive(Value<'c>),
     /// Pieces of so many lanes, from these addresses; the lanes of a piece are consecutive, or all the same.
@@ -50,6 +50,9 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn load(&mut self, inst: Inst, access: Access) -> Result<(), CompileError> {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
+        if self.is_joined(inst) {
+            return Ok(());
+        }
         let lane = self.lane_type(data.results[0]);
         let count = u32::from(access.lanes);
         let size = lane.scalar_bits() / 8;
@@ -75,6 +78,9 @@ impl<'c> Emitter<'_, 'c> {
                 let value = self.marked(b.load(lane, ptr, size), mark);
                 self.define_scalar_or_vector(*result, value);
             }
+            return Ok(());
+        }
+        if self.load_joined(inst, access, mark)? {
             return Ok(());
         }
         let values = match self.in_range(data.args[0]) {
@@ -141,7 +147,7 @@ impl<'c> Emitter<'_, 'c> {
         Ok(())
     }
 
-    fn load_lanes(
+    pub(super) fn load_lanes(
         &mut self,
         address: &Address<'c>,
         lane: Type<'c>,
@@ -339,7 +345,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// How lanes of `count` elements of `size` bytes lie.
-    fn pattern(&self, address: &Address<'c>, size: u32, count: u32, load: bool) -> Pattern<'c> {
+    pub(super) fn pattern(&self, address: &Address<'c>, size: u32, count: u32, load: bool) -> Pattern<'c> {
         let b = self.unit.b;
         let scattered = || Pattern::Scattered(self.all_addresses(address));
         let (offsets, rows) = match address {

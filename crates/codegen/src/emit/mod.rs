@@ -4,6 +4,7 @@
 //! * [`function`][]: control flow, masks, and where values are kept;
 //! * [`value`][]: instructions that compute from their operands; thread indices;
 //! * [`memory`][]: loads and stores by the shape of their addresses;
+//! * [`joined`][]: loads of neighbours;
 //! * [`masked`][]: accesses by some lanes;
 //! * [`atomic`][]: what goes lane by lane;
 //! * [`bulk`][]: copies of blocks of memory;
@@ -21,6 +22,7 @@ mod cell;
 mod entry;
 mod function;
 mod host;
+mod joined;
 mod masked;
 mod matrix;
 mod mbarrier;

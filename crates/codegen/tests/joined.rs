@@ -1,0 +1,127 @@
+//! Loads of neighbouring elements, one by one, against the interpreter.
+
+mod launch;
+
+use codegen::Text;
+use codegen::target::Cpu;
+use launch::Launch;
+use simt_ir::*;
+
+/// How the lanes of a block lie: each has `count` elements, and the next lane's begin `stride` elements further.
+#[derive(Clone, Copy)]
+struct Layout {
+    ty: Type,
+    stride: u64,
+    /// Lanes after which the elements repeat.
+    period: u64,
+    /// The offsets of the loads, in elements, in order.
+    loads: &'static [i64],
+    /// Only threads below this load.
+    below: u32,
+    /// A store to the first element of all lanes comes before this load.
+    store_before: Option<usize>,
+}
+
+const THREADS: u32 = 64;
+
+/// Sums of what is loaded, with weights that tell the elements apart.
+fn kernel(layout: Layout) -> Program {
+    let mut b = FunctionBuilder::new("kernel", Signature::default());
+    let zero = b.constant(Type::I64, 0);
+    let access = |offset: i64| Access::weak(Space::Global, offset);
+    let data = b.inst(Op::Load(Access::weak(Space::Param, 0)), &[zero], Type::I64);
+    let out = b.inst(Op::Load(Access::weak(Space::Param, 8)), &[zero], Type::I64);
+    let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32);
+    let bytes = i64::from(layout.ty.bits() / 8);
+    let mask = b.constant(Type::I32, layout.period - 1);
+    let lane = b.inst(Op::Int(IntBinary::And), &[tid, mask], Type::I32);
+    let wide = b.inst(Op::Convert(Convert::ZExt), &[lane], Type::I64);
+    let step = b.constant(Type::I64, layout.stride * bytes as u64);
+    let distance = b.inst(Op::Int(IntBinary::Mul), &[wide, step], Type::I64);
+    let from = b.inst(Op::Int(IntBinary::Add), &[data, distance], Type::I64);
+    let (load, after) = (b.block(), b.block());
+    let limit = b.constant(Type::I32, layout.below.into());
+    let cond = b.inst(Op::IntCmp(IntCmp::LtU), &[tid, limit], Type::Pred);
+    let (then, otherwise) = (Target::new(load), Target::new(after));
+    b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
+    b.switch_to(load);
+    let mut sum = b.constant(layout.ty, 0);
+    for (index, offset) in layout.loads.iter().enumerate() {
+        if layout.store_before == Some(index) {
+            b.effect(Op::Store(access(0)), &[from, sum]);
+        }
+        let value = b.inst(Op::Load(access(offset * bytes)), &[from], layout.ty);
+        let weight = b.constant(layout.ty, 3 + 2 * index as u64);
+        let value = b.inst(Op::Int(IntBinary::Mul), &[value, weight], layout.ty);
+        sum = b.inst(Op::Int(IntBinary::Add), &[sum, value], layout.ty);
+    }
+    let own = b.inst(Op::Convert(Convert::ZExt), &[tid], Type::I64);
+    let size = b.constant(Type::I64, bytes as u64);
+    let distance = b.inst(Op::Int(IntBinary::Mul), &[own, size], Type::I64);
+    let place = b.inst(Op::Int(IntBinary::Add), &[out, distance], Type::I64);
+    b.effect(Op::Store(access(0)), &[place, sum]);
+    b.terminate(Terminator::Jump(Target::new(after)));
+    b.switch_to(after);
+    b.terminate(Terminator::Exit);
+    let program = Program { functions: vec![b.finish()], param_bytes: 16, ..Program::default() };
+    verify(&program).expect("the kernel is well formed");
+    program
+}
+
+const FOUR: Layout =
+    Layout { ty: Type::I32, stride: 4, period: 64, loads: &[0, 1, 2, 3], below: THREADS, store_before: None };
+
+fn layouts() -> Vec<Layout> {
+    vec![
+        FOUR,
+        Layout { loads: &[2, 0, 3, 1], ..FOUR },
+        Layout { period: 16, ..FOUR },
+        Layout { below: 41, ..FOUR },
+        Layout { below: 0, ..FOUR },
+        Layout { period: 16, below: 3, loads: &[3, 1, 0, 2], ..FOUR },
+        // The same twice, and some that belong to no whole piece.
+        Layout { loads: &[0, 1, 0, 2, 1, 3, 4, 5, 6], ..FOUR },
+        Layout { stride: 2, loads: &[1, 0], ..FOUR },
+        Layout { stride: 2, loads: &[0, 1, 2, 3], ..FOUR },
+        Layout { stride: 3, loads: &[0, 1, 2], ..FOUR },
+        Layout { ty: Type::I64, stride: 4, ..FOUR },
+        Layout { ty: Type::I64, stride: 2, loads: &[-1, -2], below: 50, ..FOUR },
+        Layout { ty: Type::I16, stride: 4, below: 33, ..FOUR },
+        Layout { store_before: Some(2), ..FOUR },
+        Layout { period: 16, below: 16, store_before: Some(1), ..FOUR },
+    ]
+}
+
+#[test]
+fn neighbours_are_what_they_are_one_by_one() {
+    let launch = Launch { grid: [1, 1, 1], block: [THREADS, 1, 1] };
+    for (number, layout) in layouts().into_iter().enumerate() {
+        let program = kernel(layout);
+        let words = || (0..1200u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect::<Vec<_>>();
+        // The matrix begins a little further on, for those that look before it.
+        let args = |words: &mut [u64]| [words[8..].as_mut_ptr() as u64, words[900..].as_mut_ptr() as u64];
+        let mut expected = words();
+        let given = args(&mut expected);
+        launch.interpret(&program, &given).unwrap();
+        for cpu in launch::cpus() {
+            let compiled = launch.compile(&program, &cpu).unwrap();
+            let mut got = words();
+            let given = args(&mut got);
+            launch.run(&compiled, &given).unwrap();
+            assert!(got == expected, "layout {number} on {}", cpu.name());
+        }
+    }
+}
+
+#[test]
+fn together_they_are_vectors() {
+    let cpu = Cpu::level_cpu(codegen::target::Level::Avx512);
+    let gathers = |layout: Layout| {
+        let shape = kernel_abi::Shape::of([1; 3], [THREADS, 1, 1]);
+        let text = codegen::emit_text(&kernel(layout), &shape, &cpu, Text::Ir).unwrap();
+        text.matches("call <32 x i32> @llvm.masked.gather").count()
+    };
+    assert_eq!(gathers(Layout { period: 16, ..FOUR }), 0);
+    assert_eq!(gathers(Layout { period: 16, loads: &[0, 1, 2], ..FOUR }), 3, "the fourth would be missing");
+    assert_eq!(gathers(Layout { period: 16, store_before: Some(2), ..FOUR }), 4, "no load goes ahead of a store");
+}
