@@ -123,5 +123,9 @@ fn together_they_are_vectors() {
     };
     assert_eq!(gathers(Layout { period: 16, ..FOUR }), 0);
     assert_eq!(gathers(Layout { period: 16, loads: &[0, 1, 2], ..FOUR }), 3, "the fourth would be missing");
-    assert_eq!(gathers(Layout { period: 16, store_before: Some(2), ..FOUR }), 4, "no load goes ahead of a store");
+    assert_eq!(
+        gathers(Layout { period: 16, store_before: Some(2), ..FOUR }),
+        4,
+        "no load goes ahead of a store"
+    );
 }

@@ -122,7 +122,8 @@ impl Shape {
         let (dims, x_bits) = ((code >> 8 & 0xf) as u8, (code >> 12 & 0xf) as u8);
         let flag = |bit: u32| code >> bit & 1 != 0;
         let gangs = Gangs { most: 1 << (code >> 19 & 3), whole: flag(21), width: (code >> 24) as u8 };
-        let known = matches!(gangs.width, 0 | 32 | 64 | 128) && code >> 22 & 3 == 0 && (5..=10).contains(&x_bits);
+        let known =
+            matches!(gangs.width, 0 | 32 | 64 | 128) && code >> 22 & 3 == 0 && (5..=10).contains(&x_bits);
         ((1..=3).contains(&dims) && known).then_some(Shape {
             x,
             dims,

@@ -128,7 +128,9 @@ impl Decided<'_> {
             Op::Int(op) => !matches!(op, IntBinary::AddSatS | IntBinary::SubSatS),
             Op::IntUnary(op) => matches!(op, IntUnary::PopCount | IntUnary::LeadingZeros),
             Op::IntCmp(_) => is_integer(self.func.ty(data.args[0])),
-            Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc) => is_integer(self.func.ty(data.args[0])),
+            Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc) => {
+                is_integer(self.func.ty(data.args[0]))
+            }
             _ => false,
         }
     }

@@ -2,8 +2,8 @@
 
 use kernel_abi::{Shape, XLayout};
 use simt_ir::{
-    Block, Cfg, Convert, Def, DomTree, Function, InstData, IntBinary, IntCmp, Op, Shift, SpecialReg, Terminator, Type,
-    Value,
+    Block, Cfg, Convert, Def, DomTree, Function, InstData, IntBinary, IntCmp, Op, Shift, SpecialReg,
+    Terminator, Type, Value,
 };
 
 use crate::simplify::sign_extended;
@@ -122,9 +122,7 @@ impl<'a> Facts<'a> {
     fn range_at(&self, value: Value, depth: u32) -> Range {
         match self.func.def_inst(value).filter(|_| depth > 0) {
             Some(data) => self.result_range(data, value, |arg| self.range_at(arg, depth - 1)),
-            None => {
-                self.param_range(value, depth).unwrap_or_else(|| signed_limits(self.func.ty(value)))
-            }
+            None => self.param_range(value, depth).unwrap_or_else(|| signed_limits(self.func.ty(value))),
         }
     }
 

@@ -20,7 +20,12 @@ impl Emitter<'_, '_> {
 
     /// Loads what this load and its neighbours load, if together they are whole pieces of memory and apart they are not. Nothing may have
     /// been written between them, so that the neighbours may go first.
-    pub(super) fn load_joined(&mut self, inst: Inst, access: Access, mark: Mark) -> Result<bool, CompileError> {
+    pub(super) fn load_joined(
+        &mut self,
+        inst: Inst,
+        access: Access,
+        mark: Mark,
+    ) -> Result<bool, CompileError> {
         let data = self.p.func.inst(inst);
         let (address, lane) = (data.args[0], self.lane_type(data.results[0]));
         let size = lane.scalar_bits() / 8;
@@ -76,7 +81,11 @@ impl Emitter<'_, '_> {
                 Op::Load(other) if other.order == Order::Weak => {
                     let near = (other.offset - access.offset).unsigned_abs() < (MOST * 8) as u64;
                     let alike = Access { offset: access.offset, ..other } == access;
-                    if near && alike && data.args == own.args && func.ty(data.results[0]) == func.ty(own.results[0]) {
+                    if near
+                        && alike
+                        && data.args == own.args
+                        && func.ty(data.results[0]) == func.ty(own.results[0])
+                    {
                         found.push((other.offset, at));
                     }
                 }
