@@ -700,7 +700,14 @@ impl Checker<'_> {
             _ if spec.written => return self.mismatch(operand, "a register is required"),
             _ => return self.mismatch(operand, "a register or constant is required"),
         };
-        if ty.accepts(register, relaxed) {
+        // What `set` answers as .bf16 may be in integers too, and as .bf16x2 in anything.
+        let integer = match ty {
+            Ty::Bf16 => Some(Ty::U16),
+            Ty::Bf16x2 => Some(Ty::B32),
+            _ => None,
+        };
+        let truth = integer.filter(|_| self.opcode == "set" && spec.written);
+        if ty.accepts(register, relaxed) || truth.is_some_and(|ty| ty.accepts(register, false)) {
             Ok(())
         } else {
             let what = format!("a register of type .{} does not fit type .{}", register.name(), ty.name());
