@@ -38,7 +38,7 @@ const LOOK: Sample = Sample {
 
 fn plain(memory: &[u32]) -> ImageView {
     let (address, count) = (memory.as_ptr() as u64, memory.len() as u32);
-    let level = Level { extent: [count, 1, 1], address, row_pitch: 0, slice_pitch: 0 };
+    let level = Level { extent: [count, 1, 1], address, row_pitch: 0, slice_pitch: 0, tiles: None };
     ImageView {
         format: Format::new(Channel::U32, 1).unwrap(),
         levels: vec![level],

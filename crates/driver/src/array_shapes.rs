@@ -5,7 +5,7 @@ use crate::error::CuResult;
 use crate::formats;
 use cuda_abi::driver::*;
 use device::attributes::Attributes;
-use device::memory::ArrayLayout;
+use device::memory::{ArrayLayout, Backing};
 use simt_ir::texture::{Format, Geometry};
 
 /// What an array is.
@@ -24,11 +24,9 @@ const KNOWN_FLAGS: u32 = CUDA_ARRAY3D_LAYERED
     | CUDA_ARRAY3D_SURFACE_LDST
     | CUDA_ARRAY3D_CUBEMAP
     | CUDA_ARRAY3D_TEXTURE_GATHER
-    | UNSUPPORTED_FLAGS;
-
-/// Flags of arrays without memory of their own, and of those for decoders: the device says that it has no such arrays.
-const UNSUPPORTED_FLAGS: u32 =
-    CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE;
+    | CUDA_ARRAY3D_SPARSE
+    | CUDA_ARRAY3D_DEFERRED_MAPPING
+    | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE;
 
 /// What a descriptor asks for, with as many of `levels` as such an array has, if it is mipmapped.
 pub fn shape(
@@ -47,8 +45,11 @@ pub fn shape(
     if is_compressed && matches!(geometry, Geometry::D1 | Geometry::D1Layered) {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    // Compressed texels are only read.
-    if flags & UNSUPPORTED_FLAGS != 0 || (is_compressed && flags & CUDA_ARRAY3D_SURFACE_LDST != 0) {
+    let backing = backing(flags, geometry)?;
+    // Compressed texels are only read. The device says that it has no arrays for decoders.
+    if flags & CUDA_ARRAY3D_VIDEO_ENCODE_DECODE != 0
+        || (is_compressed && flags & CUDA_ARRAY3D_SURFACE_LDST != 0)
+    {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
     let extent = [descriptor.Width, descriptor.Height, descriptor.Depth];
@@ -70,9 +71,20 @@ pub fn shape(
     let [width, height, depth] = extent.map(|count| count.max(1) as u64);
     let layered = geometry.is_layered() || geometry.is_cube();
     let (texel, side) = (format.bytes() as u32, format.side());
-    let mut layout = ArrayLayout { width, height, depth, texel, side, levels: 1, layered };
+    let mut layout = ArrayLayout { width, height, depth, texel, side, levels: 1, layered, backing };
     layout.levels = levels.map_or(1, |levels| levels.clamp(1, layout.max_levels()));
     Ok(Shape { geometry, format, layout })
+}
+
+/// Where the memory comes from, by the flags.
+fn backing(flags: u32, geometry: Geometry) -> CuResult<Backing> {
+    let has_tiles = matches!(geometry, Geometry::D2 | Geometry::D2Layered | Geometry::D3);
+    match (flags & CUDA_ARRAY3D_SPARSE != 0, flags & CUDA_ARRAY3D_DEFERRED_MAPPING != 0) {
+        (false, false) => Ok(Backing::Own),
+        (false, true) => Ok(Backing::Deferred),
+        (true, false) if has_tiles => Ok(Backing::Sparse),
+        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+    }
 }
 
 /// The dimensions that there are, and what the flags say of them.

@@ -33,6 +33,13 @@ pub struct MipmappedArray {
     levels: Vec<CUarray>,
 }
 
+impl Array {
+    /// Its memory; `None` for a level.
+    pub fn memory(&self) -> Option<&ArrayMemory> {
+        self.memory.as_ref()
+    }
+}
+
 impl MipmappedArray {
     /// The context that it goes with.
     pub fn owner(&self) -> ContextId {
@@ -42,6 +49,11 @@ impl MipmappedArray {
     /// Where its levels' texels are, the largest level first.
     pub fn levels(&self) -> &[Level] {
         self.memory.levels()
+    }
+
+    /// Where its texels are.
+    pub fn memory(&self) -> &ArrayMemory {
+        &self.memory
     }
 
     /// The array of a level.

@@ -6,7 +6,7 @@ use crate::error::CuResult;
 use crate::formats;
 use cuda_abi::driver::*;
 use device::attributes::Attributes;
-use device::memory;
+use device::memory::{self, Backing};
 use simt_ir::texture::{
     AddressMode, Channel, Filter, Format, Geometry, ImageView, Level, Packing, ReadMode, Sampler,
 };
@@ -25,14 +25,16 @@ pub struct Image {
 /// All of an array.
 pub fn of_array(array: &Array) -> Image {
     let CUDA_ARRAY3D_DESCRIPTOR { Width, Height, Depth, Format, .. } = array.descriptor;
-    let view = view(array.shape.geometry, array.shape.format, &[array.level]);
+    let mut view = view(array.shape.geometry, array.shape.format, &[array.level]);
+    view.is_sparse = array.shape.layout.backing != Backing::Own;
     Image { view, extent: Some([Width, Height, Depth]), is_srgb: formats::is_srgb(Format) }
 }
 
 /// All of a mipmapped array.
 pub fn of_mipmapped(array: &MipmappedArray) -> CuResult<Image> {
     let mut image = of_array(&*arrays::find(array.level(0)?)?);
-    image.view = view(array.shape.geometry, array.shape.format, array.levels());
+    let is_sparse = image.view.is_sparse;
+    image.view = ImageView { is_sparse, ..view(array.shape.geometry, array.shape.format, array.levels()) };
     Ok(image)
 }
 
@@ -46,9 +48,10 @@ pub fn of_linear(linear: &CUDA_RESOURCE_LINEAR, device: &Attributes) -> CuResult
     }
     let most = limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
     let texels = (bytes / format.bytes() as u64).min(most) as u32;
-    let level = Level { extent: [texels, 1, 1], address, row_pitch: bytes, slice_pitch: bytes };
+    let level = Level { extent: [texels, 1, 1], address, row_pitch: bytes, slice_pitch: bytes, tiles: None };
     let (geometry, levels) = (Geometry::D1, vec![level]);
-    let view = ImageView { geometry, format, layers: 1, levels, first_level: 0, is_linear: true };
+    let view =
+        ImageView { geometry, format, layers: 1, levels, first_level: 0, is_linear: true, is_sparse: false };
     Ok(Image { view, extent: None, is_srgb: false })
 }
 
@@ -73,9 +76,10 @@ pub fn of_rows(rows: &CUDA_RESOURCE_PITCH2D, device: &Attributes) -> CuResult<Im
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     let extent = [width as u32, height as u32, 1];
-    let level = Level { extent, address, row_pitch: pitch, slice_pitch: pitch * height };
+    let level = Level { extent, address, row_pitch: pitch, slice_pitch: pitch * height, tiles: None };
     let (geometry, levels) = (Geometry::D2, vec![level]);
-    let view = ImageView { geometry, format, layers: 1, levels, first_level: 0, is_linear: false };
+    let view =
+        ImageView { geometry, format, layers: 1, levels, first_level: 0, is_linear: false, is_sparse: false };
     Ok(Image { view, extent: None, is_srgb: false })
 }
 
@@ -91,10 +95,11 @@ fn view(geometry: Geometry, format: Format, levels: &[memory::Level]) -> ImageVi
         address: level.address,
         row_pitch: level.pitch(),
         slice_pitch: level.slice_pitch(),
+        tiles: level.tiles(),
     };
     let layers = if is_layered { levels[0].depth as u32 } else { 1 };
     let levels = levels.iter().map(levels_of).collect();
-    ImageView { geometry, format, layers, levels, first_level: 0, is_linear: false }
+    ImageView { geometry, format, layers, levels, first_level: 0, is_linear: false, is_sparse: false }
 }
 
 /// The image of a resource.

@@ -132,7 +132,7 @@ impl End {
     fn of_region(region: &Region, extent: Extent) -> End {
         let address = region.start.address();
         if let Some((handle, array)) = region.start.is_array().then(|| arrays::at(address)).flatten() {
-            let (z, y, x) = array.level.position(address);
+            let (z, y, x) = array.level.position(region.start);
             let (x, y, z) = (x as usize, y as usize, z as usize);
             let (kind, device) = (CU_MEMORYTYPE_ARRAY, CUdeviceptr(0));
             return End { kind, host: 0, device, array: handle, pitch: 0, height: 0, x, y, z, lod: 0 };

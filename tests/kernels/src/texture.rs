@@ -153,7 +153,13 @@ impl Descriptor {
         for _ in 0..self.mips {
             let row_pitch = u64::from(extent[0]) * self.format.bytes() as u64;
             let slice_pitch = row_pitch * u64::from(extent[1]);
-            levels.push(Level { extent, address: memory.as_ptr() as u64 + offset, row_pitch, slice_pitch });
+            levels.push(Level {
+                extent,
+                address: memory.as_ptr() as u64 + offset,
+                row_pitch,
+                slice_pitch,
+                tiles: None,
+            });
             offset += slice_pitch * u64::from(extent[2] * layers);
             extent = extent.map(|size| (size / 2).max(1));
         }
@@ -167,6 +173,7 @@ impl Descriptor {
             levels,
             first_level: 0,
             is_linear: false,
+            is_sparse: false,
         };
         let sampler = Sampler {
             address: [self.address; 3],

@@ -1,6 +1,7 @@
 //! The Driver API's types, under the manual's names.
 #![allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "the manual's names")]
 
+mod array_mappings;
 mod batches;
 mod capabilities;
 mod codes;
@@ -19,6 +20,7 @@ mod streams;
 mod structs;
 mod version_1;
 
+pub use array_mappings::*;
 pub use batches::*;
 pub use capabilities::*;
 pub use codes::*;

@@ -2,8 +2,12 @@
 //!
 //! The layout is the plainest: texels packed in rows, rows in slices, slices in levels, each level at an address aligned for
 //! textures. Programs never see the addresses: they copy into and out of arrays, and no pointer of theirs leads there.
+//! Sparse arrays lie in tiles ([`super::sparse`]).
 
-use super::{AddressSpace, ContextId, Extent, Kind, Region, Side};
+use simt_ir::texture::Tiles;
+
+use super::sparse::SparseLayout;
+use super::{AddressSpace, ContextId, Corner, Extent, Kind, Region, Side};
 use crate::{Error, Result};
 
 /// What each level of an array begins at a multiple of, in bytes. An allocation does so anyway.
@@ -26,6 +30,31 @@ pub struct ArrayLayout {
     pub levels: u32,
     /// The slices are layers, of which each level has as many.
     pub layered: bool,
+    /// Where its memory comes from.
+    pub backing: Backing,
+}
+
+/// Where an array's memory comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backing {
+    /// It is allocated with the array.
+    #[default]
+    Own,
+    /// All of it is mapped at once, later.
+    Deferred,
+    /// It is mapped tile by tile.
+    Sparse,
+}
+
+/// How the texels of a level lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrangement {
+    /// One row after the other, one slice after the other.
+    Packed,
+    /// Likewise, where there may be no memory yet; the bytes from one layer to the next, unless those are packed.
+    Mapped { layer_pitch: Option<u64> },
+    /// In tiles.
+    Tiled(Tiles),
 }
 
 /// One level of an array, or an array without mipmaps: where its texels are.
@@ -43,17 +72,20 @@ pub struct Level {
     pub texel: u32,
     /// Texels along each side of a block; 1 where they are not compressed.
     pub side: u32,
+    pub(super) arrangement: Arrangement,
 }
 
 /// An array's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayMemory {
-    levels: Vec<Level>,
-    address: u64,
+    pub(super) levels: Vec<Level>,
+    pub(super) address: u64,
     size: u64,
     owner: ContextId,
     device: usize,
-    id: u64,
+    pub(super) id: u64,
+    pub(super) layout: ArrayLayout,
+    pub(super) sparse: Option<SparseLayout>,
 }
 
 impl ArrayLayout {
@@ -67,28 +99,50 @@ impl ArrayLayout {
     fn levels(&self) -> Option<(Vec<Level>, u64)> {
         let (mut levels, mut end) = (Vec::new(), 0_u64);
         for number in 0..self.levels.min(u64::BITS) {
-            let halved = |texels: u64| (texels >> number).max(1);
-            let level = Level {
-                address: end.checked_next_multiple_of(LEVEL_ALIGNMENT)?,
-                width: halved(self.width),
-                height: halved(self.height),
-                depth: if self.layered { self.depth } else { halved(self.depth) },
-                texel: self.texel,
-                side: self.side,
-            };
-            let row = level.width.div_ceil(self.side.into()).checked_mul(self.texel.into())?;
-            let bytes = row.checked_mul(level.rows())?.checked_mul(level.depth)?;
-            end = level.address.checked_add(bytes)?;
+            let mut level = self.level(number);
+            level.address = end.checked_next_multiple_of(LEVEL_ALIGNMENT)?;
+            end = level.address.checked_add(level.checked_bytes()?)?;
             levels.push(level);
         }
         Some((levels, end))
+    }
+
+    /// A level of this number, which has no address yet.
+    pub(super) fn level(&self, number: u32) -> Level {
+        let halved = |texels: u64| (texels >> number).max(1);
+        Level {
+            address: 0,
+            width: halved(self.width),
+            height: halved(self.height),
+            depth: if self.layered { self.depth } else { halved(self.depth) },
+            texel: self.texel,
+            side: self.side,
+            arrangement: match self.backing {
+                Backing::Own => Arrangement::Packed,
+                Backing::Deferred | Backing::Sparse => Arrangement::Mapped { layer_pitch: None },
+            },
+        }
     }
 }
 
 impl Level {
     /// Rows of texels, or of blocks of them, in a slice.
-    fn rows(&self) -> u64 {
+    pub(super) fn rows(&self) -> u64 {
         self.height.div_ceil(self.side.into())
+    }
+
+    /// Bytes of its texels, packed; `None` where they cannot be counted.
+    pub(super) fn checked_bytes(&self) -> Option<u64> {
+        let row = self.width.div_ceil(self.side.into()).checked_mul(self.texel.into())?;
+        row.checked_mul(self.rows())?.checked_mul(self.depth)
+    }
+
+    /// The tiles that it lies in, if it does.
+    pub fn tiles(&self) -> Option<Tiles> {
+        match self.arrangement {
+            Arrangement::Tiled(tiles) => Some(tiles),
+            _ => None,
+        }
     }
 
     /// Bytes from one row to the next.
@@ -98,17 +152,32 @@ impl Level {
 
     /// Bytes from one slice to the next.
     pub fn slice_pitch(&self) -> u64 {
+        match self.arrangement {
+            Arrangement::Mapped { layer_pitch: Some(pitch) } => pitch,
+            Arrangement::Tiled(tiles) => tiles.offset(0, 0, tiles.slices.into()) / u64::from(tiles.slices),
+            _ => self.packed_slice(),
+        }
+    }
+
+    /// Bytes of a slice.
+    fn packed_slice(&self) -> u64 {
         self.pitch() * self.rows()
     }
 
-    /// Bytes of all its texels.
+    /// Bytes of all its texels, and of what lies between them.
     pub fn bytes(&self) -> u64 {
-        self.slice_pitch() * self.depth
+        match self.arrangement {
+            Arrangement::Tiled(tiles) => tiles.offset(0, 0, self.depth.next_multiple_of(tiles.slices.into())),
+            _ => self.slice_pitch() * (self.depth - 1) + self.packed_slice(),
+        }
     }
 
     /// Whether the texel at an address is its.
     pub fn contains(&self, address: u64) -> bool {
-        address.checked_sub(self.address).is_some_and(|offset| offset < self.bytes())
+        let Some(offset) = address.checked_sub(self.address) else { return false };
+        // Other levels may lie between the layers.
+        let is_its = self.tiles().is_some() || offset % self.slice_pitch() < self.packed_slice();
+        is_its && offset < self.bytes()
     }
 
     /// The part that begins `x` bytes, `y` rows and `z` slices in: one end of a copy. Rows of compressed texels are of blocks.
@@ -127,13 +196,21 @@ impl Level {
             return Err(Error::InvalidValue);
         }
         let (pitch, slice_pitch) = (self.pitch(), self.slice_pitch());
-        let start = Side::array(self.address + z * slice_pitch + y * pitch + x);
+        let address = self.address + z * slice_pitch + y * pitch + x;
+        let start = match self.arrangement {
+            Arrangement::Packed => Side::array(address),
+            Arrangement::Mapped { .. } => Side::sparse(address),
+            Arrangement::Tiled(tiles) => Side::tiled(Corner { tiles, level: self.address, x, y, z }),
+        };
         Ok(Region { start, pitch, slice_pitch })
     }
 
-    /// Slice, row and byte of the row at an address inside.
-    pub fn position(&self, address: u64) -> (u64, u64, u64) {
-        let offset = address - self.address;
+    /// Slice, row and byte of the row of a [region](Self::region)'s start.
+    pub fn position(&self, start: Side) -> (u64, u64, u64) {
+        if let Some(Corner { x, y, z, .. }) = start.corner() {
+            return (z, y, x);
+        }
+        let offset = start.address() - self.address;
         let (z, rest) = (offset / self.slice_pitch(), offset % self.slice_pitch());
         (z, rest / self.pitch(), rest % self.pitch())
     }
@@ -172,7 +249,14 @@ impl AddressSpace {
         owner: ContextId,
         layout: &ArrayLayout,
     ) -> Result<ArrayMemory> {
-        self.array_at(device, owner, layout, |size| self.allocate(device, owner, size, Kind::Array))
+        match layout.backing {
+            Backing::Own => {
+                self.array_at(device, owner, layout, |size| self.allocate(device, owner, size, Kind::Array))
+            }
+            Backing::Deferred | Backing::Sparse => {
+                self.array_at(device, owner, layout, |size| self.place_unmapped(device, owner, size))
+            }
+        }
     }
 
     /// An array in memory that `place` finds for it.
@@ -187,13 +271,18 @@ impl AddressSpace {
         if counts.contains(&0) {
             return Err(Error::InvalidValue);
         }
-        let (mut levels, size) = layout.levels().ok_or(Error::OutOfMemory)?;
+        let mut sparse = (layout.backing == Backing::Sparse).then(|| SparseLayout::of(layout));
+        let laid_out = match &mut sparse {
+            Some(sparse) => sparse.levels(layout),
+            None => layout.levels(),
+        };
+        let (mut levels, size) = laid_out.ok_or(Error::OutOfMemory)?;
         let address = place(size)?;
         let id = self.find_array(address).ok_or(Error::OutOfMemory)?.id;
         for level in &mut levels {
             level.address += address;
         }
-        Ok(ArrayMemory { levels, address, size, owner, device, id })
+        Ok(ArrayMemory { levels, address, size, owner, device, id, layout: *layout, sparse })
     }
 
     /// Frees an array.
@@ -213,8 +302,16 @@ mod tests {
     use super::*;
     use crate::memory::Transfer;
 
-    const FLAT: ArrayLayout =
-        ArrayLayout { width: 20, height: 5, depth: 1, texel: 4, side: 1, levels: 1, layered: false };
+    const FLAT: ArrayLayout = ArrayLayout {
+        width: 20,
+        height: 5,
+        depth: 1,
+        texel: 4,
+        side: 1,
+        levels: 1,
+        layered: false,
+        backing: Backing::Own,
+    };
 
     fn space() -> AddressSpace {
         AddressSpace::new(&[64 << 20]).unwrap()
@@ -272,7 +369,7 @@ mod tests {
         let inner = region(8, 2, 1, [72, 3, 2]).unwrap();
         assert_eq!((inner.pitch, inner.slice_pitch), (80, 400));
         assert_eq!(inner.start.address(), level.address + 400 + 160 + 8);
-        assert_eq!(level.position(inner.start.address()), (1, 2, 8));
+        assert_eq!(level.position(inner.start), (1, 2, 8));
         for (x, y, z, extent) in [
             (12, 0, 0, [72, 1, 1]),
             (0, 3, 0, [4, 3, 1]),

@@ -107,10 +107,11 @@ impl AddressSpace {
         Ok(address)
     }
 
-    /// Takes the mapping of an allocation that is gone out, if it was of external memory.
+    /// Takes the mapping of an allocation that is gone out, if it was of external memory or an array without its own.
     pub(super) fn reclaim_external(&self, allocation: &Allocation) {
         let mut mappings = self.mappings.lock();
         let Some((start, len)) = mappings.external.remove(&allocation.base) else { return };
+        mappings.tiles.retain(|place, _| !(start..start + len).contains(place));
         let mut heap = self.devices[allocation.device].own.heap.lock();
         if heap.unmap_shared(start, len).is_ok() {
             heap.give_addresses(start, len);
@@ -121,6 +122,7 @@ impl AddressSpace {
 #[cfg(test)]
 #[cfg(not(miri))] // reserved address space
 mod tests {
+    use super::super::Backing;
     use super::*;
 
     const A: ContextId = ContextId(1);
@@ -173,8 +175,16 @@ mod tests {
         let space = AddressSpace::new(&[64 << 20]).unwrap();
         let file = SharedFile::create(4 * PAGE).unwrap();
         let memory = ExternalMemory::import(0, file.duplicate().unwrap(), 4 * PAGE).unwrap();
-        let layout =
-            ArrayLayout { width: 16, height: 16, depth: 1, texel: 4, side: 1, levels: 2, layered: false };
+        let layout = ArrayLayout {
+            width: 16,
+            height: 16,
+            depth: 1,
+            texel: 4,
+            side: 1,
+            levels: 2,
+            layered: false,
+            backing: Backing::Own,
+        };
         let array = space.map_external_array(&memory, A, PAGE, &layout).unwrap();
         let seen = space.map_external(&memory, A, PAGE, PAGE).unwrap();
         // SAFETY: memory of the test's.

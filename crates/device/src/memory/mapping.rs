@@ -92,8 +92,10 @@ pub(super) struct Mappings {
     mapped: BTreeMap<u64, Mapped>,
     /// Memory of other processes: the allocation's address to the mapping's.
     opened: BTreeMap<u64, (u64, u64, usize)>,
-    /// Memory of other APIs: the allocation's address to the mapping's start and length.
+    /// Memory of other APIs, and arrays without memory of their own: the allocation's address to the mapping's start and length.
     pub(super) external: BTreeMap<u64, (u64, u64)>,
+    /// The memory that pieces of arrays have, by their addresses.
+    pub(super) tiles: BTreeMap<u64, Arc<PhysicalMemory>>,
 }
 
 struct Mapped {
@@ -154,6 +156,10 @@ impl PhysicalMemory {
     /// Whether it was made to be shared.
     pub fn is_shareable(&self) -> bool {
         self.is_shareable
+    }
+
+    pub(super) fn file(&self) -> &SharedFile {
+        &self.file
     }
 
     /// Whose memory it is, and what it is for.

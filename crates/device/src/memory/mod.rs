@@ -20,6 +20,7 @@ mod pool;
 pub mod range;
 mod shared;
 mod shared_pool;
+mod sparse;
 pub mod transfer;
 
 use std::collections::BTreeMap;
@@ -30,7 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use account::Accounts;
 use advice::AdviceMap;
 pub use advice::{Advice, Place, RangeState};
-pub use array::{ArrayLayout, ArrayMemory, Level};
+pub use array::{ArrayLayout, ArrayMemory, Backing, Level};
 pub use external::ExternalMemory;
 pub use fill::Fill;
 use graph::GraphAllocations;
@@ -45,7 +46,8 @@ pub use range::PAGE;
 pub(crate) use shared::SharedFile;
 pub use shared_pool::SharedPointer;
 use shared_pool::SharedPools;
-pub use transfer::{Extent, Region, Side, Transfer};
+pub use sparse::{SparseLayout, TileMapping};
+pub use transfer::{Corner, Extent, Region, Side, Transfer};
 
 use crate::lock::{Rank, RankedMutex};
 use crate::usage::Usage;

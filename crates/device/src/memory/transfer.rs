@@ -1,6 +1,8 @@
 //! Copies of one, two and three dimensions.
 
-use super::AddressSpace;
+use simt_ir::texture::Tiles;
+
+use super::{AddressSpace, PAGE};
 use crate::{Error, Result};
 
 /// An end of a copy: an address and what it may be.
@@ -15,6 +17,23 @@ enum Rule {
     Known,
     Host,
     Array,
+    Sparse,
+    Tiled(Corner),
+}
+
+/// Where in an array of tiles a copy begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Corner {
+    /// Of the level.
+    pub tiles: Tiles,
+    /// The level's address.
+    pub level: u64,
+    /// Byte of the row.
+    pub x: u64,
+    /// Row of the slice.
+    pub y: u64,
+    /// Slice.
+    pub z: u64,
 }
 
 impl Side {
@@ -28,6 +47,25 @@ impl Side {
         Side { address, rule: Rule::Array }
     }
 
+    /// Texels of an array parts of which may have no memory.
+    pub(crate) fn sparse(address: u64) -> Side {
+        Side { address, rule: Rule::Sparse }
+    }
+
+    /// Texels of such an array that lies in tiles.
+    pub(crate) fn tiled(corner: Corner) -> Side {
+        let Corner { tiles, level, x, y, z } = corner;
+        Side { address: level + tiles.offset(x, y, z), rule: Rule::Tiled(corner) }
+    }
+
+    /// The place in an array that lies in tiles.
+    pub fn corner(self) -> Option<Corner> {
+        match self.rule {
+            Rule::Tiled(corner) => Some(corner),
+            _ => None,
+        }
+    }
+
     /// Any memory: what the device does not know is the program's.
     ///
     /// # Safety
@@ -39,7 +77,12 @@ impl Side {
 
     /// Whether it is in an array.
     pub fn is_array(self) -> bool {
-        self.rule == Rule::Array
+        matches!(self.rule, Rule::Array | Rule::Sparse | Rule::Tiled(_))
+    }
+
+    /// Whether parts of it may have no memory.
+    fn is_sparse(self) -> bool {
+        matches!(self.rule, Rule::Sparse | Rule::Tiled(_))
     }
 
     /// The address.
@@ -133,11 +176,18 @@ impl Transfer {
 
     /// Whether rows follow each other without gaps, at both ends.
     fn is_one_row(&self) -> bool {
+        if self.is_sparse() {
+            return false;
+        }
         let Extent { width, height, depth } = self.extent;
         let dense = |region: &Region| {
             region.pitch == width && (depth == 1 || Some(region.slice_pitch) == width.checked_mul(height))
         };
         (height == 1 && depth == 1) || (dense(&self.to) && dense(&self.from))
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.to.start.is_sparse() || self.from.start.is_sparse()
     }
 
     /// Checks that both ends lie in memory as their sides say, and rows do not overlap at their end.
@@ -164,6 +214,9 @@ impl Transfer {
         if self.is_one_row() {
             return copy_row(to, from, self.bytes().ok_or(Error::InvalidValue)?);
         }
+        if self.is_sparse() {
+            return self.run_in_pieces();
+        }
         for z in 0..depth {
             for y in 0..height {
                 let row = |region: &Region| {
@@ -176,9 +229,50 @@ impl Transfer {
     }
 }
 
+impl Transfer {
+    /// Copies into or out of sparse arrays: as much of a row at once as lies together.
+    fn run_in_pieces(&self) -> Result<()> {
+        let Extent { width, height, depth } = self.extent;
+        for (z, y) in (0..depth).flat_map(|z| (0..height).map(move |y| (z, y))) {
+            let mut x = 0;
+            while x < width {
+                let (to, room) = self.to.piece(x, y, z);
+                let (from, bytes) = self.from.piece(x, y, z);
+                let len = room.min(bytes).min(width - x);
+                if self.to.start.is_sparse() {
+                    copy_where_mapped(to, from, len)?;
+                } else {
+                    copy_row(to, from, len)?;
+                }
+                x += len;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Region {
+    /// The address of a byte, and how many lie together from there on.
+    fn piece(&self, x: u64, y: u64, z: u64) -> (u64, u64) {
+        match self.start.corner() {
+            Some(corner) => {
+                let x = corner.x + x;
+                let offset = corner.tiles.offset(x, corner.y + y, corner.z + z);
+                (corner.level + offset, corner.tiles.left_of_row(x))
+            }
+            None => {
+                let row = z.wrapping_mul(self.slice_pitch).wrapping_add(y.wrapping_mul(self.pitch));
+                (self.start.address().wrapping_add(row).wrapping_add(x), u64::MAX)
+            }
+        }
+    }
+
     /// Whether the region is host memory that the device does not know; an error if it is not in memory of its side.
     fn check(&self, extent: Extent, space: &AddressSpace) -> Result<bool> {
+        if self.start.is_sparse() {
+            // It was inside when it was described; the array may have been freed since.
+            return space.find_array(self.start.address).map(|_| false).ok_or(Error::InvalidValue);
+        }
         if (extent.height > 1 && self.pitch < extent.width)
             || (extent.depth > 1
                 && u128::from(self.slice_pitch) < u128::from(self.pitch) * u128::from(extent.height))
@@ -226,6 +320,23 @@ fn copy_row(to: u64, from: u64, len: u64) -> Result<()> {
         let piece = distance.min(left);
         left -= piece;
         copy_upwards(to + left, from + left, piece)?;
+    }
+    Ok(())
+}
+
+/// Copies to a sparse array; what is copied to where nothing is mapped is lost.
+fn copy_where_mapped(to: u64, from: u64, len: u64) -> Result<()> {
+    let mut done = 0;
+    while done < len {
+        let at = to + done;
+        let page = (PAGE - at % PAGE).min(len - done);
+        // SAFETY: as for `copy_upwards`.
+        match unsafe { guard::copy(at, from + done, page) } {
+            Ok(()) => {}
+            Err(fault) if fault.address.wrapping_sub(at) < page => {}
+            Err(_) => return Err(Error::InvalidValue),
+        }
+        done += page;
     }
     Ok(())
 }

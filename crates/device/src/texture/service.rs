@@ -123,6 +123,7 @@ fn lane_results(
         None if table::was_given(handle) => return Ok([0; 4]),
         None => return Err(handle.into()),
     };
+    let mut memory = Memory { is_sparse: view.is_sparse };
     match op {
         TextureOp::Sample(op) => {
             let other = op.sampler.then(|| object(words[1]).ok_or(words[1])).transpose()?;
@@ -144,7 +145,7 @@ fn lane_results(
                 }
                 Some(Object::Surface(_)) => return Err(words[1].into()),
             };
-            Ok(sample(op, &view, &sampler, operands, &mut Memory)?.map(u64::from))
+            Ok(sample(op, &view, &sampler, operands, &mut memory)?.map(u64::from))
         }
         TextureOp::Query { query: asked, .. } => {
             let level = words.get(1).map_or(0, |level| *level as u32);
@@ -157,7 +158,7 @@ fn lane_results(
                 return Ok([0; 4]);
             }
             let start = || view.levels.first().map_or(0, |level| level.address);
-            access(op, &view, &words[1..], &mut Memory).map_err(|error| match error {
+            access(op, &view, &words[1..], &mut memory).map_err(|error| match error {
                 SurfaceError::Outside => Wrong::from(start()),
                 SurfaceError::Misaligned => Wrong { kind: FaultKind::Misaligned, address: start() },
                 SurfaceError::Memory(address) => Wrong::from(address),
@@ -189,73 +190,94 @@ fn of_surface(view: Cow<'_, ImageView>) -> Cow<'_, ImageView> {
     }
 }
 
-/// The program's memory, which may be gone.
-struct Memory;
+/// The program's memory, which may be gone. Where it is a sparse array's, nothing may be there.
+struct Memory {
+    is_sparse: bool,
+}
 
 impl Texels for Memory {
     type Error = u64;
 
     fn load(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), u64> {
-        // SAFETY: images lie in memory of the device or in what the program gave for one.
-        let word = |at: u64| unsafe { guard::load::<u64>(at) }.map_err(|fault| fault.address);
-        match bytes {
-            // SAFETY: as above.
-            [byte] => *byte = unsafe { guard::load::<u8>(address) }.map_err(|fault| fault.address)?,
-            [_, _] => {
-                // SAFETY: as above.
-                let half = unsafe { guard::load::<u16>(address) }.map_err(|fault| fault.address)?;
-                bytes.copy_from_slice(&half.to_le_bytes());
-            }
-            [_, _, _, _] => {
-                // SAFETY: as above.
-                let word = unsafe { guard::load::<u32>(address) }.map_err(|fault| fault.address)?;
-                bytes.copy_from_slice(&word.to_le_bytes());
-            }
-            _ => {
-                for (bytes, at) in bytes.chunks_exact_mut(8).zip((address..).step_by(8)) {
-                    bytes.copy_from_slice(&word(at)?.to_le_bytes());
-                }
-            }
-        }
-        Ok(())
+        self.unless_unmapped(load(address, bytes))
     }
 
     fn store(&mut self, address: u64, bytes: &[u8]) -> Result<(), u64> {
-        let failed = |fault: guard::Fault| fault.address;
-        // SAFETY: as for loads; the program keeps stores and other accesses in order.
-        unsafe {
-            match *bytes {
-                [a] => guard::store(address, a).map_err(failed),
-                [a, b] => guard::store(address, u16::from_le_bytes([a, b])).map_err(failed),
-                [a, b, c, d] => guard::store(address, u32::from_le_bytes([a, b, c, d])).map_err(failed),
-                _ => bytes.chunks_exact(8).zip((address..).step_by(8)).try_for_each(|(bytes, at)| {
-                    let word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-                    guard::store(at, word).map_err(failed)
-                }),
-            }
-        }
+        self.unless_unmapped(store(address, bytes))
     }
 
     fn update(&mut self, address: u64, bytes: usize, change: &dyn Fn(u64) -> u64) -> Result<(), u64> {
-        let failed = |fault: guard::Fault| fault.address;
-        // SAFETY: as for stores.
-        unsafe {
-            if bytes == 4 {
-                let mut old = guard::load::<u32>(address).map_err(failed)?;
-                loop {
-                    let new = change(old.into()) as u32;
-                    match guard::compare_exchange(address, old, new).map_err(failed)? {
-                        found if found == old => return Ok(()),
-                        found => old = found,
-                    }
-                }
+        self.unless_unmapped(update(address, bytes, change))
+    }
+}
+
+impl Memory {
+    /// Where nothing is mapped, stores do nothing and all bytes are zero, as they are when this is called.
+    fn unless_unmapped(&self, outcome: Result<(), u64>) -> Result<(), u64> {
+        if self.is_sparse { Ok(()) } else { outcome }
+    }
+}
+
+fn load(address: u64, bytes: &mut [u8]) -> Result<(), u64> {
+    // SAFETY: images lie in memory of the device or in what the program gave for one.
+    let word = |at: u64| unsafe { guard::load::<u64>(at) }.map_err(|fault| fault.address);
+    match bytes {
+        // SAFETY: as above.
+        [byte] => *byte = unsafe { guard::load::<u8>(address) }.map_err(|fault| fault.address)?,
+        [_, _] => {
+            // SAFETY: as above.
+            let half = unsafe { guard::load::<u16>(address) }.map_err(|fault| fault.address)?;
+            bytes.copy_from_slice(&half.to_le_bytes());
+        }
+        [_, _, _, _] => {
+            // SAFETY: as above.
+            let word = unsafe { guard::load::<u32>(address) }.map_err(|fault| fault.address)?;
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        _ => {
+            for (bytes, at) in bytes.chunks_exact_mut(8).zip((address..).step_by(8)) {
+                bytes.copy_from_slice(&word(at)?.to_le_bytes());
             }
-            let mut old = guard::load::<u64>(address).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+fn store(address: u64, bytes: &[u8]) -> Result<(), u64> {
+    let failed = |fault: guard::Fault| fault.address;
+    // SAFETY: as for loads; the program keeps stores and other accesses in order.
+    unsafe {
+        match *bytes {
+            [a] => guard::store(address, a).map_err(failed),
+            [a, b] => guard::store(address, u16::from_le_bytes([a, b])).map_err(failed),
+            [a, b, c, d] => guard::store(address, u32::from_le_bytes([a, b, c, d])).map_err(failed),
+            _ => bytes.chunks_exact(8).zip((address..).step_by(8)).try_for_each(|(bytes, at)| {
+                let word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+                guard::store(at, word).map_err(failed)
+            }),
+        }
+    }
+}
+
+fn update(address: u64, bytes: usize, change: &dyn Fn(u64) -> u64) -> Result<(), u64> {
+    let failed = |fault: guard::Fault| fault.address;
+    // SAFETY: as for stores.
+    unsafe {
+        if bytes == 4 {
+            let mut old = guard::load::<u32>(address).map_err(failed)?;
             loop {
-                match guard::compare_exchange(address, old, change(old)).map_err(failed)? {
+                let new = change(old.into()) as u32;
+                match guard::compare_exchange(address, old, new).map_err(failed)? {
                     found if found == old => return Ok(()),
                     found => old = found,
                 }
+            }
+        }
+        let mut old = guard::load::<u64>(address).map_err(failed)?;
+        loop {
+            match guard::compare_exchange(address, old, change(old)).map_err(failed)? {
+                found if found == old => return Ok(()),
+                found => old = found,
             }
         }
     }

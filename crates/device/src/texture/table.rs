@@ -87,9 +87,10 @@ mod tests {
             geometry: Geometry::D1,
             format: Format::new(Channel::U8, 1).unwrap(),
             layers: 1,
-            levels: vec![Level { extent: [4, 1, 1], address, row_pitch: 4, slice_pitch: 4 }],
+            levels: vec![Level { extent: [4, 1, 1], address, row_pitch: 4, slice_pitch: 4, tiles: None }],
             first_level: 0,
             is_linear: false,
+            is_sparse: false,
         })
     }
 

@@ -2,9 +2,12 @@
 
 use crate::arrays;
 use crate::error::CuResult;
+use crate::platform;
 use cuda_abi::args::{In, Out};
 use cuda_abi::driver::*;
+use device::memory::ArrayMemory;
 use entry_macros::entry_point;
+use simt_ir::texture::TILE;
 
 #[entry_point]
 fn cuArrayCreate_v2(pHandle: Out<CUarray>, pAllocateArray: In<CUDA_ARRAY_DESCRIPTOR>) -> CuResult {
@@ -80,23 +83,55 @@ fn cuArrayGetPlane(pPlaneArray: Out<CUarray>, hArray: CUarray, _planeIdx: u32) -
     Err(CUDA_ERROR_INVALID_VALUE.into())
 }
 
-/// Told of arrays without memory of their own, and there are none.
+/// What a deferred array is to be mapped to.
 #[entry_point]
 fn cuArrayGetMemoryRequirements(
-    _memoryRequirements: Out<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
-    _array: CUarray,
-    _device: CUdevice,
+    memoryRequirements: Out<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
+    array: CUarray,
+    device: CUdevice,
 ) -> CuResult {
-    Err(CUDA_ERROR_INVALID_VALUE.into())
+    let array = arrays::find(array).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    requirements(memoryRequirements, array.memory(), device)
 }
 
-/// Told of sparse arrays, and there are none.
+/// How a sparse array is divided.
 #[entry_point]
 fn cuArrayGetSparseProperties(
-    _sparseProperties: Out<CUDA_ARRAY_SPARSE_PROPERTIES>,
-    _array: CUarray,
+    sparseProperties: Out<CUDA_ARRAY_SPARSE_PROPERTIES>,
+    array: CUarray,
 ) -> CuResult {
-    Err(CUDA_ERROR_INVALID_VALUE.into())
+    let array = arrays::find(array).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    properties(sparseProperties, array.memory())
+}
+
+fn requirements(
+    place: Out<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
+    memory: Option<&ArrayMemory>,
+    device: CUdevice,
+) -> CuResult {
+    place.check()?;
+    let memory = memory.filter(|memory| memory.is_deferred()).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    platform::device(device)?;
+    let (_, size) = memory.deferred();
+    place.set(CUDA_ARRAY_MEMORY_REQUIREMENTS {
+        size: size as usize,
+        alignment: TILE as usize,
+        reserved: [0; 4],
+    })?;
+    Ok(())
+}
+
+fn properties(place: Out<CUDA_ARRAY_SPARSE_PROPERTIES>, memory: Option<&ArrayMemory>) -> CuResult {
+    place.check()?;
+    let sparse = memory.and_then(ArrayMemory::sparse).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    place.set(CUDA_ARRAY_SPARSE_PROPERTIES {
+        tileExtent: sparse.tile.map(|texels| texels as u32),
+        miptailFirstLevel: sparse.first_in_tail,
+        miptailSize: sparse.tail,
+        flags: 0,
+        reserved: [0; 4],
+    })?;
+    Ok(())
 }
 
 /// The number of levels is brought to what an array of this size can have.
@@ -129,18 +164,20 @@ fn cuMipmappedArrayDestroy(hMipmappedArray: CUmipmappedArray) -> CuResult {
 /// As for arrays without levels.
 #[entry_point]
 fn cuMipmappedArrayGetMemoryRequirements(
-    _memoryRequirements: Out<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
-    _mipmap: CUmipmappedArray,
-    _device: CUdevice,
+    memoryRequirements: Out<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
+    mipmap: CUmipmappedArray,
+    device: CUdevice,
 ) -> CuResult {
-    Err(CUDA_ERROR_INVALID_VALUE.into())
+    let array = arrays::find_mipmapped(mipmap).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    requirements(memoryRequirements, Some(array.memory()), device)
 }
 
 /// As for arrays without levels.
 #[entry_point]
 fn cuMipmappedArrayGetSparseProperties(
-    _sparseProperties: Out<CUDA_ARRAY_SPARSE_PROPERTIES>,
-    _mipmap: CUmipmappedArray,
+    sparseProperties: Out<CUDA_ARRAY_SPARSE_PROPERTIES>,
+    mipmap: CUmipmappedArray,
 ) -> CuResult {
-    Err(CUDA_ERROR_INVALID_VALUE.into())
+    let array = arrays::find_mipmapped(mipmap).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    properties(sparseProperties, Some(array.memory()))
 }

@@ -1,6 +1,7 @@
 //! The entry points, one file per heading of the manual.
 
 mod array_copies;
+mod array_mapping;
 mod arrays;
 mod checkpointing;
 mod context;
@@ -52,6 +53,7 @@ mod version;
 mod virtual_memory;
 
 pub use array_copies::*;
+pub use array_mapping::*;
 pub use arrays::*;
 pub use checkpointing::*;
 pub use context::*;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 static MEMORIES: Table<PhysicalMemory> = Table::new(Kind::PhysicalMemory);
 
-fn find(handle: CUmemGenericAllocationHandle) -> CuResult<Arc<PhysicalMemory>> {
+pub(super) fn find(handle: CUmemGenericAllocationHandle) -> CuResult<Arc<PhysicalMemory>> {
     MEMORIES.get(handle as usize).map_err(|_| CUDA_ERROR_INVALID_VALUE.into())
 }
 
@@ -39,11 +39,8 @@ fn wanted(prop: &CUmemAllocationProp) -> CuResult<(usize, Purpose)> {
         CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT => (0, MemoryPlace::Node(0)),
         _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
     };
-    Ok((device, Purpose { place, tiles: prop.usage & TILE_POOL != 0 }))
+    Ok((device, Purpose { place, tiles: prop.usage & CU_MEM_CREATE_USAGE_TILE_POOL != 0 }))
 }
-
-/// Memory that sparse arrays are mapped to: `CU_MEM_CREATE_USAGE_TILE_POOL`.
-const TILE_POOL: u16 = 1;
 
 #[entry_point]
 fn cuMemGetAllocationGranularity(
@@ -195,7 +192,7 @@ fn cuMemGetAllocationPropertiesFromHandle(
         win32HandleMetaData: std::ptr::null_mut(),
         compressionType: 0,
         gpuDirectRDMACapable: 0,
-        usage: if tiles { TILE_POOL } else { 0 },
+        usage: if tiles { CU_MEM_CREATE_USAGE_TILE_POOL } else { 0 },
         reserved: [0; 4],
     })?;
     Ok(())

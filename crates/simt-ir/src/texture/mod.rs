@@ -18,6 +18,7 @@ mod query;
 mod sample;
 mod srgb;
 mod surface;
+mod tiles;
 
 pub use block::Compression;
 pub use format::{Channel, Format, Packing};
@@ -25,6 +26,7 @@ pub use op::{Access, Lod, Outside, Query, Sample, SurfaceAccess, TextureOp};
 pub use query::query;
 pub use sample::sample;
 pub use surface::{SurfaceError, access};
+pub use tiles::{TILE, Tiles};
 
 /// What the coordinates of an image are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,6 +90,22 @@ pub struct Level {
     pub row_pitch: u64,
     /// Bytes from one slice, layer or face to the next.
     pub slice_pitch: u64,
+    /// The tiles that they lie in, where that is not one row after the other.
+    pub tiles: Option<Tiles>,
+}
+
+impl Level {
+    /// The address of a byte of a row.
+    pub fn locate(&self, x: u64, y: u64, slice: u64) -> u64 {
+        let offset = match &self.tiles {
+            None => {
+                let row = y.wrapping_mul(self.row_pitch).wrapping_add(slice.wrapping_mul(self.slice_pitch));
+                row.wrapping_add(x)
+            }
+            Some(tiles) => tiles.offset(x, y, slice),
+        };
+        self.address.wrapping_add(offset)
+    }
 }
 
 /// Texels in memory.
@@ -105,6 +123,8 @@ pub struct ImageView {
     pub first_level: u32,
     /// A plain range of memory, read by index only: what lies outside is zero, and nothing is filtered.
     pub is_linear: bool,
+    /// Parts of it may have no memory: they are zero, and what is stored there is lost.
+    pub is_sparse: bool,
 }
 
 impl Default for ImageView {
@@ -117,6 +137,7 @@ impl Default for ImageView {
             levels: Vec::new(),
             first_level: 0,
             is_linear: false,
+            is_sparse: false,
         }
     }
 }

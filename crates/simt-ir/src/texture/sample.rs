@@ -351,11 +351,7 @@ impl Reading<'_> {
 
     fn at(&self, level: &Level, x: u64, y: u64, slice: u64) -> Spot {
         let side = u64::from(self.view.format.side());
-        let address = level
-            .address
-            .wrapping_add(x / side * self.view.format.bytes() as u64)
-            .wrapping_add((y / side).wrapping_mul(level.row_pitch))
-            .wrapping_add(slice.wrapping_mul(level.slice_pitch));
+        let address = level.locate(x / side * self.view.format.bytes() as u64, y / side, slice);
         Spot { address, texel: (y % side * side + x % side) as usize }
     }
 

@@ -139,13 +139,7 @@ fn locate<E>(
         }
     }
     let [x, y, slice] = at.map(|at| at as u64);
-    Ok(Some(
-        level
-            .address
-            .wrapping_add(x)
-            .wrapping_add(y.wrapping_mul(level.row_pitch))
-            .wrapping_add(slice.wrapping_mul(level.slice_pitch)),
-    ))
+    Ok(Some(level.locate(x, y, slice)))
 }
 
 /// What a channel has in memory for a value: a float if it is one or stands for one, else an integer within its range.

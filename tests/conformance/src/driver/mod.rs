@@ -47,6 +47,7 @@ mod pools;
 mod primary_contexts;
 mod profiler;
 mod sets;
+mod sparse_arrays;
 mod stale_handles;
 mod stream_attributes;
 mod stream_memory;
