@@ -643,8 +643,11 @@ fn check(seed: u64) -> Result<u32, Failure> {
     }
     let mut gang = 1;
     for in_gangs in [false, true] {
-        let compiled =
-            if in_gangs { launch.compile_in_gangs(&program, cpu) } else { launch.compile(&program, cpu) };
+        let compiled = if in_gangs {
+            launch.compile_in_gangs(&program, cpu, codegen::Choice::Always)
+        } else {
+            launch.compile(&program, cpu)
+        };
         let compiled = compiled.map_err(|error| fail(error.to_string()))?;
         gang = gang.max(compiled.info.gang);
         if in_gangs && gang == 1 {

@@ -2,6 +2,7 @@
 
 mod launch;
 
+use codegen::Choice;
 use codegen::target::Cpu;
 use kernel_abi::FaultKind;
 use launch::Launch;
@@ -248,7 +249,9 @@ fn agree(width: u32, height: u32, twist: Twist) -> Vec<u32> {
         assert!(got == expected, "{launch:?}, {} warps at once", compiled.info.gang);
     };
     let on = |cpu: &Cpu| {
-        run(&launch.compile_in_gangs(&program, cpu).unwrap());
+        for choice in [Choice::Always, Choice::InStrips] {
+            run(&launch.compile_in_gangs(&program, cpu, choice).unwrap());
+        }
         let compiled = launch.compile(&program, cpu).unwrap();
         run(&compiled);
         compiled.info.gang
@@ -298,7 +301,7 @@ fn a_block_that_is_a_gang_does_not_suspend() {
     let cpu = Cpu::native().unwrap();
     let compile = |width, height| {
         let program = product(width, height, 64, Twist::None);
-        launch_of(width, height, 64).compile_in_gangs(&program, &cpu).unwrap().info
+        launch_of(width, height, 64).compile_in_gangs(&program, &cpu, Choice::Always).unwrap().info
     };
     let info = compile(16, 16);
     assert_eq!((info.gang, info.entry), (8, kernel_abi::EntryKind::Blocks));
@@ -308,20 +311,113 @@ fn a_block_that_is_a_gang_does_not_suspend() {
 
 #[test]
 fn a_fault_names_its_thread() {
-    for (width, height) in [(16, 16), (32, 32)] {
-        for (x, y) in [(0, 0), (3, 9), (15, 14)] {
+    let places = [
+        (16, 16, Choice::Always),
+        (32, 32, Choice::Always),
+        (32, 32, Choice::InStrips),
+        (8, 32, Choice::InStrips),
+    ];
+    for (width, height, choice) in places {
+        for (x, y) in [(0, 0), (3, 9), (width - 1, 14)] {
             for (twist, kind) in
                 [(Twist::Trap(x, y), FaultKind::Trap), (Twist::Misaligned(x, y), FaultKind::Misaligned)]
             {
-                let n = 2 * width;
+                let n = 2 * width.max(height);
                 let (program, launch) = (product(width, height, n, twist), launch_of(width, height, n));
-                let compiled = launch.compile_in_gangs(&program, &Cpu::native().unwrap()).unwrap();
-                assert_eq!(compiled.info.gang, 8);
+                let cpu = Cpu::native().unwrap();
+                let compiled = launch.compile_in_gangs(&program, &cpu, choice).unwrap();
+                assert_eq!(compiled.info.gang, if choice == Choice::Always { 8 } else { 1 });
                 let mut data = matrices(n);
                 let (fault, warp) = launch.fault(&compiled, &[data.as_mut_ptr() as u64, n.into()]);
                 assert_eq!(fault.kind, kind as u32);
                 assert_eq!(32 * warp + fault.lane, y * width + x, "thread ({x}, {y})");
             }
+        }
+    }
+}
+
+/// Every thread keeps so many sums of products of what its block has in shared memory.
+fn sums(count: u32) -> Program {
+    let mut k = Kernel { b: FunctionBuilder::new("kernel", Signature::default()) };
+    let data = k.param(0, Type::I64);
+    let (x, block) = (k.reg(SpecialReg::Tid(0)), k.reg(SpecialReg::CtaId(0)));
+    let (width, first) = (k.i32(64), k.i32(0));
+    let own = k.element(data, block, width, x);
+    let value = k.b.inst(Op::Load(Access::weak(Space::Global, 0)), &[own], Type::F32);
+    let two = k.b.constant(Type::I32, 2);
+    let place = k.b.inst(Op::Shift(Shift::Left), &[x, two], Type::I32);
+    k.b.effect(Op::Store(Access::weak(Space::Shared, 0)), &[place, value]);
+    k.barrier();
+    let totals: Vec<_> = (0..count).map(|_| k.b.var(Type::F32)).collect();
+    let (at, nothing) = (k.b.var(Type::I32), k.b.constant(Type::F32, 0));
+    totals.iter().for_each(|total| k.b.write(*total, nothing));
+    k.b.write(at, first);
+    let (body, done) = (k.b.block(), k.b.block());
+    k.b.terminate(Terminator::Jump(Target::new(body)));
+    k.b.switch_to(body);
+    let from = k.b.read(at);
+    let other = k.b.inst(Op::Load(Access::weak(Space::Shared, 0)), &[from], Type::F32);
+    let mut left = value;
+    for total in &totals {
+        let so_far = k.b.read(*total);
+        let sum = k.b.inst(Op::Fma(FloatMode::default()), &[left, other, so_far], Type::F32);
+        k.b.write(*total, sum);
+        left = sum;
+    }
+    let four = k.i32(4);
+    let next = k.int(IntBinary::Add, from, four);
+    k.b.write(at, next);
+    let end = k.i32(64 * 4);
+    let cond = k.b.inst(Op::IntCmp(IntCmp::LtU), &[next, end], Type::Pred);
+    let (then, otherwise) = (Target::new(body), Target::new(done));
+    k.b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
+    k.b.switch_to(done);
+    k.barrier();
+    for (index, total) in totals.iter().enumerate() {
+        let row = k.i32(2 + index as u32);
+        let row = k.int(IntBinary::Add, row, block);
+        let place = k.element(data, row, width, x);
+        let total = k.b.read(*total);
+        // One kernel's blocks would write over each other's.
+        k.b.effect(Op::Store(Access::weak(Space::Global, 0)), &[place, total]);
+    }
+    k.b.terminate(Terminator::Exit);
+    let program = Program {
+        functions: vec![k.b.finish()],
+        param_bytes: 8,
+        shared_bytes: 256,
+        shared_align: 16,
+        ..Program::default()
+    };
+    verify(&program).expect("the kernel is well formed");
+    program
+}
+
+#[test]
+fn what_is_too_much_for_the_registers_runs_in_strips() {
+    let launch = Launch { grid: [1, 1, 1], block: [64, 1, 1] };
+    for count in [3, 12, 20, 50] {
+        let program = sums(count);
+        let words = || (0..64 * 53).map(|i| ((i % 13) as f32 / 16.0).to_bits()).collect::<Vec<u32>>();
+        let mut expected = words();
+        launch.interpret(&program, &[expected.as_mut_ptr() as u64]).unwrap();
+        for cpu in launch::cpus() {
+            let text = codegen::emit_text(&program, &launch.shape(), &cpu, codegen::Text::Ir).unwrap();
+            let registers = cpu.registers();
+            // Twice as many as there are, of a warp's lanes; no more, of a strip's.
+            let needed = count * 128 / registers.bytes;
+            if needed > registers.count {
+                let strips = [2, 4]
+                    .into_iter()
+                    .find(|strips| (count + 3) * 128 / strips / registers.bytes <= registers.count);
+                let fits = strips.is_some_and(|strips| 128 / strips >= registers.bytes);
+                assert_eq!(text.contains("@strip("), fits, "{count} sums on {}", cpu.name());
+            } else if needed * 3 < registers.count {
+                assert!(!text.contains("@strip("), "{count} sums on {}", cpu.name());
+            }
+            let mut got = words();
+            launch.run(&launch.compile(&program, &cpu).unwrap(), &[got.as_mut_ptr() as u64]).unwrap();
+            assert!(got == expected, "{count} sums on {}", cpu.name());
         }
     }
 }

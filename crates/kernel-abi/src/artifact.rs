@@ -133,6 +133,7 @@ impl Shape {
             assume_no_wrap: flag(18),
             gangs,
             gang: 1,
+            strips: 1,
         })
     }
 }

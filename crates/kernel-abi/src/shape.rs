@@ -38,6 +38,8 @@ pub struct Shape {
     pub gangs: Gangs,
     /// Warps that run as one, with vectors of all their lanes. 1 in a launch's shape: the compiler chooses what `gangs` allows.
     pub gang: u8,
+    /// Parts of a warp that run one after another, with vectors of their lanes. 1 in a launch's shape, and where `gang` is more.
+    pub strips: u8,
 }
 
 /// In what gangs the warps of a block could run: so many consecutive warps as one.
@@ -93,6 +95,7 @@ impl Shape {
             assume_no_wrap: true,
             gangs: Gangs::NONE,
             gang: 1,
+            strips: 1,
         };
         shape.gangs = Gangs::of(&shape, block, threads);
         shape
@@ -114,9 +117,21 @@ impl Shape {
         Shape { x, gang: warps, ..self }
     }
 
+    /// The shape for code that runs the warps of a launch's shape in so many strips, each of whole rows or within one.
+    pub fn in_strips(self, strips: u8) -> Option<Shape> {
+        let shape = Shape { strips, ..self };
+        let fits = match self.x {
+            XLayout::Rows => true,
+            // More than one: what is constant in a row has a form of its own.
+            XLayout::Period(period) => u32::from(period) < shape.lanes(),
+            XLayout::Irregular => false,
+        };
+        (fits && self.whole_warps).then_some(shape)
+    }
+
     /// Lanes of a vector.
     pub fn lanes(&self) -> u32 {
-        crate::WARP * u32::from(self.gang)
+        crate::WARP * u32::from(self.gang) / u32::from(self.strips)
     }
 
     /// Lanes that lie in one row of the block.
@@ -142,6 +157,7 @@ impl Shape {
         assume_no_wrap: false,
         gangs: Gangs::NONE,
         gang: 1,
+        strips: 1,
     };
 }
 

@@ -1,9 +1,12 @@
-//! Which warps of a block run as one.
+//! Which warps of a block run as one, and which in parts.
 //!
 //! A *gang* is several consecutive warps of a block, run as one warp with more lanes: every operation is one on longer vectors, which the
 //! processor does in pieces. What the warps share, such as the row of a tile that all of them read, is loaded once for all, and the
 //! pieces do not depend on each other, so that they hide each other's latency. Between two barriers the warps of a block have no order, so
 //! one in step is as good as any. Where a gang is the whole block, its barriers order memory and nothing else.
+//!
+//! Where on the other hand the values of one warp are too many for the registers, as the sums that each thread of a product keeps, its lanes run in
+//! *strips*, one after another up to each barrier.
 //!
 //! Not every kernel can: what a warp means to an operation, a gang does not. And not every one gains: code for more lanes takes longer to compile, and
 //! values that do not fit into registers are slower than warps one after another.
@@ -43,9 +46,11 @@ pub enum Choice {
     WhereItPays,
     /// Wherever they can, in gangs as large as ever pay on the processor: for tests.
     Always,
+    /// Wherever they can, in strips: for tests.
+    InStrips,
 }
 
-/// The shape for a kernel whose warps should run in gangs, and the kernel prepared for it; nothing if they should run one by one.
+/// The shape for a kernel whose warps should run in gangs or in strips, and the kernel prepared for it; nothing if they should run one by one.
 pub fn choose(
     func: &Function,
     shape: &Shape,
@@ -56,13 +61,13 @@ pub fn choose(
     if shape.gangs.most == 1 || !allowed {
         return None;
     }
-    let alone = match choice {
-        Choice::WhereItPays => {
-            let prepared = prepare(func.clone(), true, &shape.alone()).ok()?;
-            Gang { p: &prepared, lanes: shape.lanes(), row: shape.row_lanes(), registers }.loads()
-        }
-        Choice::Always => 0,
-    };
+    let prepared = prepare(func.clone(), true, &shape.alone()).ok()?;
+    let one = Gang::new(&prepared, shape, registers);
+    if choice == Choice::InStrips || choice == Choice::WhereItPays && one.registers_needed() > registers.count
+    {
+        return in_strips(func, shape, &one, choice);
+    }
+    let alone = one.loads();
     let mut warps = shape.gangs.most;
     while warps > 1 {
         // One value must fit.
@@ -72,11 +77,32 @@ pub fn choose(
         }
         let shape = shape.in_gangs(warps);
         let prepared = prepare(func.clone(), true, &shape).ok()?;
-        let gang = Gang { p: &prepared, lanes: shape.lanes(), row: shape.row_lanes(), registers };
+        let gang = Gang::new(&prepared, &shape, registers);
         if gang.is_possible() && (choice == Choice::Always || gang.pays(alone * usize::from(warps))) {
             return Some((shape, prepared));
         }
         warps /= 2;
+    }
+    None
+}
+
+/// The shape with as few strips as it takes to keep what lives in loops in registers.
+fn in_strips(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> Option<(Shape, Prepared)> {
+    // Where all lanes of a warp come to each barrier, all strips do.
+    if !warp.is_possible() || !warp.has_barriers() {
+        return None;
+    }
+    let strips = [2, 4].into_iter().map_while(|strips| shape.in_strips(strips));
+    for shape in strips {
+        // More would leave registers empty.
+        if warp.registers.taken(&shape, Type::I32) * warp.registers.bytes > 4 * shape.lanes() {
+            return None;
+        }
+        let prepared = prepare(func.clone(), true, &shape).ok()?;
+        let strip = Gang::new(&prepared, &shape, warp.registers);
+        if choice == Choice::InStrips || strip.registers_needed() <= warp.registers.count {
+            return strip.is_possible().then_some((shape, prepared));
+        }
     }
     None
 }
@@ -114,7 +140,7 @@ fn is_allowed(func: &Function, choice: Choice) -> bool {
             return false;
         }
     }
-    choice == Choice::Always || barriers && shared
+    choice != Choice::WhereItPays || barriers && shared
 }
 
 struct Gang<'a> {
@@ -125,7 +151,15 @@ struct Gang<'a> {
     registers: Registers,
 }
 
-impl Gang<'_> {
+impl<'a> Gang<'a> {
+    fn new(p: &'a Prepared, shape: &Shape, registers: Registers) -> Gang<'a> {
+        Gang { p, lanes: shape.lanes(), row: shape.row_lanes(), registers }
+    }
+
+    fn has_barriers(&self) -> bool {
+        self.p.cfg.order().iter().any(|block| self.has(*block, Op::is_barrier))
+    }
+
     /// Whether all warps come to each barrier together, and none waits for another elsewhere.
     fn is_possible(&self) -> bool {
         let p = self.p;

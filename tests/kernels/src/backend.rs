@@ -6,11 +6,11 @@ use jit::compiler::{Compiler, Source};
 use kernel_abi::artifact::Artifact;
 use kernel_abi::{Approximations, CompileError, KernelBackend};
 
-/// Names of all back ends: the interpreter, code for this processor that runs warps in gangs wherever it can, and generated code for
-/// each kind of processor that this one can stand in for, the best last.
+/// Names of all back ends: the interpreter, code for this processor that runs warps in gangs or in strips wherever it can, and
+/// generated code for each kind of processor that this one can stand in for, the best last.
 pub fn names() -> Vec<String> {
     let levels = ["baseline", "avx2", "avx512"].into_iter().filter(|level| runs_here(level));
-    ["interp", "gangs"].into_iter().chain(levels).map(String::from).collect()
+    ["interp", "gangs", "strips"].into_iter().chain(levels).map(String::from).collect()
 }
 
 /// The back end of this name.
@@ -26,8 +26,9 @@ pub fn open_with(name: &str, approximations: Approximations) -> Result<Box<dyn K
             let compiler = InProcess { cpu: name.into(), choice: Choice::WhereItPays };
             Ok(Box::new(Jit::with(Box::new(compiler), None, approximations)))
         }
-        "gangs" => {
-            let compiler = InProcess { cpu: "native".into(), choice: Choice::Always };
+        "gangs" | "strips" => {
+            let choice = if name == "gangs" { Choice::Always } else { Choice::InStrips };
+            let compiler = InProcess { cpu: "native".into(), choice };
             Ok(Box::new(Jit::with(Box::new(compiler), None, approximations)))
         }
         _ => Err(format!("there is no back end '{name}'")),

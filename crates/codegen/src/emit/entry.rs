@@ -145,13 +145,13 @@ impl<'c> BlockWarps<'c> {
 
 /// Whether the loops over the warps of a block know `tid`: each row is of whole warps.
 fn counts_threads(unit: Unit<'_, '_>) -> bool {
-    unit.shape.gang == 1 && unit.shape.dims > 1 && unit.shape.x == XLayout::Rows
+    unit.lanes == super::LANES && unit.shape.dims > 1 && unit.shape.x == XLayout::Rows
 }
 
 /// Whether blocks run row by row of their threads, interleaved: several rows, each of whole warps or less, no memory of the block's own, and
 /// every access is along x. One that jumps from lane to lane, as in a transposition, touches lines that the next row of the same block needs.
 fn runs_along_rows(unit: Unit<'_, '_>, kernel: &Prepared) -> bool {
-    let regular = unit.shape.gang == 1
+    let regular = unit.lanes == super::LANES
         && unit.shape.dims > 1
         && unit.shape.x != XLayout::Irregular
         && unit.shape.whole_warps;
@@ -267,11 +267,15 @@ fn wraps_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<llvm::Fun
     Ok(function)
 }
 
-/// Emits a kernel with suspension points. Answers the bytes of state of a warp, of which a gang has several.
+/// Emits a kernel with suspension points. Answers the bytes of state of a warp, of which a gang has several. Its body is a function of its own
+/// where warps run in strips.
 pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileError> {
     let b = unit.b;
     let (i32, i64, ptr) = (unit.types.i32, unit.types.i64, unit.types.ptr);
-    let entry = b.module().add_function(ENTRY_SYMBOL, i32, &[ptr, i32, i32], Linkage::External);
+    let in_strips = unit.shape.strips > 1;
+    let (name, linkage) =
+        if in_strips { ("strip", Linkage::Internal) } else { (ENTRY_SYMBOL, Linkage::External) };
+    let entry = b.module().add_function(name, i32, &[ptr, i32, i32], linkage);
     unit.machine.set_attributes(entry);
     let (frame, warp, resume) = (entry.param(0), entry.param(1), entry.param(2));
     b.position_at_end(entry.append_block("prologue"));
@@ -279,8 +283,7 @@ pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileE
         let place = b.ptr_offset(frame, (offset_of!(BlockFrame, ctaid) + 4 * axis) as i64);
         b.mark_invariant(b.load(i32, place, 4))
     });
-    let first = b.shl(warp, unit.gang_bits());
-    b.store(first, b.ptr_offset(frame, offset_of!(BlockFrame, warp) as i64), 4);
+    b.store(unit.first_warp(warp), b.ptr_offset(frame, offset_of!(BlockFrame, warp) as i64), 4);
     let place = Place { frame, launch: launch_of(unit, frame), ctaid, warp, tid: None };
     let mut emitter = kernel_emitter(unit, kernel, place);
     let end = b.append_block("end");
@@ -289,7 +292,8 @@ pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileE
     // What the tests need of the prologue must be there before it ends.
     let tests = b.append_block("tests");
     b.position_at_end(tests);
-    let wraps = emitter.wraps()?;
+    // Those of all strips come before any of them runs.
+    let wraps = if in_strips { unit.types.bit.zero() } else { emitter.wraps()? };
     b.position_at_end(emitter.prologue);
     let states = b.ptr_offset(frame, offset_of!(BlockFrame, state) as i64);
     let states = b.mark_invariant(b.load(ptr, states, 8));
@@ -309,7 +313,56 @@ pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileE
     b.ret(i32.all_ones());
     b.position_at_end(end);
     b.ret(i32.zero());
-    Ok(layout.bytes.div_ceil(unit.shape.gang.into()).next_multiple_of(64))
+    if in_strips {
+        entry.add_attribute("noinline");
+        strips_entry(unit, kernel, entry)?;
+    }
+    let warp_bytes = layout.bytes * u32::from(unit.shape.strips);
+    Ok(warp_bytes.div_ceil(unit.shape.gang.into()).next_multiple_of(64))
+}
+
+/// Emits the entry of a kernel whose warps run in strips: up to the next barrier one after another. All come to the same one, since all
+/// lanes of a warp do.
+fn strips_entry<'c>(
+    unit: Unit<'_, 'c>,
+    kernel: &Prepared,
+    strip: llvm::Function<'c>,
+) -> Result<(), CompileError> {
+    let wraps = if kernel.shapes.assumed().is_empty() { None } else { Some(wraps_function(unit, kernel)?) };
+    let b = unit.b;
+    let (i32, ptr) = (unit.types.i32, unit.types.ptr);
+    let entry = b.module().add_function(ENTRY_SYMBOL, i32, &[ptr, i32, i32], Linkage::External);
+    unit.machine.set_attributes(entry);
+    let (frame, warp, resume) = (entry.param(0), entry.param(1), entry.param(2));
+    b.position_at_end(entry.append_block("prologue"));
+    let count = u64::from(unit.shape.strips);
+    let first = b.mul(warp, i32.int_const(count));
+    let strips: Vec<Value<'c>> = (0..count).map(|at| b.add(first, i32.int_const(at))).collect();
+    if let Some(wraps) = wraps {
+        let (tests, run) = (b.append_block("tests"), b.append_block("run"));
+        let fresh = b.icmp(IntPredicate::Eq, resume, i32.zero());
+        b.cond_br(fresh, tests, run);
+        b.position_at_end(tests);
+        let ctaid = [0, 1, 2].map(|axis| {
+            let place = b.ptr_offset(frame, (offset_of!(BlockFrame, ctaid) + 4 * axis) as i64);
+            b.mark_invariant(b.load(i32, place, 4))
+        });
+        let mut bad = unit.types.bit.zero();
+        for strip in &strips {
+            bad = b.or(bad, b.call(wraps, &[frame, ctaid[0], ctaid[1], ctaid[2], *strip]));
+        }
+        let give_up = b.append_block("deopt");
+        b.cond_br(bad, give_up, run);
+        b.position_at_end(give_up);
+        b.ret(i32.all_ones());
+        b.position_at_end(run);
+    }
+    let mut status = i32.zero();
+    for at in strips {
+        status = b.call(strip, &[frame, at, resume]);
+    }
+    b.ret(status);
+    Ok(())
 }
 
 fn kernel_emitter<'a, 'c>(unit: Unit<'a, 'c>, kernel: &'a Prepared, place: Place<'c>) -> Emitter<'a, 'c> {

@@ -43,13 +43,13 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn raise_in(&mut self, kind: FaultKind, lane: Value<'c>, address: Value<'c>, loc: SourceLoc) {
         let b = self.unit.b;
         let i32 = self.unit.types.i32;
-        let lane = if self.unit.shape.gang == 1 {
+        let lane = if self.unit.lanes == LANES {
             lane
         } else {
-            let first = b.shl(self.place.warp, self.unit.gang_bits());
-            let warp = b.add(first, b.lshr(lane, i32.int_const(5)));
+            let thread = b.add(self.unit.first_thread(self.place.warp), lane);
+            let warp = b.lshr(thread, i32.int_const(5));
             b.store(warp, b.ptr_offset(self.place.frame, offset_of!(BlockFrame, warp) as i64), 4);
-            b.and(lane, i32.int_const(31))
+            b.and(thread, i32.int_const(31))
         };
         let kind = i32.int_const(kind as u64);
         let line = i32.int_const(loc.ptx_line.into());

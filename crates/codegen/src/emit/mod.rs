@@ -1,5 +1,5 @@
-//! Emission of SIMD code: one LLVM value for the 32 lanes of a warp, or for those of a gang's warps (`transform::gang`). What only
-//! warps do has 32.
+//! Emission of SIMD code: one LLVM value for the 32 lanes of a warp, or for those of a gang's warps or of a strip of one (`transform::gang`).
+//! What only warps do has 32.
 //!
 //! * [`function`][]: control flow, masks, and where values are kept;
 //! * [`value`][]: instructions that compute from their operands; thread indices;
@@ -92,6 +92,12 @@ impl<'a, 'c> Unit<'a, 'c> {
     /// The number of the lanes' first warp, of `lanes` lanes each, as the index of its first thread.
     fn first_thread(&self, warp: llvm::Value<'c>) -> llvm::Value<'c> {
         self.b.shl(warp, self.types.i32.int_const(self.lanes.trailing_zeros().into()))
+    }
+
+    /// The warp that a gang begins with, or that a strip is of, by the gang's or the strip's number.
+    fn first_warp(&self, number: llvm::Value<'c>) -> llvm::Value<'c> {
+        let first = self.b.shl(number, self.gang_bits());
+        self.b.lshr(first, self.types.i32.int_const(self.shape.strips.trailing_zeros().into()))
     }
 
     /// By how many bits the number of a gang is shifted to be that of its first warp.

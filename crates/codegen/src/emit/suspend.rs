@@ -137,8 +137,13 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         let mask = self.active();
-        // Who counts votes asks for them; a gang's barriers have none.
-        let lanes = if self.unit.shape.gang == 1 { b.mask_to_int(mask) } else { self.unit.types.i32.zero() };
+        let lanes = match (self.unit.shape.gang, self.unit.shape.strips) {
+            (1, 1) => b.mask_to_int(mask),
+            // The others will come to it as well.
+            (1, _) => self.unit.types.i32.all_ones(),
+            // Who counts votes asks for them; a gang's barriers have none.
+            _ => self.unit.types.i32.zero(),
+        };
         let id = self.first_active(data.args[0]);
         let threads = if count { self.first_active(data.args[1]) } else { self.unit.types.i32.zero() };
         let votes = match kind {

@@ -157,9 +157,14 @@ impl Launch {
         Ok(Compiled { loaded, info: object.info })
     }
 
-    /// Likewise, with warps in gangs wherever they can be.
-    pub fn compile_in_gangs(&self, program: &Program, cpu: &Cpu) -> Result<Compiled, CompileError> {
-        let object = codegen::compile_in_gangs(program, &self.shape(), cpu, codegen::Choice::Always)?;
+    /// Likewise, with warps in gangs, or in strips, wherever they can be.
+    pub fn compile_in_gangs(
+        &self,
+        program: &Program,
+        cpu: &Cpu,
+        choice: codegen::Choice,
+    ) -> Result<Compiled, CompileError> {
+        let object = codegen::compile_in_gangs(program, &self.shape(), cpu, choice)?;
         let loaded = LoadedObject::load(&object.bytes, &jit::host_symbol).expect("the object loads");
         Ok(Compiled { loaded, info: object.info })
     }
