@@ -108,7 +108,7 @@ fn hostile_texts_are_refused_with_line_and_reason() {
         let first = log.lines().next().unwrap_or_default();
         assert!(first.contains(line) && first.contains(reason), "{start}: {log}");
     }
-    for newer in ["9.1", "9.9", "10.0"] {
+    for newer in ["10.0", "10.9"] {
         let (code, log) = try_load(&format!(".version {newer}\n.target sm_80\n.address_size 64\n"));
         assert_eq!(code, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "{newer}: {log}");
         assert!(log.contains("line 1") && log.contains(newer), "{log}");

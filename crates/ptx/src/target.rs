@@ -5,11 +5,12 @@ use std::fmt;
 use crate::ast::{Name, Target, Version};
 use crate::error::LoadErrorKind;
 
-/// The newest version of the language that is read.
+/// The newest version of the language that is known whole.
 pub const NEWEST_VERSION: Version = Version { major: 9, minor: 0 };
 
-/// Of each major version from 1 the last minor one.
-const LAST_MINOR: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, 0];
+/// Of each major version from 1 the last minor one. Of the newest also what is not known yet is read, as compilers
+/// newer than this write it: what a minor version adds are instructions, and those are refused by name.
+const LAST_MINOR: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, u32::MAX];
 
 /// What may stand in `.target` after the architecture, besides further architectures.
 const OPTIONS: [&str; 4] = ["debug", "map_f64_to_f32", "texmode_independent", "texmode_unified"];
@@ -124,7 +125,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// Whether there is such a version, not newer than what is read.
+/// Whether there is such a version, of a major one that is known.
 pub fn check_version(version: Version) -> Result<(), (LoadErrorKind, String)> {
     let last = (version.major as usize).checked_sub(1).map(|index| LAST_MINOR.get(index));
     let message = || format!("unsupported .version {version}; the current version is {NEWEST_VERSION}");
@@ -201,10 +202,10 @@ mod tests {
     #[test]
     fn versions_that_there_are() {
         let check = |major, minor| check_version(Version { major, minor }).map_err(|(kind, _)| kind);
-        for (major, minor) in [(1, 0), (1, 5), (3, 2), (5, 1), (6, 5), (7, 8), (8, 8), (9, 0)] {
+        for (major, minor) in [(1, 0), (1, 5), (3, 2), (5, 1), (6, 5), (7, 8), (8, 8), (9, 0), (9, 4)] {
             assert_eq!(check(major, minor), Ok(()), "{major}.{minor}");
         }
-        for (major, minor) in [(9, 1), (9, 9), (10, 0), (u32::MAX, u32::MAX)] {
+        for (major, minor) in [(10, 0), (u32::MAX, u32::MAX)] {
             assert_eq!(check(major, minor), Err(LoadErrorKind::UnsupportedVersion), "{major}.{minor}");
         }
         for (major, minor) in [(0, 0), (0, 9), (1, 6), (2, 4), (5, 2), (8, 9), (8, u32::MAX)] {

@@ -76,7 +76,7 @@ fn kinds_of_errors() {
         (".target sm_80 .version 8.0", NotPtx),
         (".version 99.0 .target sm_80", UnsupportedVersion),
         (".version 10.0", UnsupportedVersion),
-        (".version 9.1 .target sm_90", UnsupportedVersion),
+        (".version 9.4 .target sm_999", NewerTarget),
         (".version 8.9 .target sm_90", Syntax),
         (".version 8.0 .target debug, sm_80", Syntax),
         (".version 8.0 .target sm_80, debug", Syntax),

@@ -171,7 +171,10 @@ impl<'r> Body<'r> {
         let op = match (self.links.function(name), syscall(name)) {
             (Some(func), _) => Op::Call(func),
             (None, Some(call)) => {
-                if signature(function) != call.signature() {
+                let (declared, own) = (signature(function), call.signature());
+                // Compilers that have no use for the result declare none.
+                let left_out = declared.results.is_empty();
+                if declared.params != own.params || !(left_out || declared.results == own.results) {
                     let message = format!("'{name}' is declared with other parameters than the device's own");
                     return self.fail(Problem::mismatch(span, message));
                 }
@@ -213,6 +216,10 @@ impl<'r> Body<'r> {
             .filter(|(v, _)| !is_aggregate(v))
             .map(|(v, operand)| (value_type(v), operand))
             .unzip();
+        let results = match op {
+            Op::Syscall(call) => call.signature().results,
+            _ => results,
+        };
         let values = self.b.insts(op, &args, &results);
         for (operand, value) in targets.into_iter().zip(values) {
             self.receive(operand, value);
