@@ -216,6 +216,15 @@ mod tests {
         assert_eq!(stored(1024, shifted(Shift::RightS, 31)), Some(0));
         assert_eq!(stored(200, shifted(Shift::RightU, 8)), Some(0));
         assert_eq!(stored(257, shifted(Shift::RightU, 8)), None, "one thread has that bit");
+        // What follows from a number that there is only one of.
+        let low_bits = |b: &mut FunctionBuilder, tid: Value| {
+            let (by, five) = (b.constant(Type::I32, 10), b.constant(Type::I32, 5));
+            let zero = b.inst(Op::Shift(Shift::RightU), &[tid, by], Type::I32);
+            let sum = b.inst(Op::Int(IntBinary::Add), &[zero, five], Type::I32);
+            let three = b.constant(Type::I32, 3);
+            b.inst(Op::Int(IntBinary::And), &[sum, three], Type::I32)
+        };
+        assert_eq!(stored(1024, low_bits), Some(1));
     }
 
     #[test]

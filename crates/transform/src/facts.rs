@@ -367,6 +367,9 @@ fn combine(op: IntBinary, a: Range, b: Range, has_constant: bool) -> Option<Rang
             }
             range
         }
+        IntBinary::And if a.0 == a.1 && b.0 == b.1 => (a.0 & b.0, a.0 & b.0),
+        IntBinary::Or if a.0 == a.1 && b.0 == b.1 => (a.0 | b.0, a.0 | b.0),
+        IntBinary::Xor if a.0 == a.1 && b.0 == b.1 => (a.0 ^ b.0, a.0 ^ b.0),
         IntBinary::And if b.0 >= 0 && has_constant => (0, if a.0 >= 0 { a.1.min(b.1) } else { b.1 }),
         IntBinary::And if a.0 >= 0 => (0, a.1),
         IntBinary::MinS => (a.0.min(b.0), a.1.min(b.1)),

@@ -570,8 +570,11 @@ impl Analysis<'_> {
             Shift::RightU | Shift::RightS => {
                 let zeros = self.facts.base_zeros(args[0]);
                 let within = zeros >= 63 || offsets.iter().all(|offset| (0..1 << zeros).contains(offset));
-                if zeros >= amount as u32 && within {
+                if within && zeros >= amount as u32 {
                     self.affine(bits, |lane| offsets[lane] >> amount)
+                } else if within {
+                    // No lane's value has other bits above those zeros than the base has.
+                    LaneShape::Uniform
                 } else {
                     LaneShape::Varying
                 }
@@ -742,6 +745,11 @@ mod tests {
             b.inst(Op::Shift(Shift::RightU), &[tid, amount], Type::I32)
         });
         assert_eq!(warp, LaneShape::Uniform);
+        let pair_of_warps = of(&|b, tid| {
+            let amount = b.constant(Type::I32, 6);
+            b.inst(Op::Shift(Shift::RightS), &[tid, amount], Type::I32)
+        });
+        assert_eq!(pair_of_warps, LaneShape::Uniform);
         let lane = of(&|b, tid| {
             let mask = b.constant(Type::I32, 31);
             int(b, IntBinary::And, tid, mask)
