@@ -421,3 +421,128 @@ fn what_is_too_much_for_the_registers_runs_in_strips() {
         }
     }
 }
+
+/// Sums of a block's numbers, by shuffles in each warp and then by its first: thread t begins with number t, and goes on in steps of 96 up to
+/// `n`. What each thread has is added to one of five counts in shared memory as well, and both come to `out`.
+fn reduction(n: u32) -> Program {
+    let mut k = Kernel { b: FunctionBuilder::new("kernel", Signature::default()) };
+    let data = k.param(0, Type::I64);
+    let shared = Access::weak(Space::Shared, 0);
+    let tid = k.reg(SpecialReg::Tid(0));
+    let end = k.param(8, Type::I32);
+    let (step, zero, two) = (k.i32(96), k.i32(0), k.i32(2));
+    let (sum, at) = (k.b.var(Type::I32), k.b.var(Type::I32));
+    k.b.write(sum, zero);
+    k.b.write(at, tid);
+    let count_of = |k: &mut Kernel, number: Value| {
+        let five = k.i32(5);
+        let count = k.int(IntBinary::RemU, number, five);
+        k.b.inst(Op::Shift(Shift::Left), &[count, two], Type::I32)
+    };
+    let few = k.i32(5);
+    let clears = k.b.inst(Op::IntCmp(IntCmp::LtU), &[tid, few], Type::Pred);
+    k.when(clears, |k| {
+        let place = count_of(k, tid);
+        k.b.effect(Op::Store(shared), &[place, zero]);
+    });
+    k.barrier();
+    let some = k.b.inst(Op::IntCmp(IntCmp::LtU), &[tid, end], Type::Pred);
+    k.when(some, |k| {
+        let (head, done) = (k.b.block(), k.b.block());
+        k.b.terminate(Terminator::Jump(Target::new(head)));
+        k.b.switch_to(head);
+        let index = k.b.read(at);
+        let place = k.element(data, zero, zero, index);
+        let number = k.b.inst(Op::Load(Access::weak(Space::Global, 0)), &[place], Type::I32);
+        let so_far = k.b.read(sum);
+        let next = k.int(IntBinary::Add, so_far, number);
+        k.b.write(sum, next);
+        let count = count_of(k, number);
+        k.b.effect(Op::Atomic(AtomicOp::Add, Access { order: Order::Relaxed, ..shared }), &[count, number]);
+        let next = k.int(IntBinary::Add, index, step);
+        k.b.write(at, next);
+        let cond = k.b.inst(Op::IntCmp(IntCmp::LtU), &[next, end], Type::Pred);
+        let (then, otherwise) = (Target::new(head), Target::new(done));
+        k.b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
+        k.b.switch_to(done);
+    });
+    let of_warp = |k: &mut Kernel, sum: Var, mode: ShuffleMode| {
+        let (clamp, all) = (k.i32(31), k.i32(u32::MAX));
+        for distance in [16, 8, 4, 2, 1] {
+            let distance = k.i32(distance);
+            let own = k.b.read(sum);
+            let results = k.b.insts(Op::Shuffle(mode), &[own, distance, clamp, all], &[Type::I32, Type::Pred]);
+            let other = k.b.inst(Op::Select, &[results[1], results[0], zero], Type::I32);
+            let both = k.int(IntBinary::Add, own, other);
+            k.b.write(sum, both);
+        }
+    };
+    of_warp(&mut k, sum, ShuffleMode::Bfly);
+    let (mask, five, one_warp) = (k.i32(31), k.i32(5), k.i32(32));
+    let lane = k.int(IntBinary::And, tid, mask);
+    let warp = k.b.inst(Op::Shift(Shift::RightU), &[tid, five], Type::I32);
+    let part = k.b.inst(Op::Shift(Shift::Left), &[warp, two], Type::I32);
+    let parts = Access { offset: 64, ..shared };
+    let first = k.b.inst(Op::IntCmp(IntCmp::Eq), &[lane, zero], Type::Pred);
+    k.when(first, |k| {
+        let own = k.b.read(sum);
+        k.b.effect(Op::Store(parts), &[part, own]);
+    });
+    k.barrier();
+    let in_first = k.b.inst(Op::IntCmp(IntCmp::LtU), &[tid, one_warp], Type::Pred);
+    k.when(in_first, |k| {
+        let warps = k.reg(SpecialReg::Ntid(0));
+        let warps = k.b.inst(Op::Shift(Shift::RightU), &[warps, five], Type::I32);
+        let used = k.b.inst(Op::IntCmp(IntCmp::LtU), &[tid, warps], Type::Pred);
+        k.b.write(sum, zero);
+        k.when(used, |k| {
+            let own = k.b.inst(Op::Shift(Shift::Left), &[tid, two], Type::I32);
+            let part = k.b.inst(Op::Load(parts), &[own], Type::I32);
+            k.b.write(sum, part);
+        });
+        of_warp(k, sum, ShuffleMode::Down);
+        let total = k.b.read(sum);
+        let place = k.element(data, zero, zero, tid);
+        k.b.effect(Op::Store(Access::weak(Space::Global, i64::from(4 * n))), &[place, total]);
+    });
+    k.when(clears, |k| {
+        let from = count_of(k, tid);
+        let count = k.b.inst(Op::Load(shared), &[from], Type::I32);
+        let place = k.element(data, zero, zero, tid);
+        k.b.effect(Op::Store(Access::weak(Space::Global, i64::from(4 * n + 128))), &[place, count]);
+    });
+    k.b.terminate(Terminator::Exit);
+    let program = Program {
+        functions: vec![k.b.finish()],
+        param_bytes: 16,
+        shared_bytes: 256,
+        shared_align: 16,
+        ..Program::default()
+    };
+    verify(&program).expect("the kernel is well formed");
+    program
+}
+
+#[test]
+fn sums_by_shuffles_run_in_gangs() {
+    for threads in [32, 64, 128, 256, 512] {
+        let n = 4000;
+        let program = reduction(n);
+        let launch = Launch { grid: [1, 1, 1], block: [threads, 1, 1] };
+        let start: Vec<u32> = (0..n + 64).map(|i| i.wrapping_mul(0x9e37_79b9) >> 5).collect();
+        let mut expected = start.clone();
+        launch.interpret(&program, &[expected.as_mut_ptr() as u64, n.into()]).unwrap();
+        for cpu in launch::cpus() {
+            let compiled = launch.compile(&program, &cpu).unwrap();
+            if cpu.registers().bytes == 64 {
+                assert_eq!(compiled.info.gang, (threads / 32).min(8), "{threads} threads on {}", cpu.name());
+            }
+            for compiled in [compiled, launch.compile_in_gangs(&program, &cpu, Choice::Always).unwrap()] {
+                let mut got = start.clone();
+                launch.run(&compiled, &[got.as_mut_ptr() as u64, n.into()]).unwrap();
+                let gang = compiled.info.gang;
+                assert!(got == expected, "{threads} threads in gangs of {gang} on {}", cpu.name());
+            }
+        }
+    }
+}

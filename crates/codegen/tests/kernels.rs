@@ -175,12 +175,15 @@ fn agree_on(cpu: &Cpu, program: &Program, launch: Launch, words: usize) {
     let start: Vec<u32> = (0..words as u32).map(|i| i.wrapping_mul(0x9e37_79b9) >> 7).collect();
     let mut expected = start.clone();
     launch.interpret(program, &[expected.as_mut_ptr() as u64]).unwrap();
-    let compiled = launch.compile(program, cpu).unwrap();
-    let mut got = start;
-    launch.run(&compiled, &[got.as_mut_ptr() as u64]).unwrap();
-    let wrong = got.iter().zip(&expected).position(|(a, b)| a != b);
-    let words = wrong.map(|i| (got[i], expected[i]));
-    assert_eq!(wrong, None, "{launch:?} on {}: {words:?} in {program}", cpu.name());
+    for compiled in [launch.compile(program, cpu), launch.compile_in_gangs(program, cpu, codegen::Choice::Always)] {
+        let compiled = compiled.unwrap();
+        let mut got = start.clone();
+        launch.run(&compiled, &[got.as_mut_ptr() as u64]).unwrap();
+        let wrong = got.iter().zip(&expected).position(|(a, b)| a != b);
+        let words = wrong.map(|i| (got[i], expected[i]));
+        let gang = compiled.info.gang;
+        assert_eq!(wrong, None, "{launch:?} on {}, gangs of {gang}: {words:?} in {program}", cpu.name());
+    }
 }
 
 /// A kernel of one block that passes a hash of the thread's index through `body` and stores what comes out.
@@ -454,8 +457,8 @@ fn ordered_and_vector_accesses() {
 /// Accesses of bytes and halves of words, at steps and scattered, by all lanes and by some: what lies between stays as it is.
 #[test]
 fn accesses_of_less_than_a_word() {
-    for (ty, bytes) in [(Type::I8, 1), (Type::I16, 2), (Type::F16, 2)] {
-        for (step, scattered) in [(1, false), (2, false), (3, false), (4, false), (5, false), (7, true)] {
+    for (ty, bytes) in [(Type::I8, 1), (Type::F16, 2)] {
+        for (step, scattered) in [(1, false), (3, false), (5, false), (7, true)] {
             for least in [0, 5] {
                 let mut k = Kernel::new();
                 let out = k.param(0, Type::I64);

@@ -39,6 +39,9 @@ impl Registers {
     }
 }
 
+/// Operations on vectors up to which code is short.
+const SHORT: usize = 96;
+
 /// When warps run in gangs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
@@ -88,7 +91,13 @@ pub fn choose(
 
 /// The shape with as few strips as it takes to keep what lives in loops in registers.
 fn in_strips(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> Option<(Shape, Prepared)> {
-    // Where all lanes of a warp come to each barrier, all strips do.
+    // Where all lanes of a warp come to each barrier, all strips do. Lanes of other strips are not to be had between them.
+    let meets = |block: Block| {
+        func.block(block).insts.iter().any(|inst| matches!(func.inst(*inst).op, Op::Shuffle(_) | Op::Atomic(..)))
+    };
+    if func.blocks().any(meets) {
+        return None;
+    }
     if !warp.is_possible() || !warp.has_barriers() {
         return None;
     }
@@ -133,6 +142,16 @@ fn is_allowed(func: &Function, choice: Choice) -> bool {
                         | SpecialReg::LanemaskGt
                 ) && !reg.is_counter()
             }
+            Op::Shuffle(_) => {
+                let constants: Vec<_> = data.args[1..].iter().map(|arg| func.constant(*arg)).collect();
+                constants.iter().all(Option::is_some)
+                    && constants.get(2).is_none_or(|all| *all == Some(u32::MAX.into()))
+            }
+            Op::Atomic(_, access) => {
+                access.lanes == 1
+                    && matches!(access.order, Order::Weak | Order::Relaxed)
+                    && access.space != Space::Local
+            }
             Op::LocalBase | Op::ToGeneric(Space::Local) | Op::FromGeneric(Space::Local) => false,
             op => op.is_pure(),
         };
@@ -171,7 +190,21 @@ impl<'a> Gang<'a> {
 
     /// Whether loops load clearly less than the warps would one by one, and what lives in them fits into registers.
     fn pays(&self, apart: usize) -> bool {
-        apart > 0 && 8 * self.loads() <= 7 * apart && self.registers_needed() <= self.registers.spent()
+        let shares = apart > 0 && 8 * self.loads() <= 7 * apart;
+        let needed = self.registers_needed();
+        shares && needed <= self.registers.spent() || needed <= 2 * self.registers.count && self.is_light()
+    }
+
+    /// Whether the code stays short with so many lanes, and loops run between barriers: then what a gang saves, suspensions and the wait for
+    /// memory and for one result after another, is more than what values cost that do not stay in registers.
+    fn is_light(&self) -> bool {
+        let p = self.p;
+        let vectors = |block: &Block| {
+            let insts = p.func.block(*block).insts.iter().map(|inst| p.func.inst(*inst));
+            insts.filter(|data| data.results.iter().any(|value| p.shapes.of(*value).is_varying())).count()
+        };
+        !self.in_loops().any(|block| self.has(block, Op::is_barrier))
+            && p.cfg.order().iter().map(vectors).sum::<usize>() <= SHORT
     }
 
     /// The accesses, of one register's size each, that loads in loops take.

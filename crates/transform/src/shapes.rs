@@ -303,6 +303,7 @@ impl Analysis<'_> {
             // All lanes read the same lane of the whole warp.
             Op::Shuffle(ShuffleMode::Idx)
                 if args[1].is_uniform()
+                    && self.shape.gang == 1
                     && self.func.constant(data.args[2]) == Some(0x1f)
                     && args.get(3).is_none_or(LaneShape::is_uniform) =>
             {

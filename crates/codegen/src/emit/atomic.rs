@@ -44,6 +44,7 @@ impl<'c> Emitter<'_, 'c> {
         }
         if let (Address::Uniform(address), [result], AtomicOp::Add) = (&address, &data.results[..], op)
             && self.p.shapes.of(data.args[1]).is_uniform()
+            && self.unit.shape.gang == 1
         {
             // Lanes count up one after another: each finds what those below it have added.
             let operand = self.natural(data.args[1]);
@@ -59,11 +60,13 @@ impl<'c> Emitter<'_, 'c> {
         }
         let addresses = self.all_addresses(&address);
         let addresses = self.spill(addresses);
-        let operands = self.lane_array(data.args[1]);
-        let results = data.results.first().map(|_| self.scratch(lane.vector(LANES)));
+        let uniform = self.p.shapes.of(data.args[1]).is_uniform();
+        let operands =
+            if uniform { self.natural(data.args[1]) } else { self.lane_array(data.args[1]) };
+        let results = data.results.first().map(|_| self.scratch(lane.vector(self.unit.lanes)));
         self.for_each_lane(lanes, |this, at| {
             let ptr = b.inttoptr(this.element(addresses, at, this.unit.types.i64));
-            let operand = this.element(operands, at, lane);
+            let operand = if uniform { operands } else { this.element(operands, at, lane) };
             let old = match integer_rmw(op).filter(|_| ty.is_int()) {
                 _ if access.space == Space::Shared => {
                     let old = b.load(lane, ptr, bytes);
@@ -176,7 +179,7 @@ impl<'c> Emitter<'_, 'c> {
 
     pub(super) fn define_from_array(&mut self, results: &[IrValue], array: Option<Value<'c>>) {
         if let (Some(result), Some(array)) = (results.first(), array) {
-            let ty = self.lane_type(*result).vector(LANES);
+            let ty = self.lane_type(*result).vector(self.unit.lanes);
             let value = self.unit.b.load(ty, array, 64);
             self.define(*result, value);
         }

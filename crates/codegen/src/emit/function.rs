@@ -713,8 +713,33 @@ impl<'a, 'c> Emitter<'a, 'c> {
         Ok(usual.into_iter().zip(rare).map(merge).collect())
     }
 
-    /// Runs `body` for each lane set in `lanes` (an i32), with the lane's index as i32, lowest first.
+    /// Runs `body` for each lane set in `lanes`, an integer with a bit for each, with the lane's index as i32, lowest first.
     pub(super) fn for_each_lane(&mut self, lanes: Value<'c>, body: impl FnOnce(&mut Self, Value<'c>)) {
+        let b = self.unit.b;
+        if self.unit.shape.gang == 1 {
+            return self.for_each_lane_of_warp(lanes, body);
+        }
+        // One warp after another.
+        let i32 = self.unit.types.i32;
+        let warps = i32.vector(self.unit.shape.gang.into());
+        let words = self.spill(b.bitcast(lanes, warps));
+        let before = b.block();
+        let (head, after) = (b.append_block("lanes.warp"), b.append_block("lanes.all"));
+        b.br(head);
+        b.position_at_end(head);
+        let warp = b.phi(i32);
+        warp.add_incoming(i32.zero(), before);
+        let own = self.element(words, warp.value(), i32);
+        let first = b.shl(warp.value(), i32.int_const(5));
+        self.for_each_lane_of_warp(own, |this, at| body(this, b.or(first, at)));
+        let next = b.add(warp.value(), i32.int_const(1));
+        warp.add_incoming(next, b.block());
+        let done = b.icmp(IntPredicate::Eq, next, i32.int_const(self.unit.shape.gang.into()));
+        b.cond_br(done, after, head);
+        b.position_at_end(after);
+    }
+
+    fn for_each_lane_of_warp(&mut self, lanes: Value<'c>, body: impl FnOnce(&mut Self, Value<'c>)) {
         let b = self.unit.b;
         let before = b.block();
         let (head, after) = (b.append_block("lane"), b.append_block("lanes.done"));

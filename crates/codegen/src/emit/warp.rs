@@ -13,6 +13,9 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let p = self.p;
         let data = p.func.inst(inst);
+        if self.unit.shape.gang > 1 {
+            return self.shuffle_in_gang(inst, mode);
+        }
         if p.shapes.of(data.results[0]).is_uniform() {
             return self.broadcast(inst);
         }
@@ -42,6 +45,34 @@ impl<'c> Emitter<'_, 'c> {
         self.define(data.results[0], picked);
         if let Some(result) = data.results.get(1) {
             self.define(*result, valid);
+        }
+    }
+
+    /// A shuffle of all lanes of each of a gang's warps, by constants.
+    fn shuffle_in_gang(&mut self, inst: Inst, mode: ShuffleMode) {
+        let b = self.unit.b;
+        let p = self.p;
+        let data = p.func.inst(inst);
+        let constant = |at: usize| p.func.constant(data.args[at]).expect("a gang's shuffles are by constants");
+        let (lane, clamp) = (constant(1) as u32, constant(2) as u32);
+        let vector = self.vector(data.args[0]);
+        let value = if self.is_full() {
+            vector
+        } else {
+            let mask = self.active();
+            b.select(mask, vector, vector.ty().zero())
+        };
+        let sources: Vec<(u32, bool)> = (0..self.unit.lanes)
+            .map(|at| {
+                let (source, valid) = source_lane(mode, at % LANES, lane, clamp);
+                (at - at % LANES + source, valid)
+            })
+            .collect();
+        let lanes: Vec<i32> = sources.iter().map(|(lane, _)| *lane as i32).collect();
+        self.define(data.results[0], b.shuffle(value, value, &lanes));
+        if let Some(result) = data.results.get(1) {
+            let valid: Vec<u64> = sources.iter().map(|(_, valid)| u64::from(*valid)).collect();
+            self.define(*result, self.unit.types.mask.int_vector(&valid));
         }
     }
 
