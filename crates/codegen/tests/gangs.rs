@@ -471,7 +471,8 @@ fn reduction(n: u32) -> Program {
         for distance in [16, 8, 4, 2, 1] {
             let distance = k.i32(distance);
             let own = k.b.read(sum);
-            let results = k.b.insts(Op::Shuffle(mode), &[own, distance, clamp, all], &[Type::I32, Type::Pred]);
+            let results =
+                k.b.insts(Op::Shuffle(mode), &[own, distance, clamp, all], &[Type::I32, Type::Pred]);
             let other = k.b.inst(Op::Select, &[results[1], results[0], zero], Type::I32);
             let both = k.int(IntBinary::Add, own, other);
             k.b.write(sum, both);

@@ -175,7 +175,9 @@ fn agree_on(cpu: &Cpu, program: &Program, launch: Launch, words: usize) {
     let start: Vec<u32> = (0..words as u32).map(|i| i.wrapping_mul(0x9e37_79b9) >> 7).collect();
     let mut expected = start.clone();
     launch.interpret(program, &[expected.as_mut_ptr() as u64]).unwrap();
-    for compiled in [launch.compile(program, cpu), launch.compile_in_gangs(program, cpu, codegen::Choice::Always)] {
+    for compiled in
+        [launch.compile(program, cpu), launch.compile_in_gangs(program, cpu, codegen::Choice::Always)]
+    {
         let compiled = compiled.unwrap();
         let mut got = start.clone();
         launch.run(&compiled, &[got.as_mut_ptr() as u64]).unwrap();

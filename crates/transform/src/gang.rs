@@ -93,7 +93,10 @@ pub fn choose(
 fn in_strips(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> Option<(Shape, Prepared)> {
     // Where all lanes of a warp come to each barrier, all strips do. Lanes of other strips are not to be had between them.
     let meets = |block: Block| {
-        func.block(block).insts.iter().any(|inst| matches!(func.inst(*inst).op, Op::Shuffle(_) | Op::Atomic(..)))
+        func.block(block)
+            .insts
+            .iter()
+            .any(|inst| matches!(func.inst(*inst).op, Op::Shuffle(_) | Op::Atomic(..)))
     };
     if func.blocks().any(meets) {
         return None;

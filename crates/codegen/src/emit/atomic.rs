@@ -61,8 +61,7 @@ impl<'c> Emitter<'_, 'c> {
         let addresses = self.all_addresses(&address);
         let addresses = self.spill(addresses);
         let uniform = self.p.shapes.of(data.args[1]).is_uniform();
-        let operands =
-            if uniform { self.natural(data.args[1]) } else { self.lane_array(data.args[1]) };
+        let operands = if uniform { self.natural(data.args[1]) } else { self.lane_array(data.args[1]) };
         let results = data.results.first().map(|_| self.scratch(lane.vector(self.unit.lanes)));
         self.for_each_lane(lanes, |this, at| {
             let ptr = b.inttoptr(this.element(addresses, at, this.unit.types.i64));

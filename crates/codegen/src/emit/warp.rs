@@ -53,7 +53,8 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let p = self.p;
         let data = p.func.inst(inst);
-        let constant = |at: usize| p.func.constant(data.args[at]).expect("a gang's shuffles are by constants");
+        let constant =
+            |at: usize| p.func.constant(data.args[at]).expect("a gang's shuffles are by constants");
         let (lane, clamp) = (constant(1) as u32, constant(2) as u32);
         let vector = self.vector(data.args[0]);
         let value = if self.is_full() {
