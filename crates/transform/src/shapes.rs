@@ -282,7 +282,7 @@ impl Analysis<'_> {
         let all_uniform = args.iter().all(LaneShape::is_uniform);
         match data.op {
             Op::SpecialReg(reg) => self.special(reg),
-            Op::LocalBase => LaneShape::Uniform,
+            Op::LocalBase | Op::ActiveMask | Op::Barrier { .. } => LaneShape::Uniform,
             Op::StackSave | Op::Recall(_) => LaneShape::Varying,
             Op::ToGeneric(Space::Local) => LaneShape::Varying,
             Op::IsSpace(Space::Local) if !all_uniform => LaneShape::Varying,
@@ -299,7 +299,6 @@ impl Analysis<'_> {
                     LaneShape::Varying
                 }
             }
-            Op::ActiveMask | Op::Barrier { .. } => LaneShape::Uniform,
             // All lanes read the same lane of the whole warp.
             Op::Shuffle(ShuffleMode::Idx)
                 if args[1].is_uniform()
