@@ -208,6 +208,13 @@ def printed_checks(log, status):
     return tests
 
 
+def checks(home, program, arguments, env, seconds=600):
+    """What becomes of each check of a program of `clients/checks`, run in the client's environment."""
+    log = home / f"run-{'-'.join(arguments)}.log"
+    command = [python(home), ROOT / "clients/checks" / program, *arguments]
+    return printed_checks(log, run(command, home, env, seconds, log))
+
+
 def pytest(home, folder, env, arguments, seconds, prefix=""):
     """Runs pytest in a client's environment; a run that ends before its time is one more failure."""
     part = re.sub(r"\W+", "-", prefix.strip())

@@ -7,14 +7,7 @@ import sys
 
 import cupy
 import numpy
-
-CHECKS = []
-
-
-def check(function):
-    """Registers a check, which raises if something is wrong."""
-    CHECKS.append(function)
-    return function
+from checking import check, main
 
 
 def same(found, wanted, tolerance=0.0):
@@ -306,16 +299,6 @@ def linear_memory_as_a_texture():
     out = cupy.zeros(64, numpy.float32)
     cupy.RawKernel(code, "read")((1,), (64,), (out, image))
     same(out, host[::-1])
-
-
-def main():
-    for function in CHECKS:
-        try:
-            function()
-            print(f"ok {function.__name__}", flush=True)
-        except Exception as failure:
-            text = " ".join(f"{type(failure).__name__}: {failure}".split())
-            print(f"FAIL {function.__name__}: {text[:300]}", flush=True)
 
 
 if __name__ == "__main__":

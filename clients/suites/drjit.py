@@ -1,0 +1,16 @@
+"""Dr.Jit, which traces arrays and writes PTX itself. The checks are ours: its wheel carries none."""
+
+import harness
+
+NAME = "drjit"
+VERSION = "1.5.0"
+HOW = "driver through dlopen; PTX that it writes itself"
+GAPS = {"calls_by_index|as a whole": "indexes an array by a register, without brackets: `ld.global.u64 %rd2, callables[%r3]`"}
+
+
+def install(home):
+    harness.install_packages(home, harness.requirements(NAME))
+
+
+def run(home, library, whole):
+    return harness.checks(home, "with_drjit.py", [], harness.environment(home, library))
