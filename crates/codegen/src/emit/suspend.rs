@@ -100,28 +100,45 @@ impl Flow {
         self.nodes[node].next.insert(new);
     }
 
-    /// For each node the slots whose content is needed at its beginning.
-    fn live(&self) -> Vec<BTreeSet<SlotId>> {
-        let mut live: Vec<BTreeSet<SlotId>> = vec![BTreeSet::new(); self.nodes.len()];
+    /// Of these nodes, the slots whose content is needed at the beginning, so many in all.
+    fn live(&self, slots: usize, wanted: impl Iterator<Item = usize>) -> Vec<BTreeSet<SlotId>> {
+        // Rows of bits: unoptimised code has thousands of slots in thousands of nodes.
+        let words = slots.div_ceil(64);
+        let row = |at: usize| at * words..(at + 1) * words;
+        let rows_of = |set: fn(&Node) -> &BTreeSet<SlotId>| {
+            let mut bits = vec![0u64; self.nodes.len() * words];
+            for (at, node) in self.nodes.iter().enumerate() {
+                for slot in set(node) {
+                    bits[at * words + slot.0 as usize / 64] |= 1 << (slot.0 % 64);
+                }
+            }
+            bits
+        };
+        let writes = rows_of(|node| &node.writes);
+        let mut live = rows_of(|node| &node.reads);
+        let mut now = vec![0; words];
         let mut changed = true;
         while changed {
             changed = false;
-            for at in (0..self.nodes.len()).rev() {
-                let node = &self.nodes[at];
-                let mut now = node.reads.clone();
-                for next in &node.next {
-                    now.extend(live[*next].difference(&node.writes));
+            for (at, node) in self.nodes.iter().enumerate().rev() {
+                now.copy_from_slice(&live[row(at)]);
+                for &next in &node.next {
+                    let kept = live[row(next)].iter().zip(&writes[row(at)]).map(|(live, write)| live & !write);
+                    now.iter_mut().zip(kept).for_each(|(now, more)| *now |= more);
                 }
-                for skip in &node.skip {
-                    now.extend(live[*skip].iter());
+                for &skip in &node.skip {
+                    now.iter_mut().zip(&live[row(skip)]).for_each(|(now, more)| *now |= more);
                 }
-                if now.len() != live[at].len() {
-                    live[at] = now;
+                if live[row(at)] != now[..] {
+                    live[row(at)].copy_from_slice(&now);
                     changed = true;
                 }
             }
         }
-        live
+        let is_live = |at: usize, slot: usize| live[at * words + slot / 64] >> (slot % 64) & 1 != 0;
+        wanted
+            .map(|at| (0..slots).filter(|slot| is_live(at, *slot)).map(|slot| SlotId(slot as u32)).collect())
+            .collect()
     }
 }
 
@@ -240,10 +257,11 @@ impl<'c> Emitter<'_, 'c> {
 
     /// Where each slot that is live at some suspension point has its place in a warp's state, and the bytes of a state.
     pub fn state_layout(&self) -> StateLayout {
-        let live = self.flow.live();
-        let mut layout = StateLayout { bytes: self.cell_bytes(), ..StateLayout::default() };
-        for suspension in &self.suspensions {
-            for &slot in &live[suspension.after] {
+        let after = self.suspensions.iter().map(|suspension| suspension.after);
+        let saved = self.flow.live(self.slot_list.len(), after);
+        let mut layout = StateLayout { bytes: self.cell_bytes(), saved, ..StateLayout::default() };
+        for live in &layout.saved {
+            for &slot in live {
                 let (_, ty) = self.slot_list[slot.0 as usize];
                 let (size, align) = match () {
                     () if ty == self.unit.types.mask => (ty.lanes() / 8, ty.lanes() / 8),
@@ -257,7 +275,6 @@ impl<'c> Emitter<'_, 'c> {
                     (offset, align)
                 });
             }
-            layout.saved.push(live[suspension.after].clone());
         }
         layout.bytes = layout.bytes.next_multiple_of(64);
         layout
