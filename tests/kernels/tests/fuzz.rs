@@ -5,10 +5,11 @@ use std::sync::Arc;
 use kernel_abi::{
     BlockFrame, CompileError, CompileRequest, CompiledKernel, Fault, KernelBackend, KernelInfo,
 };
-use kernel_tests::fuzz::program::{Program, Statement};
+use kernel_tests::fuzz::program::{ENTRY, Program, Statement};
 use kernel_tests::fuzz::table::Table;
 use kernel_tests::fuzz::{self, Outcome, generate, reduce};
 use kernel_tests::machine::Grid;
+use kernel_tests::module::Loaded;
 
 /// The interpreter, but that each kernel with a `popc` in it leaves one bit wrong.
 struct Liar(interp::Interpreter);
@@ -79,4 +80,20 @@ fn kernels_run_in_the_interpreter_and_are_the_same_each_time() {
         let outcome = fuzz::run(&program, GRID, &honest);
         assert!(matches!(outcome, Outcome::Ran(_)), "kernel {seed}: {outcome:?}\n{}", program.text());
     }
+}
+
+#[test]
+fn some_kernels_run_as_gangs() {
+    let gangs = kernel_tests::backend::open("gangs").expect("there is one everywhere");
+    let grid = Grid { block: [16, 8, 1], ..GRID };
+    let is_gang = |seed: &u64| {
+        let program = generate::program(*seed, &mut Table::default());
+        let loaded = program.plain.then(|| Loaded::new(&program.text()).expect("it loads"));
+        loaded.is_some_and(|loaded| {
+            let kernel = loaded.compile(&*gangs, ENTRY, grid).expect("it compiles");
+            kernel.info().gang > 1
+        })
+    };
+    let found = (1..24).filter(is_gang).count();
+    assert!(found >= 2, "{found} of 23 kernels");
 }

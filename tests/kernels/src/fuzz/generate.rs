@@ -1,7 +1,7 @@
 //! Random kernels.
 
 use super::Random;
-use super::program::{Function, LOCAL_WORDS, Program, SHARED_AT, SHARED_OPERATIONS, Statement};
+use super::program::{Function, LOCAL_WORDS, Look, PLACES_OF_LOOKS, Program, SHARED_AT, SHARED_OPERATIONS, Statement};
 use super::table::{Table, any_register};
 
 /// What may be done where a statement stands.
@@ -23,6 +23,8 @@ struct Generator<'a> {
     random: Random,
     table: &'a mut Table,
     functions: usize,
+    /// Only what warps may do as a gang.
+    plain: bool,
     /// Statements that may still be made.
     budget: usize,
 }
@@ -30,10 +32,11 @@ struct Generator<'a> {
 /// The kernel of a number.
 pub fn program(seed: u64, table: &mut Table) -> Program {
     let mut random = Random::new(seed);
-    let functions = random.below(3);
+    let plain = random.chance(35);
+    let functions = if plain { 0 } else { random.below(3) };
     let budget = 10 + random.below(60);
-    let mut generator = Generator { random, table, functions, budget };
-    let place = Place { depth: 0, together: true, masked: true, function: false, callable: 0 };
+    let mut generator = Generator { random, table, functions, plain, budget };
+    let place = Place { depth: 0, together: true, masked: !plain, function: false, callable: 0 };
     let count = 4 + generator.random.below(10);
     let body = generator.statements(count, place);
     let functions: Vec<Function> = (0..functions)
@@ -44,7 +47,7 @@ pub fn program(seed: u64, table: &mut Table) -> Program {
             generator.statements(4, place)
         })
         .collect();
-    Program { seed, functions, body }
+    Program { seed, plain, functions, body }
 }
 
 impl Generator<'_> {
@@ -65,7 +68,15 @@ impl Generator<'_> {
         let inner = Place { depth: place.depth + 1, together: false, ..place };
         let unmasked = Place { masked: false, ..inner };
         let may_nest = place.depth < 4;
-        match self.random.below(100) {
+        let choice = self.random.below(100);
+        if self.plain {
+            match choice {
+                60..75 if place.together && may_nest => return self.tile(place),
+                45..50 | 62..74 | 96..100 => return Statement::Plain(self.table.instruction(&mut self.random)),
+                _ => {}
+            }
+        }
+        match choice {
             0..43 => Statement::Plain(self.table.instruction(&mut self.random)),
             43..45 => Statement::Plain(self.carry()),
             45..50 => {
@@ -131,7 +142,7 @@ impl Generator<'_> {
                 word: any_register(&mut self.random, 32),
                 result: any_register(&mut self.random, 32),
                 distance: self.random.below(64) as u32,
-                in_memory: self.random.chance(40),
+                in_memory: !self.plain && self.random.chance(40),
             },
             96 if place.together => {
                 let (result, pred) = (any_register(&mut self.random, 32), any_register(&mut self.random, 1));
@@ -160,8 +171,36 @@ impl Generator<'_> {
         format!("{negated}{}", any_register(&mut self.random, 1))
     }
 
+    /// A tile in shared memory, as kernels have that multiply matrices.
+    fn tile(&mut self, place: Place) -> Statement {
+        let look = |r: &mut Random| Look {
+            place: r.pick::<&str>(&PLACES_OF_LOOKS),
+            times: 1 + r.below(9) as u32,
+            wide: r.chance(25),
+        };
+        let looks = (0..1 + self.random.below(3)).map(|_| look(&mut self.random)).collect();
+        let here = Place { depth: place.depth + 1, ..place };
+        Statement::Tile {
+            count: 1 + self.random.below(3) as u32,
+            word: any_register(&mut self.random, 32),
+            result: any_register(&mut self.random, 32),
+            looks,
+            body: self.statements(3, here),
+        }
+    }
+
     /// A load or store where nobody else writes.
     fn access(&mut self, place: Place) -> String {
+        loop {
+            let access = self.any_access(place);
+            // A gang has no local memory.
+            if !self.plain || !access.contains("local") {
+                return access;
+            }
+        }
+    }
+
+    fn any_access(&mut self, place: Place) -> String {
         let r = &mut self.random;
         let (word, index) = (any_register(r, 32), any_register(r, 32));
         let (wide, half) = (any_register(r, 64), any_register(r, 16));

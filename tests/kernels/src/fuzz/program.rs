@@ -46,9 +46,32 @@ pub enum Statement {
     Meet { condition: String, sides: [String; 2] },
     /// A lock that every thread takes for itself, to add a word to one that all share.
     Lock { word: String },
+    /// All threads put a word into a tile some times, and look at several of them between two barriers.
+    Tile { count: u32, word: String, result: String, looks: Vec<Look>, body: Vec<Statement> },
     /// Threads exchange a word with a neighbour, at a barrier, or at one in memory.
     Exchange { word: String, result: String, distance: u32, in_memory: bool },
 }
+
+/// Which words of a tile a thread looks at, in a loop over `times` of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Look {
+    /// How the place follows from the number of the round, `%s2`, and the thread: PTX that leaves it in `%s1`.
+    pub place: &'static str,
+    /// How many.
+    pub times: u32,
+    /// Four words at once.
+    pub wide: bool,
+}
+
+/// The places that a [`Look`] may be at: one for all threads, one for a row, one for each, and whichever.
+pub const PLACES_OF_LOOKS: [&str; 6] = [
+    "mov.b32 %s1, %s2;",
+    "mad.lo.u32 %s1, %s2, 3, 1;",
+    "mov.u32 %s1, %tid.y;\n\tadd.u32 %s1, %s1, %s2;",
+    "mov.u32 %s1, %tid.x;\n\tadd.u32 %s1, %s1, %s2;",
+    "mov.u32 %s1, %tid.x;\n\tmad.lo.u32 %s1, %s1, 5, %s2;",
+    "xor.b32 %s1, %r2, %s2;",
+];
 
 /// A function that a kernel calls: two words in, one out.
 pub type Function = Vec<Statement>;
@@ -58,6 +81,8 @@ pub type Function = Vec<Statement>;
 pub struct Program {
     /// Decides the input.
     pub seed: u64,
+    /// There are accesses and barriers only, nothing that has to do with warps: several of them may run as a gang.
+    pub plain: bool,
     /// The functions, named `f0`, `f1` and so on; each may call those after it.
     pub functions: Vec<Function>,
     /// The kernel's body.
@@ -114,18 +139,27 @@ impl Program {
             text += "\txor.b32 z, %r0, %r1;\n\tret;\n}\n";
         }
         let mut out = Writer::default();
-        self.body.iter().for_each(|statement| out.statement(statement, Some("0xffffffff")));
+        let everyone = (!self.plain).then_some("0xffffffff");
+        self.body.iter().for_each(|statement| out.statement(statement, everyone));
+        let local = match self.plain {
+            true => String::new(),
+            false => format!("\t.local .align 16 .b8 local[{}];\n", 4 * LOCAL_WORDS),
+        };
         let _ = writeln!(
             text,
-            ".visible .entry {ENTRY}(.param .u64 input, .param .u64 output)\n{{\n{}\t.local .align 16 .b8 local[{}];\n\t.reg .b32 x, y, z, tid, size, block;\n\t.reg .b64 in, common, own, plane;",
+            ".visible .entry {ENTRY}(.param .u64 input, .param .u64 output)\n{{\n{}{local}\t.reg .b32 x, y, z, tid, size, block;\n\t.reg .b64 in, common, own, plane;",
             declarations(out.masks, out.counters),
-            4 * LOCAL_WORDS
         );
-        text += &prologue();
-        text += &clear_local();
+        if self.plain {
+            text += PLACES;
+            text += "\tbar.sync 0;\n";
+        } else {
+            text += &prologue();
+            text += &clear_local();
+        }
         text += &initial("x", "y");
         text += &out.text;
-        text += &epilogue();
+        text += &epilogue(self.plain);
         text += "\tret;\n}\n";
         text
     }
@@ -138,7 +172,7 @@ fn declarations(masks: usize, counters: usize) -> String {
         let name = register(bits, 0);
         let _ = writeln!(text, "\t.reg .{ty} {}<{count}>;", &name[..name.len() - 1]);
     }
-    let _ = writeln!(text, "\t.reg .b32 %m<{}>, %c<{}>, %s<4>;", masks.max(1), counters.max(1));
+    let _ = writeln!(text, "\t.reg .b32 %m<{}>, %c<{}>, %s<4>, %t<4>;", masks.max(1), counters.max(1));
     text += "\t.reg .b64 %a<4>;\n\t.reg .pred %q<2>;\n";
     text
 }
@@ -208,7 +242,7 @@ fn initial(x: &str, y: &str) -> String {
 }
 
 /// Puts all registers where the host finds them.
-fn epilogue() -> String {
+fn epilogue(plain: bool) -> String {
     let mut text = String::new();
     let mut at = 128;
     for (bits, count) in REGISTERS {
@@ -227,6 +261,9 @@ fn epilogue() -> String {
         }
     }
     let _ = writeln!(text, "\tld.shared.u32 %s1, [%s0];\n\tst.global.u32 [own+{at}], %s1;\n\tbar.sync 0;");
+    if plain {
+        return text;
+    }
     // One thread adds what its block has.
     text += "\tsetp.eq.u32 %q0, tid, 0;\n";
     for index in 0..SHARED_OPERATIONS.len() {
@@ -393,6 +430,19 @@ impl Writer {
                 self.line("fence.acq_rel.gpu;");
                 self.line("atom.global.exch.b32 %s1, [common+64], 0;");
             }
+            Statement::Tile { count, word, result, looks, body } => {
+                let (counter, top) = (self.fresh_counter(), self.fresh_label());
+                self.line(&format!("mov.b32 {counter}, {count};"));
+                self.label(&top);
+                self.line(&format!("st.shared.u32 [%s0], {word};"));
+                self.line("bar.sync 0;");
+                looks.iter().for_each(|look| self.look(look, result));
+                self.line("bar.sync 0;");
+                self.all(body, mask);
+                self.line(&format!("sub.u32 {counter}, {counter}, 1;"));
+                self.line(&format!("setp.ne.u32 %q0, {counter}, 0;"));
+                self.line(&format!("@%q0 bra {top};"));
+            }
             Statement::Exchange { word, result, distance, in_memory } => {
                 self.line(&format!("st.shared.u32 [%s0], {word};"));
                 if *in_memory {
@@ -413,5 +463,30 @@ impl Writer {
                 self.line("bar.sync 0;");
             }
         }
+    }
+
+    /// A loop that takes words of the tile into a result.
+    fn look(&mut self, look: &Look, result: &str) {
+        let again = self.fresh_label();
+        self.line("mov.b32 %s2, 0;");
+        self.label(&again);
+        self.line(look.place);
+        self.line("mov.u32 %s3, words;");
+        if look.wide {
+            self.line("shr.u32 %t0, size, 2;");
+            self.line("rem.u32 %s1, %s1, %c0;");
+            self.line("mad.lo.u32 %s1, %s1, 16, %s3;");
+            self.line("ld.shared.v4.u32 {%t0, %t1, %t2, %t3}, [%s1];");
+            self.line(&format!("mad.lo.u32 {result}, %t0, %t1, {result};"));
+            self.line("sub.u32 %t0, %t2, %t3;");
+        } else {
+            self.line("rem.u32 %s1, %s1, size;");
+            self.line("mad.lo.u32 %s1, %s1, 4, %s3;");
+            self.line("ld.shared.u32 %t0, [%s1];");
+        }
+        self.line(&format!("mad.lo.u32 {result}, {result}, 31, %t0;"));
+        self.line("add.u32 %s2, %s2, 1;");
+        self.line(&format!("setp.lt.u32 %q0, %s2, {};", look.times));
+        self.line(&format!("@%q0 bra {again};"));
     }
 }

@@ -50,7 +50,9 @@ fn lists(statement: &Statement) -> Vec<&Vec<Statement>> {
         | Statement::Lock { .. }
         | Statement::Exchange { .. } => Vec::new(),
         Statement::If { then, otherwise, .. } => vec![then, otherwise],
-        Statement::Loop { body, .. } | Statement::Repeat { body, .. } => vec![body],
+        Statement::Loop { body, .. } | Statement::Repeat { body, .. } | Statement::Tile { body, .. } => {
+            vec![body]
+        }
         Statement::Until { before, after, .. } => vec![before, after],
         Statement::Switch { bodies, .. } => bodies.iter().collect(),
         Statement::Maze { pieces } => pieces.iter().map(|(body, ..)| body).collect(),
@@ -65,7 +67,9 @@ fn lists_mut(statement: &mut Statement) -> Vec<&mut Vec<Statement>> {
         | Statement::Lock { .. }
         | Statement::Exchange { .. } => Vec::new(),
         Statement::If { then, otherwise, .. } => vec![then, otherwise],
-        Statement::Loop { body, .. } | Statement::Repeat { body, .. } => vec![body],
+        Statement::Loop { body, .. } | Statement::Repeat { body, .. } | Statement::Tile { body, .. } => {
+            vec![body]
+        }
         Statement::Until { before, after, .. } => vec![before, after],
         Statement::Switch { bodies, .. } => bodies.iter_mut().collect(),
         Statement::Maze { pieces } => pieces.iter_mut().map(|(body, ..)| body).collect(),
@@ -129,7 +133,7 @@ mod tests {
             plain("c"),
             Statement::If { condition: "%p0".into(), then: vec![inner], otherwise: vec![plain("d")] },
         ];
-        let program = Program { seed: 0, functions: vec![vec![plain("e")]], body };
+        let program = Program { seed: 0, plain: false, functions: vec![vec![plain("e")]], body };
         let reduced = reduce(&program, |program| program.text().contains("bad"));
         assert_eq!(reduced.body, vec![plain("bad")]);
         assert_eq!(reduced.functions, vec![vec![]]);
