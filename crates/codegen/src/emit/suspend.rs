@@ -123,7 +123,8 @@ impl Flow {
             for (at, node) in self.nodes.iter().enumerate().rev() {
                 now.copy_from_slice(&live[row(at)]);
                 for &next in &node.next {
-                    let kept = live[row(next)].iter().zip(&writes[row(at)]).map(|(live, write)| live & !write);
+                    let kept =
+                        live[row(next)].iter().zip(&writes[row(at)]).map(|(live, write)| live & !write);
                     now.iter_mut().zip(kept).for_each(|(now, more)| *now |= more);
                 }
                 for &skip in &node.skip {

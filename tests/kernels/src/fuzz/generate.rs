@@ -1,7 +1,9 @@
 //! Random kernels.
 
 use super::Random;
-use super::program::{Function, LOCAL_WORDS, Look, PLACES_OF_LOOKS, Program, SHARED_AT, SHARED_OPERATIONS, Statement};
+use super::program::{
+    Function, LOCAL_WORDS, Look, PLACES_OF_LOOKS, Program, SHARED_AT, SHARED_OPERATIONS, Statement,
+};
 use super::table::{Table, any_register};
 
 /// What may be done where a statement stands.
@@ -72,7 +74,9 @@ impl Generator<'_> {
         if self.plain {
             match choice {
                 60..75 if place.together && may_nest => return self.tile(place),
-                45..50 | 62..74 | 96..100 => return Statement::Plain(self.table.instruction(&mut self.random)),
+                45..50 | 62..74 | 96..100 => {
+                    return Statement::Plain(self.table.instruction(&mut self.random));
+                }
                 _ => {}
             }
         }
