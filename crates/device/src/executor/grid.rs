@@ -523,14 +523,16 @@ enum Frames {
 }
 
 impl Frames {
-    /// The fault, as a device calls it if an address names a block that the cluster has not.
+    /// The fault, as a device calls it if an address names a block that the cluster has not, or any where there are no clusters.
     fn in_cluster(&self, mut fault: Fault) -> Fault {
-        if let (Frames::Cluster(frames), FaultKind::IllegalAddress, Some(address)) =
-            (self, fault.kind, fault.address)
-        {
-            let windows = address.wrapping_sub(frames[0].shared as u64) / kernel_abi::CLUSTER_STRIDE;
-            if (frames.len() as u64..2 * u64::from(kernel_abi::MAX_CLUSTER)).contains(&windows) {
-                fault.kind = FaultKind::OutsideCluster;
+        if let (FaultKind::IllegalAddress, Some(address)) = (fault.kind, fault.address) {
+            let (first, blocks, kind) = match self {
+                Frames::Block(frame) => (frame.shared, 1, FaultKind::IllegalInstruction),
+                Frames::Cluster(frames) => (frames[0].shared, frames.len() as u64, FaultKind::OutsideCluster),
+            };
+            let window = address.wrapping_sub(first as u64) / kernel_abi::CLUSTER_STRIDE;
+            if (blocks..2 * u64::from(kernel_abi::MAX_CLUSTER)).contains(&window) {
+                fault.kind = kind;
             }
         }
         fault

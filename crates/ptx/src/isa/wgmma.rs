@@ -427,7 +427,8 @@ fn signs(element: Element) -> u64 {
     }
 }
 
-/// All lanes of four warps multiply together. Of the others only those are missed that the block does not have.
+/// Four warps multiply together: without the others, which the block may lack, it is an illegal instruction. What lanes are there
+/// multiply on an H100; here every lane brings its part of the factors, so that none may be missing.
 fn only_whole_groups(x: &mut Expander<'_, '_>) {
     let warp = x.special(SpecialReg::WarpId);
     let last = x.int_imm(IntBinary::Or, warp, 3);
