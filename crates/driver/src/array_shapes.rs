@@ -82,7 +82,8 @@ fn backing(flags: u32, geometry: Geometry) -> CuResult<Backing> {
     match (flags & CUDA_ARRAY3D_SPARSE != 0, flags & CUDA_ARRAY3D_DEFERRED_MAPPING != 0) {
         (false, false) => Ok(Backing::Own),
         (false, true) => Ok(Backing::Deferred),
-        (true, false) if has_tiles => Ok(Backing::Sparse),
+        // Sparse arrays are no surfaces.
+        (true, false) if has_tiles && flags & CUDA_ARRAY3D_SURFACE_LDST == 0 => Ok(Backing::Sparse),
         _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
     }
 }

@@ -21,7 +21,6 @@ pub const MAX_TEXT: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     enabled: bool,
-    trigger_host: bool,
     user_trigger: bool,
     file: String,
     pipe: String,
@@ -82,7 +81,7 @@ pub fn kernel_failed(context: ContextId, report: &FaultReport) {
         Ok(()) => eprintln!("anywarp: what the kernel left is described in {name}"),
         Err(error) => eprintln!("anywarp: no report in {name}: {error}"),
     }
-    if settings.trigger_host && settings.flags & CU_COREDUMP_SKIP_ABORT == 0 {
+    if settings.triggers_host() {
         std::process::abort();
     }
 }
@@ -137,9 +136,11 @@ impl Settings {
         if set("CUDA_ENABLE_LIGHTWEIGHT_COREDUMP", false) {
             flags |= CU_COREDUMP_LIGHTWEIGHT_FLAGS;
         }
+        if !set("CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION", true) {
+            flags |= CU_COREDUMP_SKIP_ABORT;
+        }
         Settings {
             enabled: set("CUDA_ENABLE_COREDUMP_ON_EXCEPTION", false),
-            trigger_host: set("CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION", true),
             user_trigger: set("CUDA_ENABLE_USER_TRIGGERED_COREDUMP", false),
             file: expand(&variable("CUDA_COREDUMP_FILE").unwrap_or_default()),
             pipe: expand(&variable("CUDA_COREDUMP_PIPE").unwrap_or_default()),
@@ -151,7 +152,7 @@ impl Settings {
     pub fn get(&self, attribute: CUcoredumpSettings) -> CuResult<Value> {
         Ok(match attribute {
             CU_COREDUMP_ENABLE_ON_EXCEPTION => Value::Truth(self.enabled),
-            CU_COREDUMP_TRIGGER_HOST => Value::Truth(self.trigger_host),
+            CU_COREDUMP_TRIGGER_HOST => Value::Truth(self.triggers_host()),
             CU_COREDUMP_LIGHTWEIGHT => Value::Truth(self.is_lightweight()),
             CU_COREDUMP_ENABLE_USER_TRIGGER => Value::Truth(self.user_trigger),
             CU_COREDUMP_FILE => Value::Text(self.file.clone()),
@@ -175,7 +176,9 @@ impl Settings {
         };
         match attribute {
             CU_COREDUMP_ENABLE_ON_EXCEPTION => self.enabled = truth()?,
-            CU_COREDUMP_TRIGGER_HOST => self.trigger_host = truth()?,
+            // These two are names for flags.
+            CU_COREDUMP_TRIGGER_HOST if truth()? => self.flags &= !CU_COREDUMP_SKIP_ABORT,
+            CU_COREDUMP_TRIGGER_HOST => self.flags |= CU_COREDUMP_SKIP_ABORT,
             CU_COREDUMP_LIGHTWEIGHT if truth()? => self.flags |= CU_COREDUMP_LIGHTWEIGHT_FLAGS,
             CU_COREDUMP_LIGHTWEIGHT => self.flags &= !CU_COREDUMP_LIGHTWEIGHT_FLAGS,
             CU_COREDUMP_ENABLE_USER_TRIGGER => {
@@ -200,6 +203,10 @@ impl Settings {
     pub fn set_of_context(&mut self, attribute: CUcoredumpSettings, value: &[u8]) -> CuResult {
         of_context_too(attribute)?;
         self.set(attribute, value)
+    }
+
+    fn triggers_host(&self) -> bool {
+        self.flags & CU_COREDUMP_SKIP_ABORT == 0
     }
 
     fn is_lightweight(&self) -> bool {
@@ -275,7 +282,7 @@ mod tests {
     #[test]
     fn the_environment_sets_them() {
         let plain = settings(&[]);
-        assert!(!plain.enabled && plain.trigger_host && plain.flags == 0);
+        assert!(!plain.enabled && plain.triggers_host() && plain.flags == 0);
         assert!(plain.file_name().starts_with("core_"), "{plain:?}");
         let set = settings(&[
             ("CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "1"),
@@ -283,7 +290,7 @@ mod tests {
             ("CUDA_COREDUMP_FILE", "/tmp/a.%p"),
             ("CUDA_COREDUMP_GENERATION_FLAGS", "skip_abort, skip_global_memory"),
         ]);
-        assert!(set.enabled && !set.trigger_host);
+        assert!(set.enabled && !set.triggers_host());
         assert_eq!(set.flags, CU_COREDUMP_SKIP_ABORT | CU_COREDUMP_SKIP_GLOBAL_MEMORY);
         assert_eq!(set.file_name(), format!("/tmp/a.{}", std::process::id()));
         assert!(settings(&[("CUDA_ENABLE_LIGHTWEIGHT_COREDUMP", "1")]).is_lightweight());

@@ -192,8 +192,8 @@ pub fn describe_1d(
 pub fn describe_for_runtime(copy: &CUDA_MEMCPY3D) -> CudaResult<cudaMemcpy3DParms> {
     let c = copy;
     let array = [c.srcArray, c.dstArray].into_iter().find(|array| !array.is_null());
-    // With an array, steps in x are its elements.
-    let scale = array.map_or(Ok(1), element_size)?.max(1);
+    // With an array, steps in x are its elements, and those of compressed ones are texels.
+    let Scale { bytes, side } = array.map_or(Ok(Scale { bytes: 1, side: 1 }), element_size)?;
     let pointer = |kind, host: *mut c_void, device: CUdeviceptr, pitch, height| {
         let ptr = match kind {
             CU_MEMORYTYPE_HOST => host,
@@ -204,12 +204,12 @@ pub fn describe_for_runtime(copy: &CUDA_MEMCPY3D) -> CudaResult<cudaMemcpy3DParm
     };
     Ok(cudaMemcpy3DParms {
         srcArray: cudaArray_t(c.srcArray.0),
-        srcPos: cudaPos { x: c.srcXInBytes / scale, y: c.srcY, z: c.srcZ },
+        srcPos: cudaPos { x: c.srcXInBytes / bytes * side, y: c.srcY * side, z: c.srcZ },
         srcPtr: pointer(c.srcMemoryType, c.srcHost.cast_mut(), c.srcDevice, c.srcPitch, c.srcHeight),
         dstArray: cudaArray_t(c.dstArray.0),
-        dstPos: cudaPos { x: c.dstXInBytes / scale, y: c.dstY, z: c.dstZ },
+        dstPos: cudaPos { x: c.dstXInBytes / bytes * side, y: c.dstY * side, z: c.dstZ },
         dstPtr: pointer(c.dstMemoryType, c.dstHost, c.dstDevice, c.dstPitch, c.dstHeight),
-        extent: cudaExtent { width: c.WidthInBytes / scale, height: c.Height, depth: c.Depth },
+        extent: cudaExtent { width: c.WidthInBytes / bytes * side, height: c.Height * side, depth: c.Depth },
         kind: match (c.srcMemoryType, c.dstMemoryType) {
             (CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_HOST) => cudaMemcpyHostToHost,
             (CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE | CU_MEMORYTYPE_ARRAY) => cudaMemcpyHostToDevice,
@@ -272,9 +272,9 @@ struct BoxEnd {
 }
 
 impl BoxEnd {
-    /// The end in the driver's terms, where a step in x is `scale` bytes.
-    fn end(&self, kind: CUmemorytype, scale: usize, extent: &cudaExtent) -> CudaResult<End> {
-        let x = self.position.x.checked_mul(scale).ok_or(cudaErrorInvalidValue)?;
+    /// The end in the driver's terms; a position in memory is in elements of the arrays that take part.
+    fn end(&self, kind: CUmemorytype, scale: Scale, extent: &cudaExtent) -> CudaResult<End> {
+        let (x, y) = scale.place(self.position.x, self.position.y)?;
         // Rows and slices of memory must not overlap, where there is more than one.
         let rows_overlap = extent.width > self.pointer.pitch && (extent.height > 1 || extent.depth > 1);
         let slices_overlap = extent.height > self.pointer.ysize && extent.depth > 1;
@@ -287,12 +287,12 @@ impl BoxEnd {
             // Neither or both.
             _ => return Err(cudaErrorInvalidValue),
         };
-        Ok(end.at(x, self.position.y, self.position.z))
+        Ok(end.at(x, y, self.position.z))
     }
 }
 
-/// What a step in x is in bytes: an element of the arrays that take part, a byte if there are none.
-fn scale(source: &BoxEnd, destination: &BoxEnd) -> CudaResult<usize> {
+/// What a step in x is: an element of the arrays that take part, a byte if there are none.
+fn scale(source: &BoxEnd, destination: &BoxEnd) -> CudaResult<Scale> {
     let mut scale = None;
     for array in [source.array, destination.array].into_iter().filter(|array| !array.is_null()) {
         let size = element_size(array)?;
@@ -300,13 +300,30 @@ fn scale(source: &BoxEnd, destination: &BoxEnd) -> CudaResult<usize> {
             return Err(cudaErrorInvalidValue);
         }
     }
-    Ok(scale.unwrap_or(1))
+    Ok(scale.unwrap_or(Scale { bytes: 1, side: 1 }))
 }
 
-/// The size of an array's elements in bytes.
-fn element_size(array: CUarray) -> CudaResult<usize> {
+/// What the elements of an array are: so many bytes, for a block of so many texels in x and y.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Scale {
+    bytes: usize,
+    side: usize,
+}
+
+impl Scale {
+    /// A place in x in bytes, and one in y in rows. A block is not cut.
+    fn place(self, x: usize, y: usize) -> CudaResult<(usize, usize)> {
+        let is_whole = x.is_multiple_of(self.side) && y.is_multiple_of(self.side);
+        let x = (x / self.side).checked_mul(self.bytes).filter(|_| is_whole);
+        Ok((x.ok_or(cudaErrorInvalidValue)?, y / self.side))
+    }
+}
+
+/// The elements of an array.
+fn element_size(array: CUarray) -> CudaResult<Scale> {
     let descriptor = array_descriptor(array)?;
-    formats::texel_size(descriptor.Format, descriptor.NumChannels)
+    let bytes = formats::texel_size(descriptor.Format, descriptor.NumChannels)?;
+    Ok(Scale { bytes, side: formats::side(descriptor.Format) })
 }
 
 /// An array's rows.
@@ -344,12 +361,13 @@ pub fn array_descriptor(array: CUarray) -> CudaResult<CUDA_ARRAY3D_DESCRIPTOR> {
 }
 
 /// The extent with its width in bytes; `None` if it is empty.
-fn extent_in_bytes(extent: cudaExtent, scale: usize) -> CudaResult<Option<cudaExtent>> {
+fn extent_in_bytes(extent: cudaExtent, scale: Scale) -> CudaResult<Option<cudaExtent>> {
     if extent.width == 0 || extent.height == 0 || extent.depth == 0 {
         return Ok(None);
     }
-    let width = extent.width.checked_mul(scale).ok_or(cudaErrorInvalidValue)?;
-    Ok(Some(cudaExtent { width, ..extent }))
+    // Where compressed texels end, the last blocks are counted whole.
+    let width = extent.width.div_ceil(scale.side).checked_mul(scale.bytes).ok_or(cudaErrorInvalidValue)?;
+    Ok(Some(cudaExtent { width, height: extent.height.div_ceil(scale.side), ..extent }))
 }
 
 /// Where the source is by the direction of a copy. Host-to-host copies take device memory too.

@@ -5,7 +5,7 @@ use std::ptr;
 use cuda_abi::driver::*;
 use cuda_abi::runtime::*;
 
-use crate::copy::device_pointer;
+use crate::copy::{array_descriptor, device_pointer};
 use crate::formats::{of_channels, to_channels};
 
 /// The driver's description of a resource.
@@ -84,6 +84,24 @@ pub fn from_driver(resource: &CUDA_RESOURCE_DESC) -> CudaResult<cudaResourceDesc
         _ => return Err(cudaErrorNotSupported),
     }
     Ok(cudaResourceDesc { resType: cudaResourceType(resource.resType.0), res, flags: resource.flags })
+}
+
+/// Whether a resource can be read so.
+///
+/// # Errors
+/// [`cudaErrorInvalidNormSetting`] for words whose channels are normalized already, read as what is to be.
+pub fn check_reading(resource: &CUDA_RESOURCE_DESC, texture: &cudaTextureDesc) -> CudaResult {
+    let array = match resource.resType {
+        // SAFETY: the type names the member that is set, a plain number.
+        CU_RESOURCE_TYPE_ARRAY => unsafe { resource.res.hArray },
+        _ => return Ok(()),
+    };
+    if array.is_null() || texture.readMode != cudaReadModeNormalizedFloat {
+        return Ok(());
+    }
+    // What is no array is told by whoever makes the object.
+    let is_word = array_descriptor(array).is_ok_and(|array| array.Format == CU_AD_FORMAT_UNORM_INT_101010_2);
+    if is_word { Err(cudaErrorInvalidNormSetting) } else { Ok(()) }
 }
 
 /// The driver's description of how a texture reads: what is a field here is a flag there.

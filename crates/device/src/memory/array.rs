@@ -6,7 +6,7 @@
 
 use simt_ir::texture::Tiles;
 
-use super::sparse::SparseLayout;
+use super::sparse::{SparseLayout, deferred_bytes};
 use super::{AddressSpace, ContextId, Corner, Extent, Kind, Region, Side};
 use crate::{Error, Result};
 
@@ -276,6 +276,8 @@ impl AddressSpace {
             Some(sparse) => sparse.levels(layout),
             None => layout.levels(),
         };
+        let deferred = if layout.backing == Backing::Deferred { deferred_bytes(layout) } else { Some(0) };
+        let laid_out = laid_out.zip(deferred).map(|((levels, size), deferred)| (levels, size.max(deferred)));
         let (mut levels, size) = laid_out.ok_or(Error::OutOfMemory)?;
         let address = place(size)?;
         let id = self.find_array(address).ok_or(Error::OutOfMemory)?.id;

@@ -49,7 +49,7 @@ impl Fill {
         let end = len.and_then(|len| self.address.checked_add(len)).ok_or(Error::InvalidValue)?;
         match space.find(self.address) {
             Some(allocation) if end <= allocation.end() || space.covers(self.address, end - self.address) => {
-                Ok(())
+                space.check_access(&allocation, self.address, end - self.address, true)
             }
             _ => Err(Error::InvalidValue),
         }

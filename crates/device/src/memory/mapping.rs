@@ -42,14 +42,12 @@ pub enum MemoryPlace {
     /// At its device, whose memory it is counted as.
     #[default]
     Device,
-    /// At the host.
-    Host,
     /// At a node of the host.
     Node(u32),
 }
 
 /// What may be done with mapped memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     /// Nothing.
     None,
@@ -57,6 +55,15 @@ pub enum Access {
     Read,
     /// Reading and writing.
     ReadWrite,
+}
+
+/// Who accesses mapped memory. All share the machine's pages: what may be done is the most that any of them may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Accessor {
+    /// A device.
+    Device(usize),
+    /// The host, whatever its nodes.
+    Host,
 }
 
 /// What is known of a mapping.
@@ -67,6 +74,8 @@ pub struct Mapping {
     pub mapped: Range<u64>,
     /// What may be done there.
     pub access: Access,
+    /// By whom.
+    pub accessors: BTreeMap<Accessor, Access>,
     /// What is there.
     pub memory: Arc<PhysicalMemory>,
 }
@@ -102,7 +111,15 @@ struct Mapped {
     len: u64,
     device: usize,
     memory: Arc<PhysicalMemory>,
-    access: Access,
+    /// Who has been given access.
+    accessors: BTreeMap<Accessor, Access>,
+}
+
+impl Mapped {
+    /// The most that anybody may do.
+    fn access(&self) -> Access {
+        self.accessors.values().copied().max().unwrap_or(Access::None)
+    }
 }
 
 impl PhysicalMemory {
@@ -188,7 +205,6 @@ impl Purpose {
     pub(super) fn name(self) -> CString {
         let place = match self.place {
             MemoryPlace::Device => String::new(),
-            MemoryPlace::Host => "-host".to_owned(),
             MemoryPlace::Node(node) => format!("-node{node}"),
         };
         let tiles = if self.tiles { "-tiles" } else { "" };
@@ -203,12 +219,7 @@ impl Purpose {
             None => (name, false),
         };
         let node = place.strip_prefix("-node").and_then(|node| node.parse().ok());
-        let place = match (place, node) {
-            ("-host", _) => MemoryPlace::Host,
-            (_, Some(node)) => MemoryPlace::Node(node),
-            _ => MemoryPlace::Device,
-        };
-        Purpose { place, tiles }
+        Purpose { place: node.map_or(MemoryPlace::Device, MemoryPlace::Node), tiles }
     }
 }
 
@@ -274,23 +285,47 @@ impl AddressSpace {
         }
         let memory_device = memory.device;
         self.devices[device].own.heap.lock().map_shared(start, size, &memory.file, offset, Access::None)?;
-        let access = Access::None;
-        mappings.mapped.insert(start, Mapped { len: size, device, memory, access });
+        let accessors = BTreeMap::new();
+        mappings.mapped.insert(start, Mapped { len: size, device, memory, accessors });
         self.insert_mapped(start, size, memory_device).map_err(|_| Error::InvalidValue)
     }
 
-    /// Says what may be done with mapped memory.
+    /// Says who may do what with mapped memory; others keep what they may do.
     ///
     /// # Errors
     /// [`Error::InvalidValue`] unless the range consists of whole mappings.
-    pub fn set_access(&self, start: u64, size: u64, access: Access) -> Result<()> {
+    pub fn set_access(&self, start: u64, size: u64, given: &[(Accessor, Access)]) -> Result<()> {
         let mut mappings = self.mappings.lock();
         for base in mappings.whole(start, size)? {
             let mapped = mappings.mapped.get_mut(&base).expect("found just now");
-            self.devices[mapped.device].own.heap.lock().protect_shared(base, mapped.len, access)?;
-            mapped.access = access;
+            mapped.accessors.extend(given.iter().copied());
+            let heap = &self.devices[mapped.device].own.heap;
+            heap.lock().protect_shared(base, mapped.len, mapped.access())?;
         }
         Ok(())
+    }
+
+    /// Whether what a copy or a fill does in memory of this allocation's kind is allowed there.
+    pub(super) fn check_access(
+        &self,
+        allocation: &Allocation,
+        start: u64,
+        len: u64,
+        writes: bool,
+    ) -> Result<()> {
+        let is_allowed = allocation.kind != Kind::Mapped || self.allows(start, len, writes);
+        if is_allowed { Ok(()) } else { Err(Error::InvalidValue) }
+    }
+
+    /// Whether the program lets a range be read, and written if that is asked for. What it has not mapped itself it does.
+    pub(super) fn allows(&self, start: u64, len: u64, writes: bool) -> bool {
+        let mappings = self.mappings.lock();
+        let needed = if writes { Access::ReadWrite } else { Access::Read };
+        let first = mappings.mapped.range(..=start).next_back().map_or(start, |(base, _)| *base);
+        let touched = mappings.mapped.range(first..start.saturating_add(len.max(1)));
+        touched
+            .filter(|(base, mapped)| *base + mapped.len > start)
+            .all(|(_, mapped)| mapped.access() >= needed)
     }
 
     /// What is known of the mapping at an address.
@@ -304,8 +339,13 @@ impl AddressSpace {
             found.filter(|(base, mapped)| address - **base < mapped.len).ok_or(Error::InvalidValue)?;
         let reserved = mappings.reservations.range(..=address).next_back();
         let (&start, &(len, _)) = reserved.ok_or(Error::InvalidValue)?;
-        let (access, memory) = (mapped.access, mapped.memory.clone());
-        Ok(Mapping { reserved: start..start + len, mapped: base..base + mapped.len, access, memory })
+        Ok(Mapping {
+            reserved: start..start + len,
+            mapped: base..base + mapped.len,
+            access: mapped.access(),
+            accessors: mapped.accessors.clone(),
+            memory: mapped.memory.clone(),
+        })
     }
 
     /// Takes mappings out of their reservation.
@@ -402,9 +442,31 @@ impl Mappings {
 mod tests {
     use super::*;
 
+    const DEVICE: Accessor = Accessor::Device(0);
+
     fn word(address: u64) -> Option<u32> {
         // SAFETY: memory of the test's.
         unsafe { guard::load(address) }.ok()
+    }
+
+    #[test]
+    fn everyone_has_the_access_that_was_given() {
+        let space = Arc::new(AddressSpace::new(&[64 << 20]).unwrap());
+        let g = GRANULARITY;
+        let start = space.reserve(0, 2 * g, 0).unwrap();
+        let memory = PhysicalMemory::create(&space, 0, 2 * g, false, Purpose::default()).unwrap();
+        space.map(start, g, 0, memory.clone()).unwrap();
+        space.map(start + g, g, g, memory).unwrap();
+        assert!(!space.allows(start, 1, false));
+        space.set_access(start, g, &[(DEVICE, Access::Read)]).unwrap();
+        assert!(space.allows(start, g, false) && !space.allows(start, 1, true));
+        assert!(!space.allows(start + g - 1, 2, false), "the second part has none");
+        space.set_access(start, g, &[(Accessor::Host, Access::ReadWrite)]).unwrap();
+        assert!(space.allows(start + g - 1, 1, true), "the most that anybody may do");
+        space.set_access(start, g, &[(Accessor::Host, Access::None)]).unwrap();
+        let mapping = space.mapping(start).unwrap();
+        assert_eq!((mapping.access, mapping.accessors[&DEVICE]), (Access::Read, Access::Read));
+        assert!(space.allows(start + 2 * g, g, true), "nobody's business");
     }
 
     #[test]
@@ -420,13 +482,13 @@ mod tests {
         assert_eq!(space.map(start + 2 * g, g, 2 * g, memory.clone()), Err(Error::InvalidValue));
         assert_eq!(space.map(start + 4 * g, g, 0, memory.clone()), Err(Error::InvalidValue));
         assert_eq!(word(start), None, "no access yet");
-        assert_eq!(space.set_access(start, g / 2, Access::Read), Err(Error::InvalidValue));
-        space.set_access(start, 2 * g, Access::ReadWrite).unwrap();
+        assert_eq!(space.set_access(start, g / 2, &[(DEVICE, Access::Read)]), Err(Error::InvalidValue));
+        space.set_access(start, 2 * g, &[(DEVICE, Access::ReadWrite)]).unwrap();
         // SAFETY: as above.
         unsafe { guard::store(start + g, 7_u32).unwrap() };
         assert!(space.covers(start, 2 * g) && !space.covers(start, 2 * g + 1));
         space.map(start + 3 * g, g, g, memory.clone()).unwrap();
-        space.set_access(start + 3 * g, g, Access::Read).unwrap();
+        space.set_access(start + 3 * g, g, &[(DEVICE, Access::Read)]).unwrap();
         assert_eq!(word(start + 3 * g), Some(7), "the same memory");
         // SAFETY: as above.
         assert!(unsafe { guard::store(start + 3 * g, 8_u32) }.is_err());
@@ -448,7 +510,7 @@ mod tests {
     #[test]
     fn another_process_learns_what_memory_is_for() {
         let space = Arc::new(AddressSpace::new(&[64 << 20]).unwrap());
-        for place in [MemoryPlace::Device, MemoryPlace::Host, MemoryPlace::Node(3)] {
+        for place in [MemoryPlace::Device, MemoryPlace::Node(0), MemoryPlace::Node(3)] {
             for tiles in [false, true] {
                 let purpose = Purpose { place, tiles };
                 let memory = PhysicalMemory::create(&space, 0, GRANULARITY, true, purpose).unwrap();

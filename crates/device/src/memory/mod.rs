@@ -39,7 +39,9 @@ pub use graph::GraphUsage;
 pub use heap::GRANULE;
 use heap::{Heap, Placement};
 use mapping::Mappings;
-pub use mapping::{Access, GRANULARITY, Mapping, MemoryPlace, PhysicalMemory, Purpose, SharedHandle};
+pub use mapping::{
+    Access, Accessor, GRANULARITY, Mapping, MemoryPlace, PhysicalMemory, Purpose, SharedHandle,
+};
 pub use pool::{Pool, PoolAccess, PoolBytes, PoolId, PoolKind, Reuse};
 use range::AddressRange;
 pub use range::PAGE;

@@ -24,8 +24,10 @@ pub struct SparseLayout {
     pub tile: [u64; 3],
     /// The first level of the mip tail; the number of levels where there is none.
     pub first_in_tail: u32,
-    /// Bytes of the mip tail of a layer, a multiple of [`TILE`].
+    /// Bytes of a mip tail, a multiple of [`TILE`]: as many as the hardware's has.
     pub tail: u64,
+    /// There is one for all layers, rather than one of each: so it is where all levels are in it.
+    pub is_single: bool,
     /// Where the first layer's tail begins.
     tail_offset: u64,
 }
@@ -46,13 +48,14 @@ impl SparseLayout {
     /// How an array of this layout is divided.
     pub fn of(layout: &ArrayLayout) -> SparseLayout {
         let mut sparse =
-            SparseLayout { tile: tile(layout), first_in_tail: layout.levels, tail: 0, tail_offset: 0 };
+            SparseLayout { tile: tile(layout), first_in_tail: 0, tail: 0, is_single: false, tail_offset: 0 };
         let is_small = |number: &u32| {
             let level = layout.level(*number);
             let depth = if layout.layered { 1 } else { level.depth };
             [level.width, level.height, depth].iter().zip(sparse.tile).any(|(texels, tile)| *texels < tile)
         };
         sparse.first_in_tail = (0..layout.levels).find(is_small).unwrap_or(layout.levels);
+        sparse.is_single = sparse.first_in_tail == 0;
         sparse
     }
 
@@ -79,13 +82,16 @@ impl SparseLayout {
             within = within.checked_add(bytes)?.checked_next_multiple_of(super::GRANULE)?;
             levels.push(level);
         }
-        self.tail = within.checked_next_multiple_of(TILE)?;
+        let of_layer = blocks(layout, self.first_in_tail, self.tile)?;
+        let together = if self.is_single { layers } else { 1 };
+        self.tail = of_layer.checked_mul(together)?.checked_next_multiple_of(TILE)?;
         if layout.layered {
+            let pitch = if self.is_single { of_layer } else { self.tail };
             for level in &mut levels[self.first_in_tail as usize..] {
-                level.arrangement = Arrangement::Mapped { layer_pitch: Some(self.tail) };
+                level.arrangement = Arrangement::Mapped { layer_pitch: Some(pitch) };
             }
         }
-        end = end.checked_add(self.tail.checked_mul(layers)?)?;
+        end = end.checked_add(self.tail.checked_mul(layers / together)?)?;
         Some((levels, end))
     }
 
@@ -102,6 +108,26 @@ impl SparseLayout {
             down: level.height.div_ceil(height).try_into().ok()?,
         })
     }
+}
+
+/// Bytes that the hardware uses for a layer of the levels from `first` on. Its memory is made of blocks of 64 bytes by 8 rows, which lie
+/// in columns of as many as a tile has at most, and as the level has rows; the last level needs no whole columns. What we put
+/// there needs no more.
+fn blocks(layout: &ArrayLayout, first: u32, tile: [u64; 3]) -> Option<u64> {
+    let mut bytes = 0_u64;
+    for number in first..layout.levels {
+        let level = layout.level(number);
+        let side = u64::from(layout.side);
+        let row =
+            level.width.div_ceil(side).checked_mul(layout.texel.into())?.checked_next_multiple_of(64)?;
+        let needed = level.rows().checked_next_multiple_of(8)?;
+        let column = needed.checked_next_power_of_two()?.min((tile[1] / side).max(8));
+        let rows = if number + 1 == layout.levels { needed } else { needed.next_multiple_of(column) };
+        let depth = if layout.layered { 1 } else { level.depth };
+        let slices = depth.next_multiple_of(depth.next_power_of_two().min(tile[2]));
+        bytes = bytes.checked_add(row.checked_mul(rows)?.checked_mul(slices)?)?;
+    }
+    Some(bytes)
 }
 
 /// Texels of a tile: as near to a square or a cube as powers of two allow, longer in x and then in y. Compressed texels go by blocks.
@@ -153,7 +179,7 @@ impl ArrayMemory {
             let tile = sparse.tile[axis];
             let end = offset[axis].checked_add(extent[axis]).ok_or(Error::InvalidValue)?;
             let is_whole = offset[axis].is_multiple_of(tile) && (end.is_multiple_of(tile) || end == all);
-            if extent[axis] == 0 || !is_whole || end > all.next_multiple_of(tile) {
+            if extent[axis] == 0 || !is_whole || end > all {
                 return Err(Error::InvalidValue);
             }
             ranges[axis] = offset[axis] / tile..end.div_ceil(tile);
@@ -172,7 +198,7 @@ impl ArrayMemory {
     /// [`Error::InvalidValue`] where that is none.
     pub fn tail(&self, layer: u64, offset: u64, size: u64) -> Result<Vec<u64>> {
         let sparse = self.sparse.ok_or(Error::InvalidValue)?;
-        let layers = if self.layout.layered { self.layout.depth } else { 1 };
+        let layers = if self.layout.layered && !sparse.is_single { self.layout.depth } else { 1 };
         let end = offset.checked_add(size).filter(|end| *end <= sparse.tail).ok_or(Error::InvalidValue)?;
         let is_whole = size > 0 && [offset, size].iter().all(|bytes| bytes.is_multiple_of(TILE));
         if layer >= layers || !is_whole {
@@ -184,8 +210,15 @@ impl ArrayMemory {
 
     /// The address of all that is deferred, and the bytes that are mapped to it.
     pub fn deferred(&self) -> (u64, u64) {
-        (self.address, self.size().next_multiple_of(TILE))
+        (self.address, self.size())
     }
+}
+
+/// Bytes of an array whose memory is deferred; `None` where they cannot be counted.
+pub(super) fn deferred_bytes(layout: &ArrayLayout) -> Option<u64> {
+    let layers = if layout.layered { layout.depth } else { 1 };
+    let bytes = blocks(layout, 0, tile(layout))?.checked_mul(layers)?;
+    bytes.checked_next_multiple_of(TILE)
 }
 
 impl AddressSpace {
@@ -279,6 +312,45 @@ mod tests {
         assert_eq!([tile(8, 4, 1), tile(16, 4, 1)], [[512, 256, 1], [256, 256, 1]]);
     }
 
+    /// What an H100 told: texels, their bytes, levels, the first of the tail, and its bytes.
+    #[test]
+    fn tails_are_as_large_as_the_hardwares() {
+        for ([width, height, depth], texel, levels, first, tail) in [
+            ([100, 50, 1], 1, 1, 0, 1),
+            ([100, 50, 1], 16, 1, 0, 2),
+            ([100, 50, 20], 1, 1, 0, 4),
+            ([100, 50, 20], 2, 1, 0, 7),
+            ([1024, 1024, 1], 4, 20, 4, 1),
+            ([1000, 700, 1], 1, 20, 2, 2),
+            ([1000, 700, 1], 2, 3, 2, 2),
+            ([1000, 700, 1], 2, 20, 2, 3),
+            ([1000, 700, 1], 4, 20, 3, 2),
+            ([1000, 700, 1], 8, 20, 3, 3),
+            ([1000, 700, 1], 16, 20, 4, 2),
+            ([256, 256, 256], 1, 20, 3, 2),
+            ([256, 256, 256], 2, 20, 4, 1),
+        ] {
+            let mut layout = ArrayLayout { width, height, depth, texel, ..FLAT };
+            layout.levels = levels.min(layout.max_levels());
+            let mut sparse = SparseLayout::of(&layout);
+            sparse.levels(&layout).unwrap();
+            assert_eq!((sparse.first_in_tail, sparse.tail), (first, tail * TILE), "{layout:?}");
+        }
+        for ([width, height, depth], texel, levels, layered, bytes) in [
+            ([1024, 1, 1], 16, 1, false, 131_072),
+            ([1024, 1, 4], 4, 1, true, 131_072),
+            ([100, 60, 4], 16, 1, true, 458_752),
+            ([100, 50, 20], 4, 1, false, 851_968),
+            ([100, 50, 20], 16, 1, false, 2_883_584),
+            ([512, 512, 6], 4, 1, true, 6_291_456),
+            ([1024, 1024, 1], 4, 11, false, 5_636_096),
+            ([64, 64, 4], 4, 3, true, 131_072),
+        ] {
+            let layout = ArrayLayout { width, height, depth, texel, levels, layered, ..FLAT };
+            assert_eq!(deferred_bytes(&layout), Some(bytes), "{layout:?}");
+        }
+    }
+
     #[test]
     fn small_levels_are_in_the_tail_of_their_layer() {
         let space = AddressSpace::new(&[64 << 20]).unwrap();
@@ -313,13 +385,13 @@ mod tests {
         let tiles = |offset, extent| array.tiles(0, offset, extent).map(|places| places.len());
         assert_eq!(tiles([0; 3], [300, 200, 1]), Ok(6));
         assert_eq!(tiles([256, 128, 0], [44, 72, 1]), Ok(1));
-        assert_eq!(tiles([256, 128, 0], [128, 128, 1]), Ok(1));
         for (offset, extent) in [
             ([64, 0, 0], [128, 128, 1]),
             ([0, 0, 0], [64, 128, 1]),
             ([0, 0, 0], [128, 128, 0]),
             ([0, 0, 1], [128, 128, 1]),
             ([384, 0, 0], [128, 128, 1]),
+            ([256, 128, 0], [128, 128, 1]),
             ([u64::MAX - 127, 0, 0], [128, 128, 1]),
         ] {
             assert_eq!(tiles(offset, extent), Err(Error::InvalidValue), "{offset:?} {extent:?}");

@@ -198,7 +198,10 @@ impl Transfer {
         if self.is_empty() {
             return Ok(Pageable { to: false, from: false });
         }
-        Ok(Pageable { to: self.to.check(self.extent, space)?, from: self.from.check(self.extent, space)? })
+        Ok(Pageable {
+            to: self.to.check(self.extent, space, true)?,
+            from: self.from.check(self.extent, space, false)?,
+        })
     }
 
     /// Copies. Where the ends overlap, the result is as if the source had been read first if it is one row.
@@ -268,7 +271,7 @@ impl Region {
     }
 
     /// Whether the region is host memory that the device does not know; an error if it is not in memory of its side.
-    fn check(&self, extent: Extent, space: &AddressSpace) -> Result<bool> {
+    fn check(&self, extent: Extent, space: &AddressSpace, writes: bool) -> Result<bool> {
         if self.start.is_sparse() {
             // It was inside when it was described; the array may have been freed since.
             return space.find_array(self.start.address).map(|_| false).ok_or(Error::InvalidValue);
@@ -288,7 +291,9 @@ impl Region {
             return if is_inside { Ok(false) } else { Err(Error::InvalidValue) };
         }
         match space.find(address) {
-            Some(allocation) if end <= allocation.end() || space.covers(address, len) => Ok(false),
+            Some(allocation) if end <= allocation.end() || space.covers(address, len) => {
+                space.check_access(&allocation, address, len, writes).map(|()| false)
+            }
             // Registered memory may end inside a longer buffer of the program.
             Some(allocation) if allocation.kind.is_host() && rule == Rule::Host => Ok(true),
             Some(_) => Err(Error::InvalidValue),

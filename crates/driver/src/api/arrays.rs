@@ -2,7 +2,6 @@
 
 use crate::arrays;
 use crate::error::CuResult;
-use crate::platform;
 use cuda_abi::args::{In, Out};
 use cuda_abi::driver::*;
 use device::memory::ArrayMemory;
@@ -88,10 +87,10 @@ fn cuArrayGetPlane(pPlaneArray: Out<CUarray>, hArray: CUarray, _planeIdx: u32) -
 fn cuArrayGetMemoryRequirements(
     memoryRequirements: Out<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
     array: CUarray,
-    device: CUdevice,
+    _device: CUdevice,
 ) -> CuResult {
     let array = arrays::find(array).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
-    requirements(memoryRequirements, array.memory(), device)
+    requirements(memoryRequirements, array.memory())
 }
 
 /// How a sparse array is divided.
@@ -101,17 +100,13 @@ fn cuArrayGetSparseProperties(
     array: CUarray,
 ) -> CuResult {
     let array = arrays::find(array).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
-    properties(sparseProperties, array.memory())
+    properties(sparseProperties, array.memory(), false)
 }
 
-fn requirements(
-    place: Out<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
-    memory: Option<&ArrayMemory>,
-    device: CUdevice,
-) -> CuResult {
+/// All devices ask for the same, and NVIDIA's driver does not look which it is.
+fn requirements(place: Out<CUDA_ARRAY_MEMORY_REQUIREMENTS>, memory: Option<&ArrayMemory>) -> CuResult {
     place.check()?;
     let memory = memory.filter(|memory| memory.is_deferred()).ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    platform::device(device)?;
     let (_, size) = memory.deferred();
     place.set(CUDA_ARRAY_MEMORY_REQUIREMENTS {
         size: size as usize,
@@ -121,14 +116,19 @@ fn requirements(
     Ok(())
 }
 
-fn properties(place: Out<CUDA_ARRAY_SPARSE_PROPERTIES>, memory: Option<&ArrayMemory>) -> CuResult {
+fn properties(
+    place: Out<CUDA_ARRAY_SPARSE_PROPERTIES>,
+    memory: Option<&ArrayMemory>,
+    is_mipmapped: bool,
+) -> CuResult {
     place.check()?;
     let sparse = memory.and_then(ArrayMemory::sparse).ok_or(CUDA_ERROR_INVALID_VALUE)?;
     place.set(CUDA_ARRAY_SPARSE_PROPERTIES {
         tileExtent: sparse.tile.map(|texels| texels as u32),
-        miptailFirstLevel: sparse.first_in_tail,
+        // Without levels there is none that could be the first.
+        miptailFirstLevel: if is_mipmapped { sparse.first_in_tail } else { 0 },
         miptailSize: sparse.tail,
-        flags: 0,
+        flags: if sparse.is_single { CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL } else { 0 },
         reserved: [0; 4],
     })?;
     Ok(())
@@ -166,10 +166,10 @@ fn cuMipmappedArrayDestroy(hMipmappedArray: CUmipmappedArray) -> CuResult {
 fn cuMipmappedArrayGetMemoryRequirements(
     memoryRequirements: Out<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
     mipmap: CUmipmappedArray,
-    device: CUdevice,
+    _device: CUdevice,
 ) -> CuResult {
     let array = arrays::find_mipmapped(mipmap).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
-    requirements(memoryRequirements, Some(array.memory()), device)
+    requirements(memoryRequirements, Some(array.memory()))
 }
 
 /// As for arrays without levels.
@@ -179,5 +179,5 @@ fn cuMipmappedArrayGetSparseProperties(
     mipmap: CUmipmappedArray,
 ) -> CuResult {
     let array = arrays::find_mipmapped(mipmap).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
-    properties(sparseProperties, Some(array.memory()))
+    properties(sparseProperties, Some(array.memory()), true)
 }

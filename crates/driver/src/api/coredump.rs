@@ -16,6 +16,7 @@ unsafe fn cuCoredumpGetAttribute(
     value: *mut c_void,
     size: Out<usize>,
 ) -> CuResult {
+    attrib.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
     let context = contexts::usable()?;
     // SAFETY: the caller's contract.
     unsafe { get(coredump::of_context(context.id()).get_of_context(attrib), value, size) }

@@ -6,7 +6,7 @@ use crate::platform::{device, platform};
 use crate::pools::is_node;
 use cuda_abi::args::{Array, In, Out};
 use cuda_abi::driver::*;
-use device::memory::{Access, GRANULARITY, MemoryPlace, PhysicalMemory, Purpose};
+use device::memory::{Access, Accessor, GRANULARITY, Mapping, MemoryPlace, PhysicalMemory, Purpose};
 use entry_macros::entry_point;
 use std::ffi::c_void;
 use std::os::fd::{BorrowedFd, IntoRawFd};
@@ -34,12 +34,17 @@ fn wanted(prop: &CUmemAllocationProp) -> CuResult<(usize, Purpose)> {
     }
     let (device, place) = match location.r#type {
         CU_MEM_LOCATION_TYPE_DEVICE => (device(location.id)?.ordinal(), MemoryPlace::Device),
-        CU_MEM_LOCATION_TYPE_HOST => (0, MemoryPlace::Host),
+        // Host memory is shared where its node is said.
+        CU_MEM_LOCATION_TYPE_HOST if shared == CU_MEM_HANDLE_TYPE_NONE => (0, MemoryPlace::Node(0)),
         CU_MEM_LOCATION_TYPE_HOST_NUMA if is_node(location.id) => (0, MemoryPlace::Node(location.id as u32)),
-        CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT => (0, MemoryPlace::Node(0)),
         _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
     };
-    Ok((device, Purpose { place, tiles: prop.usage & CU_MEM_CREATE_USAGE_TILE_POOL != 0 }))
+    let tiles = prop.usage & CU_MEM_CREATE_USAGE_TILE_POOL != 0;
+    // Memory for tiles is a device's, and this process's.
+    if tiles && (place != MemoryPlace::Device || shared != CU_MEM_HANDLE_TYPE_NONE) {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    Ok((device, Purpose { place, tiles }))
 }
 
 #[entry_point]
@@ -50,7 +55,11 @@ fn cuMemGetAllocationGranularity(
 ) -> CuResult {
     granularity.check()?;
     option.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    wanted(&prop.get()?)?;
+    let prop = prop.get()?;
+    // All memory has the same, and places that are none have it too.
+    if prop.r#type != CU_MEM_ALLOCATION_TYPE_PINNED || prop.location.r#type == CU_MEM_LOCATION_TYPE_DEVICE {
+        wanted(&prop)?;
+    }
     granularity.set(GRANULARITY as usize)?;
     Ok(())
 }
@@ -112,7 +121,12 @@ fn cuMemMap(
     if flags != 0 {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    platform()?.memory().map(ptr.0, size as u64, offset as u64, find(handle)?)?;
+    let memory = find(handle)?;
+    // Tiles are of arrays.
+    if memory.purpose().tiles {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    platform()?.memory().map(ptr.0, size as u64, offset as u64, memory)?;
     Ok(())
 }
 
@@ -122,33 +136,41 @@ fn cuMemUnmap(ptr: CUdeviceptr, size: usize) -> CuResult {
     Ok(())
 }
 
-/// The widest access that is given to any place counts: all share the machine's pages.
+/// The host has access to its own memory only. Nothing changes where one of the places is none.
 #[entry_point]
 fn cuMemSetAccess(ptr: CUdeviceptr, size: usize, desc: Array<CUmemAccessDesc>, count: usize) -> CuResult {
-    let mut access = Access::None;
-    for index in 0..count {
-        let wanted = desc.get(index)?;
-        check_place(wanted.location)?;
-        match CUmemAccess_flags(wanted.flags) {
-            CU_MEM_ACCESS_FLAGS_PROT_NONE => {}
-            CU_MEM_ACCESS_FLAGS_PROT_READ if access == Access::None => access = Access::Read,
-            CU_MEM_ACCESS_FLAGS_PROT_READ => {}
-            CU_MEM_ACCESS_FLAGS_PROT_READWRITE => access = Access::ReadWrite,
-            _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
-        }
-    }
     if count == 0 {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    platform()?.memory().set_access(ptr.0, size as u64, access)?;
+    let memory = platform()?.memory();
+    let is_of_device = |mapping: Mapping| mapping.memory.purpose().place == MemoryPlace::Device;
+    let is_of_device = memory.mapping(ptr.0).is_ok_and(is_of_device);
+    let mut given = Vec::new();
+    for index in 0..count {
+        let wanted = desc.get(index)?;
+        let access = match CUmemAccess_flags(wanted.flags) {
+            CU_MEM_ACCESS_FLAGS_PROT_NONE => Access::None,
+            CU_MEM_ACCESS_FLAGS_PROT_READ => Access::Read,
+            CU_MEM_ACCESS_FLAGS_PROT_READWRITE => Access::ReadWrite,
+            _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+        };
+        let accessor = accessor(wanted.location).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+        if accessor == Accessor::Host && access != Access::None && is_of_device {
+            return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+        }
+        given.push((accessor, access));
+    }
+    memory.set_access(ptr.0, size as u64, &given)?;
     Ok(())
 }
 
 #[entry_point]
 fn cuMemGetAccess(flags: Out<u64>, location: In<CUmemLocation>, ptr: CUdeviceptr) -> CuResult {
     flags.check()?;
-    check_place(location.get()?)?;
-    flags.set(access_code(platform()?.memory().mapping(ptr.0)?.access).0.into())?;
+    let accessor = accessor(location.get()?).ok_or(CUDA_ERROR_INVALID_DEVICE)?;
+    let mapping = platform()?.memory().mapping(ptr.0)?;
+    let access = mapping.accessors.get(&accessor).copied().unwrap_or(Access::None);
+    flags.set(access_code(access).0.into())?;
     Ok(())
 }
 
@@ -160,14 +182,13 @@ pub(super) fn access_code(access: Access) -> CUmemAccess_flags {
     }
 }
 
-/// Whether this is a place that accesses memory.
-fn check_place(location: CUmemLocation) -> CuResult {
+/// Who accesses memory from a place; `None` if it is none.
+fn accessor(location: CUmemLocation) -> Option<Accessor> {
     match location.r#type {
-        CU_MEM_LOCATION_TYPE_DEVICE => device(location.id).map(drop),
-        CU_MEM_LOCATION_TYPE_HOST
-        | CU_MEM_LOCATION_TYPE_HOST_NUMA
-        | CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT => Ok(()),
-        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+        CU_MEM_LOCATION_TYPE_DEVICE => Some(Accessor::Device(device(location.id).ok()?.ordinal())),
+        CU_MEM_LOCATION_TYPE_HOST => Some(Accessor::Host),
+        CU_MEM_LOCATION_TYPE_HOST_NUMA if is_node(location.id) => Some(Accessor::Host),
+        _ => None,
     }
 }
 
@@ -177,12 +198,10 @@ fn cuMemGetAllocationPropertiesFromHandle(
     handle: CUmemGenericAllocationHandle,
 ) -> CuResult {
     let memory = find(handle)?;
-    let Purpose { place, tiles } = memory.purpose();
-    let location = match place {
+    let location = match memory.purpose().place {
         MemoryPlace::Device => {
             CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: memory.device() as i32 }
         }
-        MemoryPlace::Host => CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST, id: 0 },
         MemoryPlace::Node(node) => CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST_NUMA, id: node as i32 },
     };
     prop.check()?.set(CUmemAllocationProp {
@@ -192,7 +211,7 @@ fn cuMemGetAllocationPropertiesFromHandle(
         win32HandleMetaData: std::ptr::null_mut(),
         compressionType: 0,
         gpuDirectRDMACapable: 0,
-        usage: if tiles { CU_MEM_CREATE_USAGE_TILE_POOL } else { 0 },
+        usage: 0,
         reserved: [0; 4],
     })?;
     Ok(())

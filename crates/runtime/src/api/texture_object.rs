@@ -30,6 +30,7 @@ pub(super) fn create(
     view: Option<&cudaResourceViewDesc>,
 ) -> CudaResult {
     let resource = resources::to_driver(resource)?;
+    resources::check_reading(&resource, reading)?;
     let reading = resources::texture_to_driver(reading);
     let view = view.map_or(ptr::null(), ptr::from_ref);
     call!(cuTexObjectCreate(texture.as_ptr(), &resource, &reading, view.cast()))

@@ -41,9 +41,13 @@ pub fn settings_are_kept() {
         cuCoredumpSetAttribute(CU_COREDUMP_FILE, name.as_mut_ptr().cast(), &mut len);
     );
     assert_eq!(of_context(CU_COREDUMP_ENABLE_ON_EXCEPTION, 1), [1]);
-    assert_eq!(of_context(CU_COREDUMP_TRIGGER_HOST, 1), [0]);
+    // Whether the process ends, and whether the report is short, are flags too.
+    assert_eq!(of_context(CU_COREDUMP_TRIGGER_HOST, 1), [1]);
+    assert_eq!(of_context(CU_COREDUMP_LIGHTWEIGHT, 1), [1]);
     assert_eq!(of_context(CU_COREDUMP_GENERATION_FLAGS, 4), 0x2f_u32.to_ne_bytes());
-    assert_eq!(text(&of_context(CU_COREDUMP_FILE, 64)), "/tmp/x");
+    cu!(cuCoredumpSetAttribute(CU_COREDUMP_TRIGGER_HOST, (&raw mut no).cast(), &mut one));
+    assert_eq!(of_context(CU_COREDUMP_TRIGGER_HOST, 1), [0]);
+    assert_eq!(text(&of_context(CU_COREDUMP_FILE, 1024)), "/tmp/x");
     cu!(cuCoredumpSetAttributeGlobal(CU_COREDUMP_LIGHTWEIGHT, (&raw mut yes).cast(), &mut one));
     assert_eq!(global(CU_COREDUMP_LIGHTWEIGHT, 1), [1]);
     // No bytes change nothing.
@@ -73,7 +77,9 @@ pub fn a_setting_has_its_size() {
     fails!(CUDA_ERROR_INVALID_VALUE, cuCoredumpSetAttribute(CU_COREDUMP_FILE, place, &mut len));
     fails!(CUDA_ERROR_INVALID_VALUE, cuCoredumpGetAttribute(CU_COREDUMP_FILE, place, null_mut()));
     fails!(CUDA_ERROR_INVALID_VALUE, cuCoredumpSetAttribute(CU_COREDUMP_FILE, place, null_mut()));
-    fails!(CUDA_ERROR_INVALID_VALUE, cuCoredumpGetAttribute(CUcoredumpSettings(8), place, &mut size));
+    for unknown in [0, 8].map(CUcoredumpSettings) {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuCoredumpGetAttribute(unknown, place, &mut size));
+    }
 }
 
 pub fn what_users_trigger_is_of_the_process() {
@@ -94,7 +100,7 @@ pub fn what_users_trigger_is_of_the_process() {
     );
     cu!(cuCoredumpSetAttributeGlobal(CU_COREDUMP_ENABLE_USER_TRIGGER, place, &mut one));
     assert_eq!(global(CU_COREDUMP_ENABLE_USER_TRIGGER, 1), [1]);
-    assert!(text(&global(CU_COREDUMP_PIPE, 300)).starts_with("corepipe_"));
+    assert!(text(&global(CU_COREDUMP_PIPE, 1024)).starts_with("corepipe_"));
     fails!(
         CUDA_ERROR_NOT_SUPPORTED,
         cuCoredumpSetAttributeGlobal(CU_COREDUMP_PIPE, pipe.as_mut_ptr().cast(), &mut len)
@@ -117,7 +123,7 @@ pub fn contexts_have_settings_and_the_process_before_them() {
 pub fn the_environment_names_the_file() {
     set_env("CUDA_COREDUMP_FILE", "/tmp/core.%p");
     new_context();
-    assert_eq!(text(&of_context(CU_COREDUMP_FILE, 64)), format!("/tmp/core.{}", std::process::id()));
+    assert_eq!(text(&of_context(CU_COREDUMP_FILE, 1024)), format!("/tmp/core.{}", std::process::id()));
 }
 
 const BAD: &str = ".version 8.0

@@ -209,6 +209,63 @@ pub fn unmapped_memory_is_gone() {
     assert_eq!(stored(p), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+pub fn copies_and_sets_have_the_access_that_was_given() {
+    new_context();
+    let (p, g) = mapped(&allocation_prop(), &[access_of_device(CU_MEM_ACCESS_FLAGS_PROT_READWRITE)]);
+    let (mut bytes, other) = ([7u8; 64], alloc(64));
+    let place = bytes.as_mut_ptr().cast::<c_void>();
+    let codes = |flags| {
+        cu!(cuMemSetAccess(p, g, &access_of_device(flags), 1));
+        // SAFETY: as many bytes as are there on all sides.
+        unsafe {
+            [
+                cuMemcpyDtoH_v2(place, p, 64),
+                cuMemcpyDtoD_v2(other, p, 64),
+                cuMemcpyHtoD_v2(p, place, 64),
+                cuMemcpyDtoD_v2(p, other, 64),
+                cuMemsetD8_v2(p, 1, 64),
+                cuMemsetD8Async(p, 1, 64, CUstream::NULL),
+            ]
+        }
+    };
+    const BAD: CUresult = CUDA_ERROR_INVALID_VALUE;
+    assert_eq!(codes(CU_MEM_ACCESS_FLAGS_PROT_READWRITE), [CUDA_SUCCESS; 6]);
+    let read_only = [CUDA_SUCCESS, CUDA_SUCCESS, BAD, BAD, BAD, BAD];
+    assert_eq!(codes(CU_MEM_ACCESS_FLAGS_PROT_READ), read_only);
+    assert_eq!(codes(CU_MEM_ACCESS_FLAGS_PROT_NONE), [BAD; 6]);
+    // The context is as it was.
+    cu!(cuMemsetD8_v2(other, 3, 64); cuCtxSynchronize());
+}
+
+pub fn access_is_kept_for_each_place() {
+    new_context();
+    let (p, g) = mapped(&allocation_prop(), &[]);
+    let (device, host) =
+        (allocation_prop().location, CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST, id: 0 });
+    let told = |place: CUmemLocation| {
+        let mut flags = 9;
+        // SAFETY: places for both.
+        let code = unsafe { cuMemGetAccess(&mut flags, &place, p) };
+        (code, flags)
+    };
+    assert_eq!([told(device), told(host)], [(CUDA_SUCCESS, 0); 2]);
+    cu!(cuMemSetAccess(p, g, &access_of_device(CU_MEM_ACCESS_FLAGS_PROT_READWRITE), 1));
+    assert_eq!([told(device), told(host)], [(CUDA_SUCCESS, 3), (CUDA_SUCCESS, 0)]);
+    let nowhere = CUmemLocation { id: 99, ..device };
+    assert_eq!(told(nowhere).0, CUDA_ERROR_INVALID_DEVICE);
+    // The host has no access to a device's memory.
+    for (location, flags, code) in [
+        (host, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, CUDA_ERROR_NOT_SUPPORTED),
+        (host, CU_MEM_ACCESS_FLAGS_PROT_READ, CUDA_ERROR_NOT_SUPPORTED),
+        (host, CU_MEM_ACCESS_FLAGS_PROT_NONE, CUDA_SUCCESS),
+        (nowhere, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, CUDA_ERROR_INVALID_VALUE),
+    ] {
+        let wanted = CUmemAccessDesc { location, flags: flags.0 };
+        // SAFETY: one description.
+        assert_eq!(unsafe { cuMemSetAccess(p, g, &wanted, 1) }, code);
+    }
+}
+
 pub fn memory_of_the_host_is_mapped() {
     new_context();
     if attribute(CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) == 0 {
@@ -236,8 +293,27 @@ pub fn memory_of_the_host_is_mapped() {
     // SAFETY: as above; the kernel is done.
     unsafe { (0..64).for_each(|index| assert_eq!(values.add(index).read(), 2.0 * index as f32)) };
     cu!(cuMemUnmap(p, g); cuMemAddressFree(p, g));
-    let far = CUmemAllocationProp { location: CUmemLocation { id: 9999, ..node }, ..prop };
-    fails!(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&mut handle, g, &far, 0));
+    // Somewhere at the host is at a node, and is not shared.
+    let anywhere = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST, id: 5 };
+    let alone = CUmemAllocationProp {
+        location: anywhere,
+        requestedHandleTypes: CU_MEM_HANDLE_TYPE_NONE,
+        ..allocation_prop()
+    };
+    cu!(
+        cuMemCreate(&mut handle, g, &alone, 0);
+        cuMemGetAllocationPropertiesFromHandle(&mut told, handle);
+        cuMemRelease(handle);
+    );
+    assert_eq!(told.location, node);
+    let current = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, id: 0 };
+    for wrong in [
+        CUmemAllocationProp { location: CUmemLocation { id: 9999, ..node }, ..prop },
+        CUmemAllocationProp { location: current, ..prop },
+        CUmemAllocationProp { location: anywhere, ..prop },
+    ] {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&mut handle, g, &wrong, 0));
+    }
 }
 
 pub fn a_range_is_handed_out_where_the_device_can() {

@@ -86,7 +86,7 @@ pub fn rows_of_blocks_are_copied() {
 pub fn boxes_of_blocks_are_copied() {
     for (channels, bytes) in [&COMPRESSED[0], &COMPRESSED[12]] {
         let (array, all) =
-            (array(channels, 16, 16), Vec::from_iter((0..16 * bytes).map(|index| index as u8)));
+            (array(channels, 15, 16), Vec::from_iter((0..16 * bytes).map(|index| index as u8)));
         let copy = |array, from: *const u8, into: *mut u8, kind| {
             let pointer = |ptr: *mut u8| cudaPitchedPtr {
                 ptr: ptr.cast(),
@@ -102,7 +102,7 @@ pub fn boxes_of_blocks_are_copied() {
                 dstArray: if is_up { array } else { cudaArray_t::NULL },
                 dstPos: cudaPos { x: 0, y: 0, z: 0 },
                 dstPtr: pointer(into),
-                extent: cudaExtent { width: 4, height: 4, depth: 1 },
+                extent: cudaExtent { width: 15, height: 16, depth: 1 },
                 kind,
             }
         };
@@ -111,7 +111,17 @@ pub fn boxes_of_blocks_are_copied() {
             cudaMemcpy3D(&copy(array, all.as_ptr(), null_mut(), UP));
             cudaMemcpy3D(&copy(array, null(), back.as_mut_ptr(), DOWN));
         );
-        assert_eq!(back, all, "{channels:?}: an element is a block");
+        assert_eq!(back, all, "{channels:?}: an element is a texel");
+        // The third block of the second row.
+        let mut one = vec![0u8; 4 * bytes];
+        let inner = cudaMemcpy3DParms {
+            srcPos: cudaPos { x: 8, y: 4, z: 0 },
+            extent: cudaExtent { width: 4, height: 4, depth: 1 },
+            ..copy(array, null(), one.as_mut_ptr(), DOWN)
+        };
+        cuda!(cudaMemcpy3D(&inner));
+        assert_eq!(one[..*bytes], all[6 * bytes..7 * bytes]);
+        assert!(one[*bytes..].iter().all(|byte| *byte == 0));
     }
 }
 
@@ -194,7 +204,8 @@ pub fn words_of_three_tens_and_two() {
     let array = array(&WORD, 4, 1);
     let texels = [0x3ff_u32, 0x3ff << 10, 0x3ff << 20, 3 << 30];
     cuda!(cudaMemcpy2DToArray(array, 0, 0, texels.as_ptr().cast(), 16, 16, 1, UP));
-    let (code, object) = texture(array, cudaReadModeNormalizedFloat, 0);
+    assert_eq!(texture(array, cudaReadModeNormalizedFloat, 0).0, cudaErrorInvalidNormSetting);
+    let (code, object) = texture(array, cudaReadModeElementType, 0);
     assert_eq!(code, cudaSuccess);
     let one_of = |at| std::array::from_fn(|index| if index == at { 1.0 } else { 0.0 });
     assert_eq!(first_texels(object), Vec::from_iter((0..4).map(one_of)));

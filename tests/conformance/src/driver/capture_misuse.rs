@@ -1,0 +1,296 @@
+//! Stream management: what spoils a capture, or is refused while there is one: each code of captures by each of its causes.
+
+use super::common::*;
+
+const GLOBAL: CUstreamCaptureMode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+const THREAD: CUstreamCaptureMode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+const RELAXED: CUstreamCaptureMode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+type Case<'a> = (&'a str, &'a dyn Fn() -> CUresult, CUresult, CUresult);
+
+fn own_stream() -> CUstream {
+    stream(CU_STREAM_NON_BLOCKING)
+}
+
+fn plain_event() -> CUevent {
+    event(CU_EVENT_DISABLE_TIMING)
+}
+
+/// The code of a call.
+macro_rules! code {
+    ($call:expr) => {
+        // SAFETY: the test's own objects and places.
+        unsafe { $call }
+    };
+}
+
+/// What the end of a capture says.
+fn ended(stream: CUstream) -> CUresult {
+    code!(cuStreamEndCapture(stream, &mut CUgraph(0)))
+}
+
+/// In captures of their own, calls have these codes, and the captures end with those.
+fn each_in_a_capture(mode: CUstreamCaptureMode, s: CUstream, cases: &[Case]) {
+    let told = cases.iter().map(|(name, call, ..)| {
+        cu!(cuStreamBeginCapture_v2(s, mode));
+        (*name, call(), ended(s))
+    });
+    let expected = cases.iter().map(|(name, _, code, end)| (*name, *code, *end));
+    assert_eq!(Vec::from_iter(told), Vec::from_iter(expected));
+}
+
+const BAD: CUresult = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+const SPOILED: CUresult = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+
+pub fn unsafe_calls_are_unsupported() {
+    new_context();
+    let (s, other, e, p, descriptor) = (
+        own_stream(),
+        own_stream(),
+        plain_event(),
+        alloc(64),
+        CUDA_ARRAY_DESCRIPTOR { Width: 8, Height: 8, Format: CU_AD_FORMAT_FLOAT, NumChannels: 1 },
+    );
+    let (mut array, mut host) = (CUarray::NULL, null_mut());
+    cu!(cuArrayCreate_v2(&mut array, &descriptor); cuMemHostAlloc(&mut host, 64, 0));
+    cu!(cuEventRecord(e, other); cuCtxSynchronize());
+    for mode in [GLOBAL, THREAD] {
+        each_in_a_capture(
+            mode,
+            s,
+            &[
+                ("alloc", &|| code!(cuMemAlloc_v2(&mut CUdeviceptr(0), 64)), BAD, SPOILED),
+                ("pitch", &|| code!(cuMemAllocPitch_v2(&mut CUdeviceptr(0), &mut 0, 64, 4, 4)), BAD, SPOILED),
+                ("host", &|| code!(cuMemHostAlloc(&mut null_mut(), 64, 0)), BAD, SPOILED),
+                ("managed", &|| code!(cuMemAllocManaged(&mut CUdeviceptr(0), 64, 1)), BAD, SPOILED),
+                ("array", &|| code!(cuArrayCreate_v2(&mut CUarray(0), &descriptor)), BAD, SPOILED),
+                ("stream query", &|| code!(cuStreamQuery(other)), BAD, SPOILED),
+                ("stream wait", &|| code!(cuStreamSynchronize(other)), BAD, SPOILED),
+                ("event query", &|| code!(cuEventQuery(e)), BAD, SPOILED),
+                ("event wait", &|| code!(cuEventSynchronize(e)), BAD, SPOILED),
+                ("context", &|| code!(cuCtxSynchronize()), BAD, SPOILED),
+                ("queue", &|| code!(cuMemsetD8Async(p, 1, 64, other)), CUDA_SUCCESS, CUDA_SUCCESS),
+                ("info", &|| code!(cuMemGetInfo_v2(&mut 0, &mut 0)), CUDA_SUCCESS, CUDA_SUCCESS),
+                ("none", &|| CUDA_SUCCESS, CUDA_SUCCESS, CUDA_SUCCESS),
+            ],
+        );
+    }
+    cu!(cuCtxSynchronize(); cuMemFree_v2(p); cuArrayDestroy(array); cuMemFreeHost(host));
+}
+
+pub fn freeing_is_unsupported_too() {
+    new_context();
+    let (s, descriptor) = (
+        own_stream(),
+        CUDA_ARRAY_DESCRIPTOR { Width: 8, Height: 8, Format: CU_AD_FORMAT_FLOAT, NumChannels: 1 },
+    );
+    let (memory, mut array, mut host) = (alloc(64), CUarray::NULL, null_mut());
+    cu!(cuArrayCreate_v2(&mut array, &descriptor); cuMemHostAlloc(&mut host, 64, 0));
+    each_in_a_capture(
+        GLOBAL,
+        s,
+        &[
+            ("memory", &|| code!(cuMemFree_v2(memory)), BAD, SPOILED),
+            ("host", &|| code!(cuMemFreeHost(host)), BAD, SPOILED),
+            ("array", &|| code!(cuArrayDestroy(array)), BAD, SPOILED),
+        ],
+    );
+    // What was refused was not done.
+    cu!(cuMemsetD8_v2(memory, 1, 64); cuMemFree_v2(memory); cuMemFreeHost(host); cuArrayDestroy(array));
+}
+
+pub fn what_a_capture_cannot_hold_is_unsupported() {
+    unsafe extern "C" fn never(_: CUstream, _: CUresult, _: *mut c_void) {}
+    new_context();
+    let s = own_stream();
+    each_in_a_capture(
+        RELAXED,
+        s,
+        &[
+            ("callback", &|| code!(cuStreamAddCallback(s, Some(never), null_mut(), 0)), BAD, SPOILED),
+            ("query", &|| code!(cuStreamQuery(s)), BAD, SPOILED),
+            ("wait", &|| code!(cuStreamSynchronize(s)), BAD, SPOILED),
+            ("context", &|| code!(cuCtxSynchronize()), BAD, SPOILED),
+        ],
+    );
+    let begun = |stream| code!(cuStreamBeginCapture_v2(stream, GLOBAL));
+    assert_eq!([begun(CUstream::NULL), begun(CU_STREAM_LEGACY)], [BAD; 2]);
+}
+
+pub fn a_spoiled_capture_takes_nothing_more() {
+    new_context();
+    let (s, t, p, e) = (own_stream(), own_stream(), alloc(64), plain_event());
+    let kernel = kernel(c"nothing");
+    let spoil = || {
+        cu!(cuStreamBeginCapture_v2(s, RELAXED));
+        assert_eq!(code!(cuStreamSynchronize(s)), BAD);
+    };
+    spoil();
+    let told = [
+        code!(cuMemsetD8Async(p, 1, 64, s)),
+        code!(cuMemcpyDtoDAsync_v2(p, CUdeviceptr(p.0 + 32), 16, s)),
+        launch(kernel, 1, 1, s, &mut []),
+        code!(cuEventRecord(e, s)),
+    ];
+    assert_eq!(told, [SPOILED; 4]);
+    let (mut status, mut id) = (CUstreamCaptureStatus(9), 0);
+    cu!(cuStreamIsCapturing(s, &mut status));
+    assert_eq!(status, CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+    cu!(cuStreamGetCaptureInfo(s, &mut status, &mut id));
+    assert_eq!(status, CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+    assert_eq!(ended(s), SPOILED);
+    // Where it began it is over now, and elsewhere too.
+    cu!(
+        cuStreamBeginCapture_v2(s, RELAXED);
+        cuEventRecord(e, s);
+        cuStreamWaitEvent(t, e, 0);
+    );
+    assert_eq!(code!(cuStreamSynchronize(t)), BAD);
+    assert_eq!([code!(cuMemsetD8Async(p, 1, 64, s)), code!(cuMemsetD8Async(p, 1, 64, t))], [SPOILED; 2]);
+    assert_eq!(ended(s), SPOILED);
+    cu!(cuMemsetD8Async(p, 1, 64, t); cuStreamSynchronize(t));
+}
+
+pub fn captures_do_not_merge_by_any_stream() {
+    new_context();
+    let streams = || (own_stream(), own_stream(), own_stream());
+    // By a stream that began the other, and by one that takes part in it.
+    for by_part in [false, true] {
+        let ((s, t, u), e, f) = (streams(), plain_event(), plain_event());
+        cu!(cuStreamBeginCapture_v2(s, RELAXED); cuStreamBeginCapture_v2(t, RELAXED); cuEventRecord(e, s));
+        let waits = if by_part {
+            cu!(cuEventRecord(f, t); cuStreamWaitEvent(u, f, 0));
+            u
+        } else {
+            t
+        };
+        assert_eq!(code!(cuStreamWaitEvent(waits, e, 0)), CUDA_ERROR_STREAM_CAPTURE_MERGE);
+        assert_eq!([ended(s), ended(t)], [SPOILED; 2], "{by_part}");
+    }
+}
+
+pub fn a_capture_is_ended_where_it_began() {
+    new_context();
+    let (s, t, e) = (own_stream(), own_stream(), plain_event());
+    cu!(cuStreamBeginCapture_v2(s, GLOBAL); cuEventRecord(e, s); cuStreamWaitEvent(t, e, 0));
+    assert_eq!(ended(t), CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+    assert_eq!(ended(s), SPOILED);
+    // What captures nothing has nothing to end.
+    assert_eq!(ended(own_stream()), CUDA_ERROR_ILLEGAL_STATE);
+}
+
+pub fn all_of_a_capture_must_have_been_joined() {
+    new_context();
+    let (s, t, p) = (own_stream(), own_stream(), alloc(64));
+    let (fork, join) = (plain_event(), plain_event());
+    let begin = || {
+        cu!(
+            cuStreamBeginCapture_v2(s, GLOBAL);
+            cuEventRecord(fork, s);
+            cuStreamWaitEvent(t, fork, 0);
+            cuMemsetD8Async(p, 1, 64, t);
+        )
+    };
+    let unjoined = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+    // Never.
+    begin();
+    assert_eq!(ended(s), unjoined);
+    // Before its last work.
+    begin();
+    cu!(cuEventRecord(join, t); cuMemsetD8Async(p, 1, 64, t); cuStreamWaitEvent(s, join, 0));
+    assert_eq!(ended(s), unjoined);
+    // Recorded, but not waited for.
+    begin();
+    cu!(cuEventRecord(join, t));
+    assert_eq!(ended(s), unjoined);
+    // A stream that has had nothing to do since needs no joining.
+    cu!(cuStreamBeginCapture_v2(s, GLOBAL); cuEventRecord(fork, s); cuStreamWaitEvent(t, fork, 0));
+    assert_eq!(ended(s), CUDA_SUCCESS);
+    begin();
+    cu!(cuEventRecord(join, t); cuStreamWaitEvent(s, join, 0));
+    assert_eq!(ended(s), CUDA_SUCCESS);
+    // The streams capture no more, whatever the end was.
+    cu!(cuMemsetD8Async(p, 1, 64, t); cuStreamSynchronize(t); cuStreamSynchronize(s));
+}
+
+pub fn captured_work_does_not_wait_for_other_work() {
+    new_context();
+    let (s, t, u) = (own_stream(), own_stream(), own_stream());
+    let isolation = CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+    let outside = plain_event();
+    cu!(cuEventRecord(outside, u); cuCtxSynchronize());
+    cu!(cuStreamBeginCapture_v2(s, GLOBAL));
+    assert_eq!(code!(cuStreamWaitEvent(s, outside, 0)), isolation);
+    assert_eq!(ended(s), SPOILED);
+    // Nor does a stream that has come to take part.
+    let fork = plain_event();
+    cu!(cuStreamBeginCapture_v2(s, GLOBAL); cuEventRecord(fork, s); cuStreamWaitEvent(t, fork, 0));
+    assert_eq!(code!(cuStreamWaitEvent(t, outside, 0)), isolation);
+    assert_eq!(ended(s), SPOILED);
+    // An event of nothing is nothing to wait for.
+    cu!(cuStreamBeginCapture_v2(s, GLOBAL); cuStreamWaitEvent(s, plain_event(), 0));
+    assert_eq!(ended(s), CUDA_SUCCESS);
+}
+
+pub fn the_legacy_stream_waits_for_no_capture() {
+    new_context();
+    let (s, p, e) = (stream(CU_STREAM_DEFAULT), alloc(64), plain_event());
+    let (kernel, host) = (kernel(c"nothing"), [0u8; 64]);
+    let implicit = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    let null = CUstream::NULL;
+    for mode in [GLOBAL, RELAXED] {
+        each_in_a_capture(
+            mode,
+            s,
+            &[
+                ("copy", &|| code!(cuMemcpyHtoD_v2(p, host.as_ptr().cast(), 64)), implicit, SPOILED),
+                ("set", &|| code!(cuMemsetD8_v2(p, 1, 64)), implicit, SPOILED),
+                ("set later", &|| code!(cuMemsetD8Async(p, 1, 64, null)), implicit, SPOILED),
+                ("kernel", &|| launch(kernel, 1, 1, null, &mut []), implicit, SPOILED),
+                ("kernel by name", &|| launch(kernel, 1, 1, CU_STREAM_LEGACY, &mut []), implicit, SPOILED),
+                ("record", &|| code!(cuEventRecord(e, null)), implicit, SPOILED),
+            ],
+        );
+    }
+}
+
+pub fn captured_events_are_not_asked_for() {
+    new_context();
+    let (s, captured, before) = (own_stream(), event(0), event(0));
+    cu!(cuEventRecord(before, s); cuCtxSynchronize());
+    let record = || cu!(cuEventRecord(captured, s));
+    let refused = CUDA_ERROR_CAPTURED_EVENT;
+    let after = |call: &dyn Fn() -> CUresult| {
+        record();
+        call()
+    };
+    each_in_a_capture(
+        RELAXED,
+        s,
+        &[
+            ("query", &|| after(&|| code!(cuEventQuery(captured))), refused, SPOILED),
+            ("wait", &|| after(&|| code!(cuEventSynchronize(captured))), refused, SPOILED),
+        ],
+    );
+    // Recorded in earnest, it is an event like any other.
+    cu!(cuEventRecord(captured, s); cuEventSynchronize(captured));
+}
+
+pub fn a_capture_is_ended_by_its_thread() {
+    let context = new_context();
+    let elsewhere = move |s| {
+        let end = move || {
+            cu!(cuCtxSetCurrent(context));
+            ended(s)
+        };
+        std::thread::spawn(end).join().unwrap()
+    };
+    for mode in [GLOBAL, THREAD] {
+        let s = own_stream();
+        cu!(cuStreamBeginCapture_v2(s, mode));
+        assert_eq!(elsewhere(s), CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "{mode:?}");
+    }
+    let s = own_stream();
+    cu!(cuStreamBeginCapture_v2(s, RELAXED));
+    assert_eq!(elsewhere(s), CUDA_SUCCESS);
+}
