@@ -98,8 +98,8 @@ pub fn define(text: &str, names: &mut HashSet<&str>, device: Device) -> Result<O
 pub fn undefined_variables<'a>(module: &Module<'a>) -> Vec<&'a str> {
     let mut open: NameSet<&str> = NameSet::default();
     for variable in module.variables() {
-        let is_module_wide = matches!(variable.space, StateSpace::Global | StateSpace::Const);
-        if is_module_wide && needs_definition(variable) && variable.size().is_some() {
+        let is_memory = matches!(variable.space, StateSpace::Global | StateSpace::Const | StateSpace::Shared);
+        if is_memory && needs_definition(variable) && variable.size().is_some() {
             open.insert(variable.name.text);
         }
     }

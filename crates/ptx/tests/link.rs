@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use ptx::ast::{Body, Linkage};
-use ptx::link::{Input, define, link, unresolved};
+use ptx::link::{Input, define, link, undefined_variables, unresolved};
 use ptx::target::Device;
 use ptx::{LoadError, LoadErrorKind, Module, parse, resolve};
 
@@ -186,4 +186,12 @@ fn what_is_defined_afterwards_keeps_its_lines() {
     assert_eq!([linkage("a"), linkage("b")], [Linkage::Extern, Linkage::Visible]);
     assert_eq!([linkage("c"), linkage("d")], [Linkage::Extern, Linkage::Visible]);
     assert_eq!(define(text, &mut HashSet::from(["elsewhere"]), device).unwrap(), None);
+}
+
+#[test]
+fn shared_memory_of_known_size_is_to_be_defined() {
+    let text = ".version 7.1\n.target sm_80\n.address_size 64
+.extern .shared .align 4 .b8 sized[512];\n.extern .shared .align 4 .b8 launched[];\n.extern .shared .b32 unused;
+.visible .entry k()\n{\n    .reg .b32 %a;\n    mov.u32 %a, sized;\n    mov.u32 %a, launched;\n    ret;\n}\n";
+    assert_eq!(undefined_variables(&parse(text).unwrap()), ["sized"]);
 }

@@ -43,7 +43,7 @@ pub(crate) fn check(text: &str, sm: u32) -> Result<Checked> {
         }
     };
     checked.completed.get_or_insert(defined);
-    let remark = |name: &String| format!("nothing defines the extern variable {name}: it is zero here");
+    let remark = |name: &String| format!("nothing defines the extern variable {name}: it is defined here");
     checked.remarks = undefined.iter().map(remark).collect();
     Ok(checked)
 }
