@@ -215,8 +215,14 @@ impl Event {
         matches!(&*self.recorded.lock(), Recorded::Command(_))
     }
 
+    /// Whether it can be asked about or waited for. After a capture that it was recorded in, it stands for nothing.
     fn check_not_captured(&self) -> Result<()> {
-        self.captured().map_or(Ok(()), |point| Err(point.refuse()))
+        let recorded = self.recorded.lock().clone();
+        match recorded {
+            Recorded::Captured(point) if point.is_current() => Err(point.refuse()),
+            Recorded::Captured(_) => Err(Error::InvalidValue),
+            _ => Ok(()),
+        }
     }
 
     fn time(&self) -> Result<Option<u64>> {

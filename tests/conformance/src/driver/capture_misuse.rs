@@ -272,7 +272,9 @@ pub fn captured_events_are_not_asked_for() {
             ("wait", &|| after(&|| code!(cuEventSynchronize(captured))), refused, SPOILED),
         ],
     );
-    // Recorded in earnest, it is an event like any other.
+    // After the capture it stands for nothing; recorded in earnest, it is an event like any other.
+    fails!(CUDA_ERROR_INVALID_VALUE, cuEventQuery(captured));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuEventSynchronize(captured));
     cu!(cuEventRecord(captured, s); cuEventSynchronize(captured));
 }
 

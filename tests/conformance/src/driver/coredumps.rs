@@ -100,7 +100,9 @@ pub fn what_users_trigger_is_of_the_process() {
     );
     cu!(cuCoredumpSetAttributeGlobal(CU_COREDUMP_ENABLE_USER_TRIGGER, place, &mut one));
     assert_eq!(global(CU_COREDUMP_ENABLE_USER_TRIGGER, 1), [1]);
-    assert!(text(&global(CU_COREDUMP_PIPE, 1024)).starts_with("corepipe_"));
+    if ours_only("NVIDIA's driver names the pipe once the debugger's part of it is there") {
+        assert!(text(&global(CU_COREDUMP_PIPE, 1024)).starts_with("corepipe_"));
+    }
     fails!(
         CUDA_ERROR_NOT_SUPPORTED,
         cuCoredumpSetAttributeGlobal(CU_COREDUMP_PIPE, pipe.as_mut_ptr().cast(), &mut len)
@@ -110,8 +112,8 @@ pub fn what_users_trigger_is_of_the_process() {
 pub fn contexts_have_settings_and_the_process_before_them() {
     let (mut yes, mut one) = (1_u8, 1);
     let place = (&raw mut yes).cast();
-    cu!(cuCoredumpSetAttributeGlobal(CU_COREDUMP_LIGHTWEIGHT, place, &mut one));
     init();
+    cu!(cuCoredumpSetAttributeGlobal(CU_COREDUMP_LIGHTWEIGHT, place, &mut one));
     fails!(
         CUDA_ERROR_INVALID_CONTEXT,
         cuCoredumpGetAttribute(CU_COREDUMP_ENABLE_ON_EXCEPTION, place, &mut one)

@@ -250,7 +250,10 @@ pub fn access_is_kept_for_each_place() {
     };
     assert_eq!([told(device), told(host)], [(CUDA_SUCCESS, 0); 2]);
     cu!(cuMemSetAccess(p, g, &access_of_device(CU_MEM_ACCESS_FLAGS_PROT_READWRITE), 1));
-    assert_eq!([told(device), told(host)], [(CUDA_SUCCESS, 3), (CUDA_SUCCESS, 0)]);
+    assert_eq!(told(device), (CUDA_SUCCESS, 3));
+    if ours_only("of whatever place it is asked, NVIDIA's driver tells what the first device may do") {
+        assert_eq!(told(host), (CUDA_SUCCESS, 0));
+    }
     let nowhere = CUmemLocation { id: 99, ..device };
     assert_eq!(told(nowhere).0, CUDA_ERROR_INVALID_DEVICE);
     // The host has no access to a device's memory.

@@ -132,7 +132,7 @@ impl Table {
             let legal = *self.known.entry(variant).or_insert_with(|| is_legal(&text));
             // The same variant with another number may be refused still: it is out of range.
             if legal && (!has_numbers || is_legal(&text)) {
-                return text;
+                return one_nan(text);
             }
         }
     }
@@ -146,6 +146,24 @@ impl Table {
     pub fn is_empty(&self) -> bool {
         self.synopses.is_empty()
     }
+}
+
+/// Which of several operands' NaNs arithmetic on f64 passes on is nowhere said, and processors go by an order of operands that compilers
+/// may change: before such an instruction its operands' NaNs are made one.
+fn one_nan(instruction: String) -> String {
+    let (head, operands) = instruction.split_once(' ').unwrap_or((&instruction, ""));
+    let opcode = head.split('.').next().unwrap_or(head);
+    if !head.ends_with(".f64") || !["add", "sub", "mul", "div", "fma", "mad"].contains(&opcode) {
+        return instruction;
+    }
+    let mut lines = String::new();
+    for operand in
+        operands.trim_end_matches(';').split(", ").skip(1).filter(|operand| operand.starts_with('%'))
+    {
+        lines += &format!("testp.notanumber.f64 %q1, {operand};\n\t");
+        lines += &format!("selp.b64 {operand}, 0x7ff8000000000000, {operand}, %q1;\n\t");
+    }
+    lines + &instruction
 }
 
 fn is_legal(instruction: &str) -> bool {
