@@ -193,11 +193,13 @@ impl<'c> Emitter<'_, 'c> {
                 vec![b.shuffle(wide, wide, &lanes)]
             }
             Pattern::Scattered(addresses) => {
-                let element = |index: u32| {
-                    let addresses = self.offset(addresses, i64::from(index * size));
-                    self.gather(lane, addresses)
-                };
-                (0..count).map(element).collect()
+                let (word, per) = self.word_of(lane, count);
+                let mut elements = Vec::new();
+                for at in (0..count).step_by(per as usize) {
+                    let words = self.gather(word, self.offset(addresses, i64::from(at * size)));
+                    elements.extend(self.split(b.bitcast(words, lane.vector(self.unit.lanes * per)), per));
+                }
+                elements
             }
         })
     }
@@ -231,13 +233,24 @@ impl<'c> Emitter<'_, 'c> {
                 b.masked_store(wide, b.inttoptr(start), size, spread);
             }
             Pattern::Scattered(addresses) => {
-                for (index, value) in values.iter().enumerate() {
-                    let addresses = self.offset(addresses, index as i64 * i64::from(size));
-                    self.scatter(*value, addresses);
+                let (word, per) = self.word_of(values[0].ty().scalar(), count);
+                for (at, values) in values.chunks(per as usize).enumerate() {
+                    let words = b.bitcast(self.join(values), word.vector(self.unit.lanes));
+                    self.scatter(words, self.offset(addresses, i64::from(at as u32 * per * size)));
                 }
             }
         }
         Ok(())
+    }
+
+    /// What scattered lanes of `count` elements are accessed by: the largest words of several elements, and how many are in
+    /// one. A vector is aligned to its size, so its words are aligned too.
+    fn word_of(&self, lane: Type<'c>, count: u32) -> (Type<'c>, u32) {
+        let bits = lane.scalar_bits();
+        match count.min(64 / bits) {
+            1 => (lane, 1),
+            per => (self.unit.b.context().int(bits * per), per),
+        }
     }
 
     pub(super) fn marked(&self, access: Value<'c>, mark: Mark) -> Value<'c> {
