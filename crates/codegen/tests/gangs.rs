@@ -29,6 +29,15 @@ enum Twist {
 }
 
 impl Kernel {
+    /// The program of this kernel alone.
+    fn program(self, param_bytes: u32, shared_bytes: u32) -> Program {
+        let functions = vec![self.b.finish()];
+        let program =
+            Program { functions, param_bytes, shared_bytes, shared_align: 16, ..Program::default() };
+        verify(&program).expect("the kernel is well formed");
+        program
+    }
+
     fn param(&mut self, offset: i64, ty: Type) -> Value {
         let zero = self.b.constant(Type::I64, 0);
         self.b.inst(Op::Load(Access::weak(Space::Param, offset)), &[zero], ty)
@@ -217,15 +226,7 @@ fn product(width: u32, height: u32, n: u32, twist: Twist) -> Program {
     let total = k.b.read(sum);
     k.b.effect(Op::Store(Access::weak(Space::Global, 0)), &[place, total]);
     k.b.terminate(Terminator::Exit);
-    let program = Program {
-        functions: vec![k.b.finish()],
-        param_bytes: 16,
-        shared_bytes: 8 * width * height,
-        shared_align: 16,
-        ..Program::default()
-    };
-    verify(&program).expect("the kernel is well formed");
-    program
+    k.program(16, 8 * width * height)
 }
 
 fn launch_of(width: u32, height: u32, n: u32) -> Launch {
@@ -382,15 +383,7 @@ fn sums(count: u32) -> Program {
         k.b.effect(Op::Store(Access::weak(Space::Global, 0)), &[place, total]);
     }
     k.b.terminate(Terminator::Exit);
-    let program = Program {
-        functions: vec![k.b.finish()],
-        param_bytes: 8,
-        shared_bytes: 256,
-        shared_align: 16,
-        ..Program::default()
-    };
-    verify(&program).expect("the kernel is well formed");
-    program
+    k.program(8, 256)
 }
 
 #[test]
@@ -513,15 +506,7 @@ fn reduction(n: u32) -> Program {
         k.b.effect(Op::Store(Access::weak(Space::Global, i64::from(4 * n + 128))), &[place, count]);
     });
     k.b.terminate(Terminator::Exit);
-    let program = Program {
-        functions: vec![k.b.finish()],
-        param_bytes: 16,
-        shared_bytes: 256,
-        shared_align: 16,
-        ..Program::default()
-    };
-    verify(&program).expect("the kernel is well formed");
-    program
+    k.program(16, 256)
 }
 
 #[test]

@@ -2,23 +2,6 @@
 
 use super::common::*;
 
-fn descriptor(
-    extent: [usize; 3],
-    format: CUarray_format,
-    channels: u32,
-    flags: u32,
-) -> CUDA_ARRAY3D_DESCRIPTOR {
-    let [width, height, depth] = extent;
-    CUDA_ARRAY3D_DESCRIPTOR {
-        Width: width,
-        Height: height,
-        Depth: depth,
-        Format: format,
-        NumChannels: channels,
-        Flags: flags,
-    }
-}
-
 fn make(descriptor: CUDA_ARRAY3D_DESCRIPTOR) -> CUarray {
     let mut array = CUarray::NULL;
     cu!(cuArray3DCreate_v2(&mut array, &descriptor));
@@ -27,7 +10,7 @@ fn make(descriptor: CUDA_ARRAY3D_DESCRIPTOR) -> CUarray {
 
 /// An array of one row of bytes.
 fn row(width: usize) -> CUarray {
-    make(descriptor([width, 0, 0], CU_AD_FORMAT_UNSIGNED_INT8, 1, 0))
+    make(array_descriptor([width, 0, 0], CU_AD_FORMAT_UNSIGNED_INT8, 1, 0))
 }
 
 fn row_of(array: CUarray, len: usize) -> Vec<u8> {
@@ -110,7 +93,7 @@ pub fn the_first_version_copies_rows_too() {
 
 pub fn rows_lie_inside_the_array() {
     new_context();
-    let floats = make(descriptor([8, 0, 0], CU_AD_FORMAT_FLOAT, 1, 0));
+    let floats = make(array_descriptor([8, 0, 0], CU_AD_FORMAT_FLOAT, 1, 0));
     let (bytes, p, mut host) = (row(32), alloc(64), [0u8; 64]);
     let to = host.as_mut_ptr().cast::<c_void>();
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemcpyAtoH_v2(to, floats, 0, 36));
@@ -124,7 +107,7 @@ pub fn rows_lie_inside_the_array() {
         cuMemcpyHtoA_v2(floats, 0, to, 0);
         cuMemcpyAtoA_v2(bytes, 0, floats, 0, 4);
     );
-    let plane = make(descriptor([8, 4, 0], CU_AD_FORMAT_FLOAT, 1, 0));
+    let plane = make(array_descriptor([8, 4, 0], CU_AD_FORMAT_FLOAT, 1, 0));
     cu!(cuMemcpyHtoA_v2(plane, 0, to, 32));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoA_v2(plane, 0, to, 64));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoA_v2(plane, 32, to, 4));
@@ -220,7 +203,7 @@ fn all<const N: usize>(array: CUarray, [width, height, depth]: [usize; 3]) -> [u
 }
 
 fn shorts(extent: [usize; 3], flags: u32) -> CUarray {
-    make(descriptor(extent, CU_AD_FORMAT_UNSIGNED_INT16, 1, flags))
+    make(array_descriptor(extent, CU_AD_FORMAT_UNSIGNED_INT16, 1, flags))
 }
 
 pub fn every_copy_of_a_plane_reaches_the_array() {
@@ -429,7 +412,7 @@ pub fn without_a_pitch_or_a_height_memory_is_packed() {
 pub fn levels_and_faces_are_apart() {
     new_context();
     let mut array = CUmipmappedArray::NULL;
-    let cube = descriptor([4, 4, 6], CU_AD_FORMAT_UNSIGNED_INT16, 1, CUDA_ARRAY3D_CUBEMAP);
+    let cube = array_descriptor([4, 4, 6], CU_AD_FORMAT_UNSIGNED_INT16, 1, CUDA_ARRAY3D_CUBEMAP);
     cu!(cuMipmappedArrayCreate(&mut array, &cube, 3));
     let mut levels = Vec::new();
     for (number, size) in [(0, 4usize), (1, 2), (2, 1)] {

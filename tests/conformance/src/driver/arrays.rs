@@ -5,15 +5,7 @@ use super::common::*;
 const FLOAT: CUarray_format = CU_AD_FORMAT_FLOAT;
 
 fn in_space(extent: [usize; 3], flags: u32) -> CUDA_ARRAY3D_DESCRIPTOR {
-    let [width, height, depth] = extent;
-    CUDA_ARRAY3D_DESCRIPTOR {
-        Width: width,
-        Height: height,
-        Depth: depth,
-        Format: FLOAT,
-        NumChannels: 1,
-        Flags: flags,
-    }
+    array_descriptor(extent, FLOAT, 1, flags)
 }
 
 /// The code of creating an array, which is destroyed again.

@@ -119,6 +119,39 @@ pub fn event(flags: u32) -> CUevent {
     event
 }
 
+/// What an array is made with: width, height and depth, and texels.
+pub fn array_descriptor(
+    [width, height, depth]: [usize; 3],
+    format: CUarray_format,
+    channels: u32,
+    flags: u32,
+) -> CUDA_ARRAY3D_DESCRIPTOR {
+    CUDA_ARRAY3D_DESCRIPTOR {
+        Width: width,
+        Height: height,
+        Depth: depth,
+        Format: format,
+        NumChannels: channels,
+        Flags: flags,
+    }
+}
+
+/// A texture read point by point, in texels, clamped.
+pub fn plain_texture() -> CUDA_TEXTURE_DESC {
+    CUDA_TEXTURE_DESC {
+        addressMode: [CU_TR_ADDRESS_MODE_CLAMP; 3],
+        filterMode: CU_TR_FILTER_MODE_POINT,
+        flags: 0,
+        maxAnisotropy: 0,
+        mipmapFilterMode: CU_TR_FILTER_MODE_POINT,
+        mipmapLevelBias: 0.0,
+        minMipmapLevelClamp: 0.0,
+        maxMipmapLevelClamp: 0.0,
+        borderColor: [0.0; 4],
+        reserved: [0; 12],
+    }
+}
+
 /// What memory of device 0 is made with, shareable by descriptor.
 pub fn allocation_prop() -> CUmemAllocationProp {
     CUmemAllocationProp {

@@ -2,26 +2,9 @@
 
 use super::common::*;
 
-fn describe(
-    format: CUarray_format,
-    channels: u32,
-    extent: [usize; 3],
-    flags: u32,
-) -> CUDA_ARRAY3D_DESCRIPTOR {
-    let [width, height, depth] = extent;
-    CUDA_ARRAY3D_DESCRIPTOR {
-        Width: width,
-        Height: height,
-        Depth: depth,
-        Format: format,
-        NumChannels: channels,
-        Flags: flags,
-    }
-}
-
 fn array(format: CUarray_format, channels: u32, width: usize, height: usize) -> CUarray {
     let mut array = CUarray::NULL;
-    cu!(cuArray3DCreate_v2(&mut array, &describe(format, channels, [width, height, 0], 0)));
+    cu!(cuArray3DCreate_v2(&mut array, &array_descriptor([width, height, 0], format, channels, 0)));
     array
 }
 
@@ -50,7 +33,8 @@ pub fn compressed_arrays_have_two_dimensions_or_more() {
         let created = |channels, extent, flags| {
             let mut array = CUarray::NULL;
             // SAFETY: pointers to both.
-            let code = unsafe { cuArray3DCreate_v2(&mut array, &describe(format, channels, extent, flags)) };
+            let code =
+                unsafe { cuArray3DCreate_v2(&mut array, &array_descriptor(extent, format, channels, flags)) };
             if code == CUDA_SUCCESS {
                 cu!(cuArrayDestroy(array));
             }
@@ -75,7 +59,7 @@ pub fn compressed_arrays_have_two_dimensions_or_more() {
             assert_eq!(created(channels, extent, flags), code, "{format:?} {extent:?} {flags:#x}");
         }
     }
-    let mut back = describe(CU_AD_FORMAT_FLOAT, 1, [0; 3], 9);
+    let mut back = array_descriptor([0; 3], CU_AD_FORMAT_FLOAT, 1, 9);
     let (made, mut plane) = (array(CU_AD_FORMAT_BC7_UNORM, 4, 61, 30), CUarray::NULL);
     cu!(cuArray3DGetDescriptor_v2(&mut back, made));
     let told = (back.Width, back.Height, back.Depth, back.Format, back.NumChannels, back.Flags);
@@ -175,18 +159,7 @@ fn texture(
     let mut res = CUDA_RESOURCE { reserved: [0; 32] };
     res.hArray = array;
     let resource = CUDA_RESOURCE_DESC { resType: CU_RESOURCE_TYPE_ARRAY, res, flags: 0 };
-    let desc = CUDA_TEXTURE_DESC {
-        addressMode: [CU_TR_ADDRESS_MODE_CLAMP; 3],
-        filterMode: filter,
-        flags,
-        maxAnisotropy: 0,
-        mipmapFilterMode: CU_TR_FILTER_MODE_POINT,
-        mipmapLevelBias: 0.0,
-        minMipmapLevelClamp: 0.0,
-        maxMipmapLevelClamp: 0.0,
-        borderColor: [0.0; 4],
-        reserved: [0; 12],
-    };
+    let desc = CUDA_TEXTURE_DESC { filterMode: filter, flags, ..plain_texture() };
     let (mut object, view) = (0, view.map_or(null(), std::ptr::from_ref));
     // SAFETY: descriptions, and a place for the object.
     (unsafe { cuTexObjectCreate(&mut object, &resource, &desc, view) }, object)
@@ -311,7 +284,7 @@ pub fn integers_are_seen_as_compressed() {
 pub fn compressed_arrays_have_levels() {
     new_context();
     let mut mipmapped = CUmipmappedArray::NULL;
-    let descriptor = describe(CU_AD_FORMAT_BC1_UNORM, 4, [12, 8, 0], 0);
+    let descriptor = array_descriptor([12, 8, 0], CU_AD_FORMAT_BC1_UNORM, 4, 0);
     cu!(cuMipmappedArrayCreate(&mut mipmapped, &descriptor, 9));
     let sizes = [(12, 8), (6, 4), (3, 2), (1, 1)];
     for (number, (width, height)) in sizes.into_iter().enumerate() {

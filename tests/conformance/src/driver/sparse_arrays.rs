@@ -6,33 +6,16 @@ const FLOAT: CUarray_format = CU_AD_FORMAT_FLOAT;
 const TILE: usize = 64 << 10;
 const SPARSE: u32 = CUDA_ARRAY3D_SPARSE;
 
-fn describe(
-    extent: [usize; 3],
-    format: CUarray_format,
-    channels: u32,
-    flags: u32,
-) -> CUDA_ARRAY3D_DESCRIPTOR {
-    let [width, height, depth] = extent;
-    CUDA_ARRAY3D_DESCRIPTOR {
-        Width: width,
-        Height: height,
-        Depth: depth,
-        Format: format,
-        NumChannels: channels,
-        Flags: flags,
-    }
-}
-
 /// An array of floats.
 fn array(extent: [usize; 3], flags: u32) -> CUarray {
     let mut array = CUarray::NULL;
-    cu!(cuArray3DCreate_v2(&mut array, &describe(extent, FLOAT, 1, flags)));
+    cu!(cuArray3DCreate_v2(&mut array, &array_descriptor(extent, FLOAT, 1, flags)));
     array
 }
 
 fn mipmapped(extent: [usize; 3], levels: u32, flags: u32) -> CUmipmappedArray {
     let mut array = CUmipmappedArray::NULL;
-    cu!(cuMipmappedArrayCreate(&mut array, &describe(extent, FLOAT, 1, flags), levels));
+    cu!(cuMipmappedArrayCreate(&mut array, &array_descriptor(extent, FLOAT, 1, flags), levels));
     array
 }
 
@@ -183,12 +166,12 @@ pub fn sparse_arrays_are_divided_into_tiles() {
             ([512, 512, 0], SPARSE | CUDA_ARRAY3D_TEXTURE_GATHER, flat),
         ] {
             let mut array = CUarray::NULL;
-            cu!(cuArray3DCreate_v2(&mut array, &describe(extent, format, channels, flags)));
+            cu!(cuArray3DCreate_v2(&mut array, &array_descriptor(extent, format, channels, flags)));
             assert_eq!(properties(array).tileExtent, tile, "{format:?} x {channels} {extent:?}");
             cu!(cuArrayDestroy(array));
         }
     }
-    let mut back = describe([0; 3], FLOAT, 9, 0);
+    let mut back = array_descriptor([0; 3], FLOAT, 9, 0);
     cu!(cuArray3DGetDescriptor_v2(&mut back, array([512, 512, 0], SPARSE)));
     assert_eq!(back.Flags & SPARSE, SPARSE);
     // Others are not.
@@ -203,7 +186,7 @@ pub fn sparse_arrays_are_divided_into_tiles() {
         ([512, 512, 0], SPARSE | CUDA_ARRAY3D_SURFACE_LDST),
         ([512, 512, 0], SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING),
     ] {
-        let wrong = describe(extent, FLOAT, 1, flags);
+        let wrong = array_descriptor(extent, FLOAT, 1, flags);
         fails!(CUDA_ERROR_INVALID_VALUE, cuArray3DCreate_v2(&mut none, &wrong));
     }
 }
@@ -487,20 +470,8 @@ pub fn kernels_see_what_is_mapped() {
     let mut res = CUDA_RESOURCE { reserved: [0; 32] };
     res.hArray = sparse;
     let resource = CUDA_RESOURCE_DESC { resType: CU_RESOURCE_TYPE_ARRAY, res, flags: 0 };
-    let desc = CUDA_TEXTURE_DESC {
-        addressMode: [CU_TR_ADDRESS_MODE_CLAMP; 3],
-        filterMode: CU_TR_FILTER_MODE_POINT,
-        flags: 0,
-        maxAnisotropy: 0,
-        mipmapFilterMode: CU_TR_FILTER_MODE_POINT,
-        mipmapLevelBias: 0.0,
-        minMipmapLevelClamp: 0.0,
-        maxMipmapLevelClamp: 0.0,
-        borderColor: [0.0; 4],
-        reserved: [0; 12],
-    };
     let mut texture = 0;
-    cu!(cuTexObjectCreate(&mut texture, &resource, &desc, null()));
+    cu!(cuTexObjectCreate(&mut texture, &resource, &plain_texture(), null()));
     let (reader, results) = (function(load(READER), c"read"), alloc(4 * 512 * 256));
     let told = || {
         assert_eq!(

@@ -6,14 +6,7 @@ const FLOAT: CUarray_format = CU_AD_FORMAT_FLOAT;
 
 /// An array of 8 × 8 texels, or of 8 × 8 × `depth`.
 fn array(depth: usize, format: CUarray_format, channels: u32, flags: u32) -> CUarray {
-    let descriptor = CUDA_ARRAY3D_DESCRIPTOR {
-        Width: 8,
-        Height: 8,
-        Depth: depth,
-        Format: format,
-        NumChannels: channels,
-        Flags: flags,
-    };
+    let descriptor = array_descriptor([8, 8, depth], format, channels, flags);
     let mut array = CUarray::NULL;
     cu!(cuArray3DCreate_v2(&mut array, &descriptor));
     array
@@ -67,22 +60,6 @@ fn of_rows(address: CUdeviceptr, width: usize, height: usize, pitch: usize) -> C
     CUDA_RESOURCE_DESC { resType: CU_RESOURCE_TYPE_PITCH2D, res, flags: 0 }
 }
 
-/// Points in texels, clamped.
-fn plain() -> CUDA_TEXTURE_DESC {
-    CUDA_TEXTURE_DESC {
-        addressMode: [CU_TR_ADDRESS_MODE_CLAMP; 3],
-        filterMode: CU_TR_FILTER_MODE_POINT,
-        flags: 0,
-        maxAnisotropy: 0,
-        mipmapFilterMode: CU_TR_FILTER_MODE_POINT,
-        mipmapLevelBias: 0.0,
-        minMipmapLevelClamp: 0.0,
-        maxMipmapLevelClamp: 0.0,
-        borderColor: [0.0; 4],
-        reserved: [0; 12],
-    }
-}
-
 fn whole(format: CUresourceViewFormat, size: usize, depth: usize) -> CUDA_RESOURCE_VIEW_DESC {
     CUDA_RESOURCE_VIEW_DESC {
         format,
@@ -126,7 +103,7 @@ pub fn a_texture_object_tells_what_it_was_made_of() {
         minMipmapLevelClamp: 1.0,
         maxMipmapLevelClamp: 2.0,
         borderColor: [1.0, 2.0, 3.0, 4.0],
-        ..plain()
+        ..plain_texture()
     };
     let view = whole(CU_RES_VIEW_FORMAT_UINT_1X32, 8, 0);
     let point = CUDA_TEXTURE_DESC { filterMode: CU_TR_FILTER_MODE_POINT, ..texture };
@@ -136,7 +113,7 @@ pub fn a_texture_object_tells_what_it_was_made_of() {
         cuTexObjectCreate(&mut viewed, &of_array(array), &point, &view);
     );
     assert!(object != 0 && viewed != 0 && object != viewed);
-    let (mut resource, mut told) = (of_array(CUarray::NULL), plain());
+    let (mut resource, mut told) = (of_array(CUarray::NULL), plain_texture());
     let mut told_view = whole(CU_RES_VIEW_FORMAT_NONE, 0, 9);
     cu!(
         cuTexObjectGetResourceDesc(&mut resource, object);
@@ -161,15 +138,15 @@ pub fn a_texture_object_tells_what_it_was_made_of() {
 pub fn memory_of_every_kind_becomes_a_texture() {
     new_context();
     let p = alloc(64 * 64);
-    let normalized = CUDA_TEXTURE_DESC { flags: CU_TRSF_NORMALIZED_COORDINATES, ..plain() };
+    let normalized = CUDA_TEXTURE_DESC { flags: CU_TRSF_NORMALIZED_COORDINATES, ..plain_texture() };
     for (resource, texture) in [
-        (of_array(floats()), plain()),
-        (of_array(array(8, FLOAT, 1, 0)), plain()),
-        (of_array(array(3, FLOAT, 4, CUDA_ARRAY3D_LAYERED)), plain()),
+        (of_array(floats()), plain_texture()),
+        (of_array(array(8, FLOAT, 1, 0)), plain_texture()),
+        (of_array(array(3, FLOAT, 4, CUDA_ARRAY3D_LAYERED)), plain_texture()),
         (of_array(array(6, CU_AD_FORMAT_HALF, 2, CUDA_ARRAY3D_CUBEMAP)), normalized),
         (of_mipmapped(mipmapped(5)), normalized),
-        (of_linear(p, FLOAT, 1, 4096), plain()),
-        (of_rows(p, 16, 64, 64), plain()),
+        (of_linear(p, FLOAT, 1, 4096), plain_texture()),
+        (of_rows(p, 16, 64, 64), plain_texture()),
     ] {
         let (mut object, mut back) = (0, of_linear(CUdeviceptr(1), FLOAT, 1, 1));
         cu!(
@@ -183,7 +160,7 @@ pub fn memory_of_every_kind_becomes_a_texture() {
 
 pub fn pointers_and_handles_are_checked() {
     new_context();
-    let (good, texture, mut object) = (of_array(floats()), plain(), 0);
+    let (good, texture, mut object) = (of_array(floats()), plain_texture(), 0);
     fails!(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(null_mut(), &good, &texture, null()));
     fails!(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(&mut object, null(), &texture, null()));
     fails!(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(&mut object, &good, null(), null()));
@@ -222,7 +199,7 @@ pub fn pointers_and_handles_are_checked() {
 
 pub fn resources_are_checked() {
     new_context();
-    let (texture, array) = (plain(), floats());
+    let (texture, array) = (plain_texture(), floats());
     let refused = |resource: CUDA_RESOURCE_DESC| {
         assert_eq!(made(&resource, &texture, None), CUDA_ERROR_INVALID_VALUE);
     };
@@ -267,7 +244,7 @@ pub fn ways_to_read_are_checked() {
     new_context();
     let (floats, bytes) = (floats(), array(0, CU_AD_FORMAT_UNSIGNED_INT8, 4, 0));
     let read = |array, change: &dyn Fn(&mut CUDA_TEXTURE_DESC)| {
-        let mut texture = plain();
+        let mut texture = plain_texture();
         change(&mut texture);
         made(&of_array(array), &texture, None)
     };
@@ -282,15 +259,15 @@ pub fn ways_to_read_are_checked() {
     assert_eq!(read(bytes, &integers), CUDA_SUCCESS);
     assert_eq!(read(floats, &|t| t.addressMode[2] = CUaddress_mode(9)), CUDA_SUCCESS, "there is no z");
     assert_eq!(read(floats, &|t| t.mipmapLevelBias = f32::NAN), CUDA_SUCCESS);
-    assert_eq!(made(&of_mipmapped(mipmapped(2)), &plain(), None), CUDA_SUCCESS);
+    assert_eq!(made(&of_mipmapped(mipmapped(2)), &plain_texture(), None), CUDA_SUCCESS);
     assert_eq!(read(floats, &|t| t.addressMode[0] = CUaddress_mode(4)), CUDA_ERROR_INVALID_VALUE);
     assert_eq!(read(floats, &|t| t.filterMode = CUfilter_mode(2)), CUDA_ERROR_INVALID_VALUE);
     assert_eq!(read(floats, &|t| t.mipmapFilterMode = CUfilter_mode(2)), CUDA_ERROR_INVALID_VALUE);
     assert_eq!(read(floats, &|t| t.flags = 0x80), CUDA_ERROR_INVALID_VALUE);
     assert_eq!(read(floats, &|t| t.flags = CU_TRSF_SEAMLESS_CUBEMAP), CUDA_ERROR_INVALID_VALUE);
     // It is told again as it was given.
-    let (mut object, mut told) = (0, plain());
-    let wide = CUDA_TEXTURE_DESC { maxAnisotropy: 1000, ..plain() };
+    let (mut object, mut told) = (0, plain_texture());
+    let wide = CUDA_TEXTURE_DESC { maxAnisotropy: 1000, ..plain_texture() };
     cu!(
         cuTexObjectCreate(&mut object, &of_array(floats), &wide, null());
         cuTexObjectGetTextureDesc(&mut told, object);
@@ -302,7 +279,7 @@ pub fn views_are_checked() {
     new_context();
     let (flat, layers) = (floats(), array(5, FLOAT, 1, CUDA_ARRAY3D_LAYERED));
     let same = whole(CU_RES_VIEW_FORMAT_FLOAT_1X32, 8, 0);
-    let seen = |array, view| made(&of_array(array), &plain(), Some(&view));
+    let seen = |array, view| made(&of_array(array), &plain_texture(), Some(&view));
     assert_eq!(seen(flat, same), CUDA_SUCCESS);
     assert_eq!(
         seen(flat, CUDA_RESOURCE_VIEW_DESC { format: CU_RES_VIEW_FORMAT_UINT_1X32, ..same }),
@@ -311,7 +288,7 @@ pub fn views_are_checked() {
     let some = CUDA_RESOURCE_VIEW_DESC { depth: 5, firstLayer: 1, lastLayer: 3, ..same };
     assert_eq!(seen(layers, some), CUDA_SUCCESS);
     let p = alloc(4096);
-    assert_eq!(made(&of_linear(p, FLOAT, 1, 4096), &plain(), Some(&same)), CUDA_SUCCESS);
+    assert_eq!(made(&of_linear(p, FLOAT, 1, 4096), &plain_texture(), Some(&same)), CUDA_SUCCESS);
     for wrong in [
         CUDA_RESOURCE_VIEW_DESC { width: 4, ..same },
         CUDA_RESOURCE_VIEW_DESC { height: 0, ..same },
@@ -326,7 +303,7 @@ pub fn views_are_checked() {
     }
     let other = CUDA_RESOURCE_VIEW_DESC { format: CU_RES_VIEW_FORMAT_FLOAT_2X16, ..same };
     assert_eq!(seen(flat, other), CUDA_SUCCESS, "as many bits");
-    let normalized = CUDA_TEXTURE_DESC { flags: CU_TRSF_NORMALIZED_COORDINATES, ..plain() };
+    let normalized = CUDA_TEXTURE_DESC { flags: CU_TRSF_NORMALIZED_COORDINATES, ..plain_texture() };
     let levels = of_mipmapped(mipmapped(5));
     // From the first to the last, or to the end if that comes first.
     for (first, last, code) in [
@@ -388,7 +365,7 @@ pub fn objects_go_with_their_context() {
     let context = new_context();
     let (mut texture, mut surface) = (0, 0);
     cu!(
-        cuTexObjectCreate(&mut texture, &of_array(floats()), &plain(), null());
+        cuTexObjectCreate(&mut texture, &of_array(floats()), &plain_texture(), null());
         cuSurfObjectCreate(&mut surface, &of_array(floats()));
         cuCtxDestroy_v2(context);
     );
@@ -398,6 +375,6 @@ pub fn objects_go_with_their_context() {
         fails!(CUDA_ERROR_INVALID_VALUE, cuSurfObjectGetResourceDesc(&mut back, surface));
     }
     let array = of_array(CUarray(16));
-    fails!(CUDA_ERROR_INVALID_CONTEXT, cuTexObjectCreate(&mut texture, &array, &plain(), null()));
+    fails!(CUDA_ERROR_INVALID_CONTEXT, cuTexObjectCreate(&mut texture, &array, &plain_texture(), null()));
     fails!(CUDA_ERROR_INVALID_CONTEXT, cuSurfObjectCreate(&mut surface, &array));
 }

@@ -115,15 +115,8 @@ fn fill(array: CUarray, first: usize) {
     cu!(cuMemcpy3D_v2(&into));
 }
 
-fn describe([width, height, depth]: [usize; 3], flags: u32) -> CUDA_ARRAY3D_DESCRIPTOR {
-    CUDA_ARRAY3D_DESCRIPTOR {
-        Width: width,
-        Height: height,
-        Depth: depth,
-        Format: CU_AD_FORMAT_FLOAT,
-        NumChannels: 1,
-        Flags: flags,
-    }
+fn describe(extent: [usize; 3], flags: u32) -> CUDA_ARRAY3D_DESCRIPTOR {
+    array_descriptor(extent, CU_AD_FORMAT_FLOAT, 1, flags)
 }
 
 /// An array of floats 0, 1, 2, …
@@ -146,18 +139,8 @@ fn texture(
     normalized: bool,
     view: Option<&CUDA_RESOURCE_VIEW_DESC>,
 ) -> CUtexObject {
-    let desc = CUDA_TEXTURE_DESC {
-        addressMode: [CU_TR_ADDRESS_MODE_CLAMP; 3],
-        filterMode: CU_TR_FILTER_MODE_POINT,
-        flags: if normalized { CU_TRSF_NORMALIZED_COORDINATES } else { 0 },
-        maxAnisotropy: 0,
-        mipmapFilterMode: CU_TR_FILTER_MODE_POINT,
-        mipmapLevelBias: 0.0,
-        minMipmapLevelClamp: 0.0,
-        maxMipmapLevelClamp: 99.0,
-        borderColor: [0.0; 4],
-        reserved: [0; 12],
-    };
+    let flags = if normalized { CU_TRSF_NORMALIZED_COORDINATES } else { 0 };
+    let desc = CUDA_TEXTURE_DESC { flags, maxMipmapLevelClamp: 99.0, ..plain_texture() };
     let (mut object, view) = (0, view.map_or(null(), std::ptr::from_ref));
     cu!(cuTexObjectCreate(&mut object, resource, &desc, view));
     object
