@@ -9,7 +9,7 @@ use super::scaled::Scaled;
 use super::vectors::{Plain, Vectors};
 use super::{COLUMNS, Lanes, Places, ROWS, addends, by_columns, by_definition, by_rows, set_results, spread};
 
-/// Products of floats. False, and nothing done, if the first factor is left to the definition.
+/// Products of floats, for these eights of columns. False, and nothing done, if the first factor is left to the definition.
 ///
 /// # Safety
 /// It runs where the vectors `V` are.
@@ -18,14 +18,15 @@ pub(super) unsafe fn multiply<V: Vectors, const DEPTH: usize>(
     op: &MatrixMultiply,
     places: &Places,
     words: &mut [LaneHalves],
+    eights: Range<usize>,
 ) -> bool {
-    let mut rest = 0..usize::from(op.eights);
+    let mut rest = eights.clone();
     if let Some(scaled) = Scaled::<V, DEPTH>::new(op, places, words) {
         while rest.start < rest.end && scaled.eight(op, places, words, rest.start) {
             rest.start += 1;
         }
     }
-    rest.is_empty() || by_exponents::<DEPTH>(op, places, words, rest)
+    rest.is_empty() || by_exponents::<DEPTH>(op, places, words, eights.start, rest)
 }
 
 /// The rest, of whatever exponents.
@@ -34,11 +35,12 @@ fn by_exponents<const DEPTH: usize>(
     op: &MatrixMultiply,
     places: &Places,
     words: &mut [LaneHalves],
+    first: usize,
     eights: Range<usize>,
 ) -> bool {
     let mut sums = FloatSums::<DEPTH>::new(op);
     let taken = sums.take_all(op, places, words);
-    if !taken && eights.start == 0 {
+    if !taken && eights.start == first {
         return false;
     }
     for eight in eights {

@@ -5,6 +5,8 @@
 //! sum and cut to an integer it is what the tensor cores add. These integers fit in 32 bits, and their sum with the addend in f64, which
 //! rounds once in the end.
 //!
+//! f16, bf16 and tf32 have a form of their own for the registers of AVX-512 (`wide`).
+//!
 //! What is rare goes to the definition itself, eight columns at a time: infinities, NaNs, results that are subnormal, roundings of f64 other than
 //! to nearest. The code is plain arrays but for the inner loops (`vectors`); it is compiled for several kinds of processors, and the best
 //! is chosen when it runs.
@@ -14,6 +16,10 @@ mod floats;
 mod integers;
 mod scaled;
 mod vectors;
+#[cfg(target_arch = "x86_64")]
+mod wide;
+
+use std::ops::Range;
 
 use simt_ir::Rounding;
 use simt_ir::matrix::{Accumulator, Element, LaneWords, MatrixMultiply};
@@ -53,21 +59,31 @@ pub(super) fn multiply(op: &MatrixMultiply, words: &mut [LaneHalves]) {
 
 fn multiply_anywhere(op: &MatrixMultiply, words: &mut [LaneHalves]) {
     // SAFETY: plain arrays are everywhere.
-    unsafe { multiply_here::<vectors::Plain>(op, words) };
+    unsafe { multiply_here::<vectors::Plain>(op, words, 0..op.eights.into()) };
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn multiply_avx512(op: &MatrixMultiply, words: &mut [LaneHalves]) {
-    // SAFETY: the function is called where its features are.
-    unsafe { multiply_here::<vectors::Avx512>(op, words) };
+    // SAFETY: the function is called where its features are, with all registers.
+    let Some(mut rest) = (unsafe { wide::multiply(op, words) }) else {
+        // SAFETY: as above.
+        return unsafe { multiply_here::<vectors::Avx512>(op, words, 0..op.eights.into()) };
+    };
+    while rest != 0 {
+        let first = rest.trailing_zeros() as usize;
+        let end = first + (rest >> first).trailing_ones() as usize;
+        rest &= u64::MAX.checked_shl(end as u32).unwrap_or(0);
+        // SAFETY: as above.
+        unsafe { multiply_here::<vectors::Avx512>(op, words, first..end) };
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn multiply_avx2(op: &MatrixMultiply, words: &mut [LaneHalves]) {
     // SAFETY: the function is called where its features are.
-    unsafe { multiply_here::<vectors::Avx2>(op, words) };
+    unsafe { multiply_here::<vectors::Avx2>(op, words, 0..op.eights.into()) };
 }
 
 /// The code for each kind of processor that this one can stand in for.
@@ -131,20 +147,22 @@ impl Places {
     }
 }
 
+/// Multiplies these eights of columns; only floats may be given some of them.
+///
 /// # Safety
 /// It runs where the vectors `V` are.
 #[inline(always)]
-unsafe fn multiply_here<V: Vectors>(op: &MatrixMultiply, words: &mut [LaneHalves]) {
+unsafe fn multiply_here<V: Vectors>(op: &MatrixMultiply, words: &mut [LaneHalves], eights: Range<usize>) {
     let places = Places::new(op);
     let done = match op.a {
         _ if op.quads.is_some() => false,
         Element::F16 | Element::BF16 | Element::TF32 | Element::E4M3 | Element::E5M2 => {
             if usize::from(op.k) <= SHORT {
                 // SAFETY: the caller's contract.
-                unsafe { floats::multiply::<V, SHORT>(op, &places, words) }
+                unsafe { floats::multiply::<V, SHORT>(op, &places, words, eights.clone()) }
             } else {
                 // SAFETY: the caller's contract.
-                unsafe { floats::multiply::<V, LONG>(op, &places, words) }
+                unsafe { floats::multiply::<V, LONG>(op, &places, words, eights.clone()) }
             }
         }
         Element::S8 | Element::U8 | Element::S4 | Element::U4 => integers::multiply::<V>(op, &places, words),
@@ -155,7 +173,7 @@ unsafe fn multiply_here<V: Vectors>(op: &MatrixMultiply, words: &mut [LaneHalves
         Element::F64 => false,
     };
     if !done {
-        (0..usize::from(op.eights)).for_each(|eight| by_definition(op, &places, words, eight));
+        eights.into_iter().for_each(|eight| by_definition(op, &places, words, eight));
     }
 }
 

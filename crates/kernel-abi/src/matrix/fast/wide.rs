@@ -1,0 +1,444 @@
+//! Products of f16, bf16 and tf32 in the registers of AVX-512.
+//!
+//! A vector holds one column of 16 rows. Exponents are added and compared as words of 16 bits, two columns at a time, which tells where
+//! each sum is cut; then every product, exact in f32, is scaled by a power of two to its sum's unit and cut to an integer. The integers and
+//! that of the addend are added, and their sum becomes a float by one conversion that rounds as the tensor cores do.
+//!
+//! What stands in a vector's lanes is what shuffling within 128 bits makes of the registers: four lanes side by side are the rows
+//! `j`, `j + 4`, `j + 8`, `j + 12`.
+
+use std::arch::x86_64::*;
+
+use simt_ir::matrix::{Accumulator, Element, MatrixMultiply};
+
+use super::super::LaneHalves;
+
+/// A sum's columns, and the registers they are in.
+const COLUMNS: usize = 8;
+/// Pairs of columns: one of the first four with that four further.
+const PAIRS: usize = 4;
+
+/// Places kept below the largest exponent.
+const PLACES: i32 = 25;
+/// Exponents here are those of f32, with its bias. What begins at one of these is kept in normal numbers before and after.
+const LOWEST: i32 = 30;
+const HIGHEST: i32 = 250;
+/// Exponents of zeros, and their sums with those of others: less than any.
+const LEFT_ZERO: i16 = -20_000;
+const RIGHT_ZERO: i16 = -10_000;
+const NOTHING: i32 = -5_000;
+
+/// Where a kind of element is in a word, and what its bits are.
+trait Kind {
+    const PER_WORD: usize;
+    const FRACTION: u32;
+    /// All ones: the exponent of what is no finite number.
+    const SPECIAL: i16;
+    /// Added to the exponents of both factors, it makes that of the product's first place one of f32.
+    const BIAS: i16;
+
+    /// 16 elements side by side, as f32.
+    unsafe fn widened(words: *const u32) -> __m512;
+}
+
+struct F16;
+struct BF16;
+struct TF32;
+
+impl Kind for F16 {
+    const PER_WORD: usize = 2;
+    const FRACTION: u32 = 10;
+    const SPECIAL: i16 = 31;
+    const BIAS: i16 = 127 - 15 - 15;
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn widened(words: *const u32) -> __m512 {
+        // SAFETY: the caller has 16 elements there.
+        _mm512_cvtph_ps(unsafe { _mm256_loadu_si256(words.cast()) })
+    }
+}
+
+impl Kind for BF16 {
+    const PER_WORD: usize = 2;
+    const FRACTION: u32 = 7;
+    const SPECIAL: i16 = 255;
+    const BIAS: i16 = -127;
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn widened(words: *const u32) -> __m512 {
+        // SAFETY: the caller has 16 elements there.
+        let halves = _mm512_cvtepu16_epi32(unsafe { _mm256_loadu_si256(words.cast()) });
+        _mm512_castsi512_ps(_mm512_slli_epi32::<16>(halves))
+    }
+}
+
+impl Kind for TF32 {
+    const PER_WORD: usize = 1;
+    const FRACTION: u32 = 23;
+    const SPECIAL: i16 = 255;
+    const BIAS: i16 = -127;
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn widened(words: *const u32) -> __m512 {
+        // SAFETY: the caller has 16 elements there.
+        let words = unsafe { _mm512_loadu_si512(words.cast()) };
+        // The low bits are not looked at.
+        _mm512_castsi512_ps(_mm512_and_si512(words, _mm512_set1_epi32(!0x1fff)))
+    }
+}
+
+/// Multiplies what it can. The eights of columns that are left to others, a bit for each; nothing if the operation is.
+///
+/// # Safety
+/// `words` are all registers of the operation.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(super) unsafe fn multiply(op: &MatrixMultiply, words: &mut [LaneHalves]) -> Option<u64> {
+    if op.m != 16 || op.sparse.is_some() || op.quads.is_some() || op.a != op.b || op.c != op.d {
+        return None;
+    }
+    let words = words.as_mut_ptr();
+    // SAFETY: the caller's contract; each is called for the number of registers that its operation has.
+    unsafe {
+        Some(match (op.a, op.k, op.d) {
+            (Element::F16, 16, Accumulator::F32) => product::<F16, 16, false>(op.eights, words),
+            (Element::F16, 8, Accumulator::F32) => product::<F16, 8, false>(op.eights, words),
+            (Element::F16, 16, Accumulator::F16) => product::<F16, 16, true>(op.eights, words),
+            (Element::F16, 8, Accumulator::F16) => product::<F16, 8, true>(op.eights, words),
+            (Element::BF16, 16, Accumulator::F32) => product::<BF16, 16, false>(op.eights, words),
+            (Element::BF16, 8, Accumulator::F32) => product::<BF16, 8, false>(op.eights, words),
+            (Element::TF32, 8, Accumulator::F32) => product::<TF32, 8, false>(op.eights, words),
+            (Element::TF32, 4, Accumulator::F32) => product::<TF32, 4, false>(op.eights, words),
+            _ => return None,
+        })
+    }
+}
+
+/// Products of `K` elements with addends and sums of f16 (`HALF`) or f32.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn product<T: Kind, const K: usize, const HALF: bool>(eights: u8, words: *mut LaneHalves) -> u64 {
+    let eights = usize::from(eights);
+    let each_b = K / (4 * T::PER_WORD);
+    let each_c = if HALF { 2 } else { 4 };
+    // SAFETY: the caller has these registers there.
+    unsafe {
+        let b = words.add(K / (2 * T::PER_WORD));
+        let c = b.add(eights * each_b);
+        let all = u64::MAX >> (64 - eights);
+        let Some(left) = Left::<K>::new::<T>(words) else { return all };
+        let mut rest = 0;
+        for eight in 0..eights {
+            let done = match Right::<K>::new::<T>(b.add(eight * each_b)) {
+                Some(right) => add_products::<T, K, HALF>(&left, &right, c.add(eight * each_c)),
+                None => false,
+            };
+            rest |= u64::from(!done) << eight;
+        }
+        rest
+    }
+}
+
+/// The first factor, by columns.
+struct Left<const K: usize> {
+    values: [__m512; K],
+    /// Each row's exponent, twice.
+    exponents: [__m512i; K],
+}
+
+impl<const K: usize> Left<K> {
+    /// Nothing if an element is no finite number.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn new<T: Kind>(registers: *const LaneHalves) -> Option<Left<K>> {
+        let mut left = Left { values: [_mm512_setzero_ps(); K], exponents: [_mm512_setzero_si512(); K] };
+        let mut largest = _mm512_setzero_si512();
+        for first in (0..K).step_by(4 * T::PER_WORD) {
+            // SAFETY: the caller has the registers there.
+            let rows = unsafe { four(registers.add(first / (2 * T::PER_WORD)), 1) };
+            if T::PER_WORD == 1 {
+                for (at, words) in transposed(rows).into_iter().enumerate() {
+                    left.exponents[first + at] = exponents::<T>(words, T::BIAS, LEFT_ZERO, &mut largest);
+                    // SAFETY: 16 elements are there.
+                    left.values[first + at] = unsafe { T::widened((&raw const words).cast()) };
+                }
+                continue;
+            }
+            for (pair, halves) in transposed_halves(rows).into_iter().enumerate() {
+                let k = first + 2 * pair;
+                let both = exponents::<T>(halves, T::BIAS, LEFT_ZERO, &mut largest);
+                left.exponents[k] = _mm512_unpacklo_epi16(both, both);
+                left.exponents[k + 1] = _mm512_unpackhi_epi16(both, both);
+                let order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+                let halves = _mm512_permutexvar_epi64(order, halves);
+                // SAFETY: 32 elements are there.
+                unsafe {
+                    left.values[k] = T::widened((&raw const halves).cast());
+                    left.values[k + 1] = T::widened((&raw const halves).cast::<u32>().add(8));
+                }
+            }
+        }
+        if is_special::<T>(largest) { None } else { Some(left) }
+    }
+}
+
+/// Eight columns of the second factor.
+#[repr(align(64))]
+struct Right<const K: usize> {
+    /// Steps of as many k as four words have, columns in these, k in columns.
+    values: [[f32; COLUMNS]; K],
+    /// Steps of four k, pairs of columns in these, k in pairs; the exponents of both.
+    exponents: [[u32; PAIRS]; K],
+}
+
+impl<const K: usize> Right<K> {
+    /// Nothing if an element is no finite number.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn new<T: Kind>(registers: *const LaneHalves) -> Option<Right<K>> {
+        let mut right = Right { values: [[0.0; COLUMNS]; K], exponents: [[0; PAIRS]; K] };
+        let values = right.values.as_mut_ptr().cast::<f32>();
+        let pairs = right.exponents.as_mut_ptr().cast::<u32>();
+        let mut largest = _mm512_setzero_si512();
+        for register in 0..K / (4 * T::PER_WORD) {
+            // SAFETY: the caller has the registers there, and the arrays have as many elements.
+            unsafe {
+                let words = registers.add(register).cast::<u32>();
+                let [low, high] = [words, words.add(16)].map(|words| {
+                    exponents::<T>(_mm512_load_si512(words.cast()), 0, RIGHT_ZERO, &mut largest)
+                });
+                if T::PER_WORD == 1 {
+                    let both = _mm512_mask_blend_epi16(0xaaaa_aaaa, low, high);
+                    _mm512_store_si512(pairs.add(16 * register).cast(), both);
+                } else {
+                    let pairs = pairs.add(32 * register);
+                    _mm512_store_si512(pairs.cast(), _mm512_unpacklo_epi16(low, high));
+                    _mm512_store_si512(pairs.add(16).cast(), _mm512_unpackhi_epi16(low, high));
+                }
+                for part in 0..2 * T::PER_WORD {
+                    let floats = T::widened(words.add(16 / T::PER_WORD * part));
+                    _mm512_store_ps(values.add(32 * T::PER_WORD * register + 16 * part), floats);
+                }
+            }
+        }
+        if is_special::<T>(largest) { None } else { Some(right) }
+    }
+
+    #[inline(always)]
+    fn value<T: Kind>(&self, k: usize, column: usize) -> f32 {
+        let step = 4 * T::PER_WORD;
+        let at = k / step * step * COLUMNS + column * step + k % step;
+        self.values[at / COLUMNS][at % COLUMNS]
+    }
+
+    #[inline(always)]
+    fn exponents(&self, k: usize, pair: usize) -> i32 {
+        let at = k / 4 * 16 + pair * 4 + k % 4;
+        self.exponents[at / PAIRS][at % PAIRS] as i32
+    }
+}
+
+/// Adds the products of 16 rows and eight columns to what the registers hold. False, and nothing done, if one is left to others.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn add_products<T: Kind, const K: usize, const HALF: bool>(
+    left: &Left<K>,
+    right: &Right<K>,
+    registers: *mut LaneHalves,
+) -> bool {
+    let mut largest = [_mm512_set1_epi16(i16::MIN); PAIRS];
+    for k in 0..K {
+        for pair in 0..PAIRS {
+            let sum = _mm512_add_epi16(left.exponents[k], _mm512_set1_epi32(right.exponents(k, pair)));
+            largest[pair] = _mm512_max_epi16(largest[pair], sum);
+        }
+    }
+    // SAFETY: the caller has the registers there.
+    let addends = unsafe { addends::<HALF>(registers) };
+    let (mut least, mut most) = (_mm512_set1_epi32(LOWEST), _mm512_set1_epi32(HIGHEST));
+    let mut scales = [_mm512_setzero_ps(); COLUMNS];
+    let mut own = [_mm512_setzero_si512(); COLUMNS];
+    for column in 0..COLUMNS {
+        let pair = largest[column % PAIRS];
+        let pair = if column < PAIRS { _mm512_slli_epi32::<16>(pair) } else { pair };
+        let products = _mm512_srai_epi32::<16>(pair);
+        let bits = _mm512_slli_epi32::<1>(_mm512_castps_si512(addends[column]));
+        // A subnormal begins as the smallest normal number does.
+        let lowest = _mm512_set1_epi32(if HALF { 127 - 14 } else { 1 });
+        let exponent = _mm512_max_epi32(_mm512_srli_epi32::<24>(bits), lowest);
+        let is_there = _mm512_test_epi32_mask(bits, bits);
+        let exponent = _mm512_mask_mov_epi32(_mm512_set1_epi32(NOTHING), is_there, exponent);
+        let top = _mm512_max_epi32(exponent, products);
+        // Beside nothing but zeros any will do.
+        let is_there = _mm512_cmpgt_epi32_mask(top, _mm512_set1_epi32(NOTHING));
+        let top = _mm512_mask_mov_epi32(_mm512_set1_epi32(127), is_there, top);
+        least = _mm512_min_epi32(least, top);
+        most = _mm512_max_epi32(most, top);
+        let scale = _mm512_slli_epi32::<23>(_mm512_sub_epi32(_mm512_set1_epi32(2 * 127 + PLACES), top));
+        scales[column] = _mm512_castsi512_ps(scale);
+        own[column] = _mm512_cvttps_epi32(_mm512_mul_ps(addends[column], scales[column]));
+    }
+    let low = _mm512_cmplt_epi32_mask(least, _mm512_set1_epi32(LOWEST));
+    if (low | _mm512_cmpgt_epi32_mask(most, _mm512_set1_epi32(HIGHEST))) != 0 {
+        return false;
+    }
+    // A product is below 2^27 now, and no more than 16 of the largest stay below 2^31.
+    let mut sums = [_mm512_setzero_si512(); COLUMNS];
+    for k in 0..K {
+        for column in 0..COLUMNS {
+            let product = _mm512_mul_ps(left.values[k], _mm512_set1_ps(right.value::<T>(k, column)));
+            let kept = _mm512_cvttps_epi32(_mm512_mul_ps(product, scales[column]));
+            sums[column] = _mm512_add_epi32(sums[column], kept);
+        }
+    }
+    let mut overflown = _mm512_setzero_si512();
+    let mut results = [_mm512_setzero_ps(); COLUMNS];
+    for column in 0..COLUMNS {
+        let sum = _mm512_add_epi32(sums[column], own[column]);
+        // The sign is neither's: (products ^ sum) & (addend ^ sum).
+        let odd = _mm512_ternarylogic_epi32::<0b0100_0010>(sums[column], own[column], sum);
+        overflown = _mm512_or_si512(overflown, odd);
+        let mut float = _mm512_cvt_roundepi32_ps::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(sum);
+        if HALF {
+            // The last place says whether anything was cut off, so that it can be rounded again.
+            let inexact = _mm512_cmpneq_epi32_mask(_mm512_cvttps_epi32(float), sum);
+            let bits = _mm512_castps_si512(float);
+            float = _mm512_castsi512_ps(_mm512_mask_or_epi32(bits, inexact, bits, _mm512_set1_epi32(1)));
+        }
+        // The opposite of the scale.
+        let unit = _mm512_sub_epi32(_mm512_set1_epi32(254 << 23), _mm512_castps_si512(scales[column]));
+        results[column] = _mm512_mul_ps(float, _mm512_castsi512_ps(unit));
+    }
+    if _mm512_movepi32_mask(overflown) != 0 {
+        return false;
+    }
+    // SAFETY: the caller has the registers there.
+    unsafe { set_results::<HALF>(registers, results) };
+    true
+}
+
+/// The exponents of elements of 16 or 32 bits, of a word twice, with something added; and the largest there was, without it.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn exponents<T: Kind>(words: __m512i, added: i16, zero: i16, largest: &mut __m512i) -> __m512i {
+    let zero = _mm512_set1_epi16(zero);
+    let added = _mm512_set1_epi16(added);
+    let field = if T::PER_WORD == 1 {
+        let field = _mm512_srli_epi32::<24>(_mm512_slli_epi32::<1>(words));
+        _mm512_or_si512(field, _mm512_slli_epi32::<16>(field))
+    } else {
+        _mm512_srl_epi16(_mm512_slli_epi16::<1>(words), _mm_cvtsi32_si128(T::FRACTION as i32 + 1))
+    };
+    *largest = _mm512_max_epi16(*largest, field);
+    // A subnormal begins as the smallest normal number does.
+    let start = _mm512_add_epi16(_mm512_max_epi16(field, _mm512_set1_epi16(1)), added);
+    if T::PER_WORD == 1 {
+        let is_there = _mm512_test_epi32_mask(words, _mm512_set1_epi32(0x7fff_e000));
+        _mm512_mask_mov_epi32(zero, is_there, start)
+    } else {
+        let is_there = _mm512_test_epi16_mask(words, _mm512_set1_epi16(0x7fff));
+        _mm512_mask_mov_epi16(zero, is_there, start)
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn is_special<T: Kind>(largest: __m512i) -> bool {
+    _mm512_cmpeq_epi16_mask(largest, _mm512_set1_epi16(T::SPECIAL)) != 0
+}
+
+/// The rows of a register and of that `apart` further, four in each vector.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn four(registers: *const LaneHalves, apart: usize) -> [__m512i; 4] {
+    // SAFETY: the caller has both there.
+    unsafe {
+        let [upper, lower] = [registers, registers.add(apart)].map(|register| register.cast::<__m512i>());
+        [upper, upper.add(1), lower, lower.add(1)].map(|part| _mm512_load_si512(part))
+    }
+}
+
+/// Lines of four words become columns of them, in each 128 bits.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn transposed([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+    let (ab, ab_high) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+    let (cd, cd_high) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+    [
+        _mm512_unpacklo_epi64(ab, cd),
+        _mm512_unpackhi_epi64(ab, cd),
+        _mm512_unpacklo_epi64(ab_high, cd_high),
+        _mm512_unpackhi_epi64(ab_high, cd_high),
+    ]
+}
+
+/// Lines of eight halves become columns of four, two side by side, in each 128 bits.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn transposed_halves([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+    let (ab, ab_high) = (_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b));
+    let (cd, cd_high) = (_mm512_unpacklo_epi16(c, d), _mm512_unpackhi_epi16(c, d));
+    [
+        _mm512_unpacklo_epi32(ab, cd),
+        _mm512_unpackhi_epi32(ab, cd),
+        _mm512_unpacklo_epi32(ab_high, cd_high),
+        _mm512_unpackhi_epi32(ab_high, cd_high),
+    ]
+}
+
+/// Eight columns of addends, as f32.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn addends<const HALF: bool>(registers: *const LaneHalves) -> [__m512; COLUMNS] {
+    let mut columns = [_mm512_setzero_ps(); COLUMNS];
+    if HALF {
+        // SAFETY: the caller has two registers there.
+        let pairs = transposed(unsafe { four(registers, 1) });
+        for (at, pair) in pairs.into_iter().enumerate() {
+            columns[2 * at] = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(pair));
+            columns[2 * at + 1] = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(pair)));
+        }
+    } else {
+        for odd in 0..2 {
+            // SAFETY: the caller has four registers there.
+            let words = transposed(unsafe { four(registers.add(odd), 2) });
+            for (at, words) in words.into_iter().enumerate() {
+                columns[2 * at + odd] = _mm512_castsi512_ps(words);
+            }
+        }
+    }
+    columns
+}
+
+/// Eight columns of results into their registers.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn set_results<const HALF: bool>(registers: *mut LaneHalves, columns: [__m512; COLUMNS]) {
+    let put = |register: usize, apart: usize, words: [__m512i; 4]| {
+        for (at, rows) in transposed(words).into_iter().enumerate() {
+            // SAFETY: the caller has as many registers there, of two vectors.
+            unsafe {
+                let register = registers.add(register + at / 2 * apart).cast::<__m512i>();
+                _mm512_store_si512(register.add(at % 2), rows);
+            }
+        }
+    };
+    if HALF {
+        let halves = columns.map(|column| {
+            let halves = _mm512_cvtps_ph::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(column);
+            // What rounding makes nothing has no sign.
+            let negative = _mm256_set1_epi16(i16::MIN);
+            let halves = _mm256_maskz_mov_epi16(_mm256_cmpneq_epi16_mask(halves, negative), halves);
+            _mm512_cvtepu16_epi32(halves)
+        });
+        let pair = |at: usize| _mm512_or_si512(halves[2 * at], _mm512_slli_epi32::<16>(halves[2 * at + 1]));
+        put(0, 1, [pair(0), pair(1), pair(2), pair(3)]);
+    } else {
+        for odd in 0..2 {
+            let column = |at: usize| _mm512_castps_si512(columns[2 * at + odd]);
+            put(odd, 2, [column(0), column(1), column(2), column(3)]);
+        }
+    }
+}
