@@ -53,38 +53,48 @@ pub enum Choice {
     InStrips,
 }
 
-/// The shape for a kernel whose warps should run in gangs or in strips, and the kernel prepared for it; nothing if they should run one by one.
+/// The shape for a kernel whose warps should run in gangs or in strips, or one by one, and the kernel prepared for it; nothing if its lanes
+/// cannot run in step.
 pub fn choose(
     func: &Function,
     shape: &Shape,
     registers: Registers,
     choice: Choice,
 ) -> Option<(Shape, Prepared)> {
-    let allowed = is_allowed(func, choice);
-    if shape.gangs.most == 1 || !allowed {
+    let prepared = prepare(func.clone(), true, shape).ok()?;
+    if in_step::obstacle(&prepared).is_some() {
         return None;
     }
-    let prepared = prepare(func.clone(), true, &shape.alone()).ok()?;
-    let one = Gang::new(&prepared, shape, registers);
-    if choice == Choice::InStrips || choice == Choice::WhereItPays && one.registers_needed() > registers.count
-    {
-        return in_strips(func, shape, &one, choice);
+    if shape.gangs.most == 1 || !is_allowed(func, choice) {
+        return Some((*shape, prepared));
     }
-    let alone = one.loads();
-    let mut warps = shape.gangs.most;
-    while warps > 1 {
-        // One value must fit.
-        if registers.taken(&shape.in_gangs(warps), Type::I32) > registers.spent() {
-            warps /= 2;
+    let chosen = in_gangs(func, shape, &Gang::new(&prepared, shape, registers), choice);
+    Some(chosen.unwrap_or((*shape, prepared)))
+}
+
+/// The shape for gangs or strips, if they pay, where this is what a warp does by itself.
+fn in_gangs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> Option<(Shape, Prepared)> {
+    let registers = warp.registers;
+    let needed = warp.registers_needed();
+    if choice == Choice::InStrips || choice == Choice::WhereItPays && needed > registers.count {
+        return in_strips(func, shape, warp, choice);
+    }
+    let (alone, is_light) = (warp.loads(), warp.is_light());
+    let sizes = std::iter::successors(Some(shape.gangs.most), |warps| Some(warps / 2));
+    for warps in sizes.take_while(|warps| *warps > 1) {
+        let shape = shape.in_gangs(warps);
+        // One value must fit. What differs between the lanes of a warp does between those of a gang, which takes no fewer registers then.
+        let could_pay = warp.could_pay(needed * u32::from(warps), is_light);
+        if registers.taken(&shape, Type::I32) > registers.spent()
+            || choice == Choice::WhereItPays && !could_pay
+        {
             continue;
         }
-        let shape = shape.in_gangs(warps);
         let prepared = prepare(func.clone(), true, &shape).ok()?;
         let gang = Gang::new(&prepared, &shape, registers);
         if gang.is_possible() && (choice == Choice::Always || gang.pays(alone * usize::from(warps))) {
             return Some((shape, prepared));
         }
-        warps /= 2;
     }
     None
 }
@@ -196,6 +206,11 @@ impl<'a> Gang<'a> {
         let shares = apart > 0 && 8 * self.loads() <= 7 * apart;
         let needed = self.registers_needed();
         shares && needed <= self.registers.spent() || needed <= 2 * self.registers.count && self.is_light()
+    }
+
+    /// Whether code that needs so many registers could pay at all.
+    fn could_pay(&self, needed: u32, is_light: bool) -> bool {
+        needed <= self.registers.spent() || needed <= 2 * self.registers.count && is_light
     }
 
     /// Whether the code stays short with so many lanes, and loops run between barriers: then what a gang saves, suspensions and the wait for

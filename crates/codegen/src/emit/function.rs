@@ -741,6 +741,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
 
     fn for_each_lane_of_warp(&mut self, lanes: Value<'c>, body: impl FnOnce(&mut Self, Value<'c>)) {
         let b = self.unit.b;
+        // A strip has fewer.
+        let lanes = b.int_resize(lanes, self.unit.types.i32, false);
         let before = b.block();
         let (head, after) = (b.append_block("lane"), b.append_block("lanes.done"));
         let none = b.icmp(IntPredicate::Eq, lanes, self.unit.types.i32.zero());

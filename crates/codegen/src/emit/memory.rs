@@ -10,6 +10,7 @@ use simt_ir::{
 };
 use transform::{LaneShape, Offsets};
 
+use super::exact::even_step;
 use super::function::Emitter;
 use crate::llvm::{IntPredicate, Ordering, Type, Value};
 
@@ -88,10 +89,7 @@ impl<'c> Emitter<'_, 'c> {
             Some(in_range) => self.either(
                 in_range,
                 |this| this.load_lanes(&address, lane, count, mark),
-                |this| {
-                    let addresses = this.exact_address(data.args[0], access)?;
-                    this.load_lanes(&Address::Varying(addresses), lane, count, mark)
-                },
+                |this| Ok(this.load_exactly(data.args[0], access, lane, count, mark)),
             )?,
         };
         for (result, value) in data.results.iter().zip(values) {
@@ -137,8 +135,7 @@ impl<'c> Emitter<'_, 'c> {
                         Ok(Vec::new())
                     },
                     |this| {
-                        let addresses = this.exact_address(data.args[0], access)?;
-                        this.store_lanes(&Address::Varying(addresses), &vectors, mark)?;
+                        this.store_exactly(data.args[0], access, &vectors, mark);
                         Ok(Vec::new())
                     },
                 )?;
@@ -335,7 +332,7 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
-    fn in_window(&self, address: Value<'c>, narrow: bool, offset: i64) -> Value<'c> {
+    pub(super) fn in_window(&self, address: Value<'c>, narrow: bool, offset: i64) -> Value<'c> {
         let moved = self.offset(address, offset);
         if narrow { self.unit.b.zext(moved, self.unit.types.i64) } else { moved }
     }
@@ -350,7 +347,7 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
-    fn offset(&self, address: Value<'c>, offset: i64) -> Value<'c> {
+    pub(super) fn offset(&self, address: Value<'c>, offset: i64) -> Value<'c> {
         if offset == 0 {
             return address;
         }
@@ -668,11 +665,7 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let step = match self.p.shapes.of(value) {
             LaneShape::Uniform => Some((0, 0)),
-            LaneShape::Affine(offsets) => {
-                let step = offsets[1].wrapping_sub(offsets[0]);
-                let even = offsets.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == step);
-                even.then_some((offsets[0], step))
-            }
+            LaneShape::Affine(offsets) => even_step(offsets).map(|step| (offsets[0], step)),
             LaneShape::Rows(_) | LaneShape::Varying => None,
         };
         let Some((first, step)) = step else {

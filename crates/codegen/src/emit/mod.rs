@@ -6,6 +6,7 @@
 //! * [`memory`][]: loads and stores by the shape of their addresses;
 //! * [`joined`][]: loads of neighbours;
 //! * [`masked`][]: accesses by some lanes;
+//! * [`exact`][]: accesses at addresses that wrap between lanes;
 //! * [`atomic`][]: what goes lane by lane;
 //! * [`bulk`][]: copies of blocks of memory;
 //! * [`mbarrier`][]: barriers in memory;
@@ -20,6 +21,7 @@ mod bulk;
 mod call;
 mod cell;
 mod entry;
+mod exact;
 mod function;
 mod host;
 mod joined;

@@ -170,7 +170,13 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
-    fn math_op(&self, op: Op, data: &InstData, result: IrValue, args: &[Value<'c>]) -> Option<Value<'c>> {
+    pub(super) fn math_op(
+        &self,
+        op: Op,
+        data: &InstData,
+        result: IrValue,
+        args: &[Value<'c>],
+    ) -> Option<Value<'c>> {
         let types: Vec<simt_ir::Type> = data.args.iter().map(|arg| self.p.func.ty(*arg)).collect();
         self.unit.math().op(op, args, &types, self.p.func.ty(result))
     }
