@@ -4,7 +4,7 @@ use super::{Lowering, value_type};
 use crate::llvm::{FloatPredicate, IntPredicate, Type, Value};
 use simt_ir::approx::{
     EX2, F64_NAN_OF_HIGH_HALVES, Steps, divisor, ex2_in_steps, f32_steps, f64_mask, lg2_in_steps,
-    lg2_of_parts,
+    lg2_of_parts, rsqrt_in_steps, rsqrt_of_positive,
 };
 use simt_ir::{Approx, FloatBinary, FloatMode, Rounding};
 
@@ -93,6 +93,14 @@ impl<'c> Lowering<'_, 'c> {
         b.select(nan, double.float_bits(F64_NAN_OF_HIGH_HALVES), mask(value))
     }
 }
+
+/// For instructions of AVX-512 that may round otherwise.
+const CURRENT_ROUNDING: u64 = 4;
+
+/// `vfixupimm`'s table for the reciprocal of a square root: from the lowest, four bits each for NaNs, quiet and signalling, 0, 1, the
+/// infinities, negative first, and other numbers, negative first. 2 stands for a quiet NaN of the operand, 3 for the NaN of an invalid
+/// operation, 6 for an infinity of its sign, 8 for 0; with 0 the result stays.
+const SPECIAL_ROOTS: u64 = 0x0383_0622;
 
 /// Emits each step, in the shape of the operands.
 struct Emit<'s, 'a, 'c> {
@@ -212,6 +220,27 @@ impl<'c> Steps for Emit<'_, '_, 'c> {
         let mantissa = self.masked("llvm.x86.avx512.mask.getmant.ps.512", &[x], Some(LOGARITHM));
         lg2_of_parts(self, mantissa, self.sub(exponent(x), exponent(mantissa)))
     }
+
+    /// AVX-512 replaces the results of all special operands at once.
+    fn rsqrt(&self, x: Value<'c>, ftz: bool) -> Value<'c> {
+        if self.lowering.cpu.vector_bits() != 512 {
+            return rsqrt_in_steps(self, x, ftz);
+        }
+        let b = self.lowering.b;
+        let value = rsqrt_of_positive(self, x, ftz);
+        self.lowering.in_chunks(16, &[value, x], |chunk| {
+            let i32 = b.context().int(32);
+            let operands = [
+                chunk[0],
+                chunk[1],
+                i32.vector(16).int_const(SPECIAL_ROOTS),
+                i32.zero(),
+                b.context().int(16).all_ones(),
+                i32.int_const(CURRENT_ROUNDING),
+            ];
+            b.intrinsic("llvm.x86.avx512.mask.fixupimm.ps.512", &[], &operands)
+        })
+    }
 }
 
 impl<'c> Emit<'_, '_, 'c> {
@@ -219,7 +248,6 @@ impl<'c> Emit<'_, '_, 'c> {
     fn masked(&self, name: &str, args: &[Value<'c>], immediate: Option<u64>) -> Value<'c> {
         let b = self.lowering.b;
         self.lowering.in_chunks(16, args, |chunk| {
-            const CURRENT_ROUNDING: u64 = 4;
             let i32 = b.context().int(32);
             let mut operands = chunk.to_vec();
             operands.extend(immediate.map(|bits| i32.int_const(bits)));
