@@ -10,6 +10,7 @@ use kernel_abi::{BlockFrame, CompiledKernel, Fault, FaultKind, LaunchFrame};
 use ptx::Origin;
 
 use super::Ready;
+use super::supply::{Supply, Taker};
 use super::windows::{BlockMemory, BlockNeeds};
 use crate::callbacks::{self, Services};
 use crate::domain::Domain;
@@ -107,6 +108,16 @@ impl GridParts {
     }
 }
 
+/// Who runs a grid that begins.
+pub(crate) enum Sharing {
+    /// One thread.
+    None,
+    /// One thread, for nobody else is awake.
+    IfSomeCome,
+    /// Any thread; so many more are worth waking.
+    Among(u64),
+}
+
 /// A launch in a queue.
 pub struct Grid {
     /// Apart from what it points to in this grid: see [`Grid::launch_frame`].
@@ -116,10 +127,7 @@ pub struct Grid {
     workspace: Option<Box<Workspace>>,
     services: Services,
     /// What threads take: blocks, or clusters where there are some, which one thread runs whole.
-    total: u64,
-    chunk: u64,
-    /// The first of them that nobody has taken.
-    next: AtomicU64,
+    supply: Supply,
     /// Those that have not ended.
     left: AtomicU64,
     fault: RankedMutex<Option<Fault>>,
@@ -128,8 +136,9 @@ pub struct Grid {
     continuation: AtomicU8,
     /// Other threads may take blocks.
     shared_out: AtomicBool,
-    /// How many threads may run its blocks at a time, and how many do, where that is limited.
+    /// How many threads may run its blocks at a time, where that is limited.
     most_threads: Option<u32>,
+    /// How many do.
     running: AtomicU32,
     /// How many threads have run blocks.
     took_part: AtomicU32,
@@ -215,7 +224,7 @@ impl Grid {
         let size: u64 = cluster.iter().map(|n| u64::from(*n)).product();
         let total = parts.grid.iter().map(|n| u64::from(*n)).product::<u64>() / size;
         let together = u64::from(workers) * (u64::from(parts.resident_blocks) / size).max(1);
-        let chunk = chunk_len(&parts, total, workers.into(), together);
+        let supply = supply_of(&parts, total, workers, together);
         // Blocks that wait for each other need as many threads as they are.
         let waits = parts.cooperative || parts.ready.kernel.info().waits;
         let most_threads = queue.threads().filter(|_| !waits);
@@ -244,9 +253,7 @@ impl Grid {
             parts,
             workspace,
             services,
-            total,
-            chunk,
-            next: AtomicU64::new(0),
+            supply,
             left: AtomicU64::new(total),
             fault: RankedMutex::new(Rank::Output, None),
             failed: AtomicBool::new(false),
@@ -294,13 +301,18 @@ impl Grid {
 
     /// Whether blocks remain to be taken by any thread.
     pub(crate) fn has_blocks_left(&self) -> bool {
-        self.shared_out.load(Ordering::Acquire) && self.next.load(Ordering::Relaxed) < self.total
+        self.shared_out.load(Ordering::Acquire) && !self.supply.is_empty()
     }
 
     /// Whether another thread may come and take blocks.
     pub(crate) fn takes_threads(&self) -> bool {
         let room = self.most_threads.is_none_or(|most| self.running.load(Ordering::Relaxed) < most);
         room && self.has_blocks_left()
+    }
+
+    /// How many threads run its blocks.
+    pub(crate) fn running(&self) -> usize {
+        self.running.load(Ordering::Relaxed) as usize
     }
 
     /// Whether its blocks may wait for each other.
@@ -318,50 +330,65 @@ impl Grid {
 
     /// How many threads all blocks need at once; 0 if none must wait for another.
     pub(crate) fn threads_needed(&self) -> u64 {
-        if self.parts.cooperative { self.total } else { 0 }
+        if self.parts.cooperative { self.supply.total() } else { 0 }
     }
 
-    /// The grid begins. Answers how many more threads are worth waking for it; `None` if no other thread may take part.
-    pub(crate) fn start(&self) -> Option<u64> {
+    /// The grid begins. `some_come`: other threads look for work already.
+    pub(crate) fn start(&self, some_come: bool) -> Sharing {
         let now = clock::now();
         self.started_at.store(now, Ordering::Relaxed);
         if self.parts.ready.is_kernel {
             self.domain().usage.begin(now);
         }
-        let chunks = self.total.div_ceil(self.chunk);
+        let chunks = self.supply.chunks();
         let is_short =
             !self.parts.cooperative && self.parts.ready.profile.is_short(self.blocks(), WORTH_SHARING);
         let info = self.parts.ready.kernel.info();
         let may_wait = info.waits || info.may_have_barriers();
-        if chunks == 1 || (is_short && !may_wait) {
-            return None;
+        if chunks == 1 {
+            return Sharing::None;
+        }
+        if is_short && !may_wait {
+            if self.parts.ready.profile.is_short(self.blocks(), ENOUGH_FOR_TWO) {
+                return Sharing::None;
+            }
+            if !some_come {
+                return Sharing::IfSomeCome;
+            }
         }
         self.shared_out.store(true, Ordering::Release);
-        Some(if is_short { 0 } else { chunks - 1 })
+        Sharing::Among(if is_short { 0 } else { chunks - 1 })
+    }
+
+    /// When it began.
+    pub(crate) fn started_at(&self) -> u64 {
+        self.started_at.load(Ordering::Relaxed)
+    }
+
+    /// Whether it takes longer than one thread should have taken for all.
+    pub(crate) fn is_late(&self) -> bool {
+        clock::since(self.started_at()) > Duration::from_nanos(2 * WORTH_SHARING)
     }
 
     /// Whether one thread has blocks left to run, after longer than one should have taken for all.
     pub(crate) fn drags_on(&self) -> bool {
-        let alone =
-            !self.shared_out.load(Ordering::Relaxed) && self.next.load(Ordering::Relaxed) < self.total;
-        let limit = Duration::from_nanos(2 * WORTH_SHARING);
-        alone && clock::since(self.started_at.load(Ordering::Relaxed)) > limit
+        let alone = !self.shared_out.load(Ordering::Relaxed) && !self.supply.is_empty();
+        alone && self.is_late()
     }
 
     /// From now on other threads may take blocks. Answers for how many there are some.
     pub(crate) fn share(&self) -> u64 {
-        let taken = self.next.load(Ordering::Relaxed);
         self.shared_out.store(true, Ordering::Release);
-        self.total.saturating_sub(taken).div_ceil(self.chunk)
+        self.supply.chunks_left()
     }
 
     /// Takes and runs blocks until none is left or `stop` says so. Answers whether this thread must go on with the
     /// queue: it ran the last block, and the thread that started the grid has left.
     pub(crate) fn run_blocks(&self, memory: &mut BlockMemory, stop: impl Fn() -> bool) -> bool {
-        let Some(most) = self.most_threads else { return self.run_blocks_here(memory, stop) };
+        let running = self.running.fetch_add(1, Ordering::Relaxed);
         // A thread too many leaves the blocks to those that are there.
         let resume =
-            self.running.fetch_add(1, Ordering::Relaxed) < most && self.run_blocks_here(memory, stop);
+            self.most_threads.is_none_or(|most| running < most) && self.run_blocks_here(memory, stop);
         self.running.fetch_sub(1, Ordering::Relaxed);
         resume
     }
@@ -376,16 +403,11 @@ impl Grid {
             Ok(frames) => frames,
             Err(error) => return self.fail_to_start(&error),
         };
-        // One thread for all stops now and then, to see whether it should be.
-        let alone = self.total.div_ceil(CHUNKS_ALONE).max(self.chunk);
         let (mut resume, mut took_part) = (false, false);
         loop {
-            let chunk = if self.shared_out.load(Ordering::Relaxed) { self.chunk } else { alone };
-            let first = self.next.fetch_add(chunk, Ordering::Relaxed);
-            if first >= self.total {
-                return resume;
-            }
-            let count = chunk.min(self.total - first);
+            let shared_out = self.shared_out.load(Ordering::Relaxed);
+            let taker = if shared_out { Taker::here() } else { Taker::Alone };
+            let Some((first, count)) = self.supply.take(taker) else { return resume };
             if !std::mem::replace(&mut took_part, true) {
                 self.took_part.fetch_add(1, Ordering::Relaxed);
             }
@@ -400,7 +422,7 @@ impl Grid {
                 }
                 Err(panic) => self.fail(FaultReport::of_command(describe_panic(&*panic)).fault, count),
             };
-            if resume || first + count == self.total || stop() {
+            if resume || self.supply.is_empty() || stop() {
                 return resume;
             }
         }
@@ -413,7 +435,7 @@ impl Grid {
 
     /// The grid will not run.
     pub(crate) fn skip(&self) {
-        self.next.store(self.total, Ordering::Relaxed);
+        self.supply.drain();
         self.completion.finish();
     }
 
@@ -426,7 +448,7 @@ impl Grid {
     fn fail(&self, fault: Fault, count: u64) -> bool {
         self.fault.lock().get_or_insert(fault);
         self.failed.store(true, Ordering::Relaxed);
-        let untaken = self.total.saturating_sub(self.next.swap(self.total, Ordering::Relaxed));
+        let untaken = self.supply.drain();
         self.count_done(count + untaken)
     }
 
@@ -574,27 +596,27 @@ fn is_same(first: &Fault, second: &Fault, gang: u32) -> bool {
 
 /// Nanoseconds below which a launch runs on one thread: waking another takes longer.
 const WORTH_SHARING: u64 = 20_000;
+/// Nanoseconds below which it does even if another thread is awake.
+const ENOUGH_FOR_TWO: u64 = 5_000;
 /// Nanoseconds below which the launching thread runs a launch itself: handing it over costs it as much.
 const QUICK: u64 = 10_000;
 /// Chunks for each thread, so that an uneven load still spreads.
 const CHUNKS_PER_THREAD: u64 = 8;
 
-/// Chunks of a grid that one thread runs.
-const CHUNKS_ALONE: u64 = 4;
-
-/// How many blocks, or clusters, a thread takes at a time.
-fn chunk_len(parts: &GridParts, total: u64, workers: u64, together: u64) -> u64 {
+/// How threads take so many blocks, or clusters.
+fn supply_of(parts: &GridParts, total: u64, workers: u32, together: u64) -> Supply {
     // Blocks that wait for each other must not be in one thread's hands, so a kernel whose blocks may is spread one by one. One that
     // has barriers could hide it, as long as its blocks could all be on the device together; larger grids cannot rely on that.
     let info = parts.ready.kernel.info();
     let may_wait = info.may_have_barriers() && total <= together;
     if parts.cooperative || info.waits || may_wait {
-        return 1;
+        return Supply::in_order(total, 1);
     }
-    let chunk = (total / (workers * CHUNKS_PER_THREAD)).clamp(1, 1 << 20);
+    let chunk = (total / (u64::from(workers) * CHUNKS_PER_THREAD)).clamp(1, 1 << 20);
     let row = u64::from(parts.grid[0] / parts.cluster.map_or(1, |cluster| cluster[0]));
     // Whole rows of the grid, where that leaves enough chunks.
-    if chunk > row { chunk / row * row } else { chunk }
+    let chunk = if chunk > row { chunk / row * row } else { chunk };
+    Supply::in_sections(total, chunk, workers)
 }
 
 #[cfg(test)]

@@ -10,15 +10,16 @@
 
 pub(crate) mod grid;
 mod ready;
+mod supply;
 pub mod windows;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
-pub(crate) use grid::Grid;
+pub(crate) use grid::{Grid, Sharing};
 pub use grid::{GridParts, Locate, Params, Profile, Replay};
 pub use ready::Ready;
 use windows::BlockMemoryPool;
@@ -54,6 +55,10 @@ pub(crate) struct Executor {
     arrivals: AtomicU64,
     /// Ready queues, to be looked at without the lock.
     ready: AtomicUsize,
+    /// Workers that are awake and run no queue: they run blocks, or look for some.
+    roaming: AtomicUsize,
+    /// When the last grid began that is short, but long enough for two.
+    last_short: AtomicU64,
     /// Counts commands and chunks that have ended.
     progress: AtomicU64,
     watched: AtomicBool,
@@ -104,6 +109,8 @@ impl Executor {
             work_arrived: Condvar::new(),
             arrivals: AtomicU64::new(0),
             ready: AtomicUsize::new(0),
+            roaming: AtomicUsize::new(0),
+            last_short: AtomicU64::new(0),
             progress: AtomicU64::new(0),
             watched: AtomicBool::new(false),
             block_memory: BlockMemoryPool::default(),
@@ -126,9 +133,27 @@ impl Executor {
         self.summon(&mut state, 1);
     }
 
-    /// Has workers join a grid that begins, if it is worth it.
-    pub(crate) fn start(self: &Arc<Executor>, grid: &Arc<Grid>) {
-        let Some(helpers) = grid.start() else { return };
+    /// Changes when there is work to look for.
+    pub(crate) fn arrivals(&self) -> u64 {
+        self.arrivals.load(Ordering::Acquire)
+    }
+
+    /// Whether a thread that waits for a grid should run blocks of it. One more than there are processors would take them from the others, and
+    /// then all wait for the one that does not run.
+    pub(crate) fn wants_help(&self, grid: &Grid) -> bool {
+        grid.takes_threads() && (grid.blocks_wait() || grid.running() < self.threads)
+    }
+
+    /// Has workers join a grid that begins, if it is worth it. The calling thread will run blocks.
+    pub(crate) fn start(self: &Arc<Executor>, grid: &Arc<Grid>, role: Role<'_>) {
+        // Those who wait for it come by themselves.
+        let near = || grid.queue().near().saturating_sub(usize::from(matches!(role, Role::Helper(_))));
+        let some_come = near() + self.roaming.load(Ordering::Relaxed) > 0;
+        let helpers = match grid.start(some_come) {
+            Sharing::Among(helpers) => helpers,
+            Sharing::None => return,
+            Sharing::IfSomeCome => return self.expect_more(grid),
+        };
         let mut state = self.state.lock();
         state.grids.push(grid.clone());
         // The calling thread is one of those that the grid needs.
@@ -138,8 +163,35 @@ impl Executor {
                 break;
             }
         }
-        let helpers = helpers.min(self.threads.max(needed) as u64) as usize;
-        self.call_for_blocks(&mut state, helpers, grid.blocks_wait());
+        if grid.blocks_wait() {
+            let helpers = helpers.min(self.threads.max(needed) as u64) as usize;
+            let coming = state.spinning;
+            return self.call_for_blocks(&mut state, helpers, coming, true);
+        }
+        let others_wait =
+            state.grids.iter().any(|other| !Arc::ptr_eq(other, grid) && other.has_blocks_left());
+        let roaming = if others_wait { state.spinning } else { self.roaming() + state.waking };
+        let helpers = helpers.min(self.threads as u64 - 1) as usize;
+        // Whoever is near by now looks once more before it sleeps, and finds the grid.
+        fence(Ordering::SeqCst);
+        self.call_for_blocks(&mut state, helpers, near() + roaming, false);
+    }
+
+    fn roaming(&self) -> usize {
+        self.roaming.load(Ordering::Relaxed)
+    }
+
+    /// A grid runs on one thread that two would run sooner, were another awake. If there was such a grid just before, one wakes up
+    /// for the next.
+    fn expect_more(self: &Arc<Executor>, grid: &Grid) {
+        let now = grid.started_at();
+        let last = self.last_short.swap(now, Ordering::Relaxed);
+        if self.threads > 1 && now.saturating_sub(last) < SPIN.as_nanos() as u64 {
+            let mut state = self.state.lock();
+            if self.roaming() + state.waking == 0 {
+                self.wake(&mut state, 1);
+            }
+        }
     }
 
     /// Has workers join a grid that was thought to be too short for that.
@@ -147,13 +199,21 @@ impl Executor {
         let helpers = grid.share().min(self.threads as u64) as usize;
         let mut state = self.state.lock();
         state.grids.push(grid.clone());
-        self.call_for_blocks(&mut state, helpers, grid.blocks_wait());
+        let coming = state.spinning;
+        self.call_for_blocks(&mut state, helpers, coming, grid.blocks_wait());
     }
 
-    /// Has so many workers come for blocks that may wait for each other, or never do.
-    fn call_for_blocks(self: &Arc<Executor>, state: &mut State, helpers: usize, blocks_wait: bool) {
-        let nobody_comes = helpers <= state.spinning;
-        self.summon(state, helpers);
+    /// Has so many threads come for blocks that may wait for each other, or never do; some are coming already.
+    fn call_for_blocks(
+        self: &Arc<Executor>,
+        state: &mut State,
+        helpers: usize,
+        coming: usize,
+        blocks_wait: bool,
+    ) {
+        let nobody_comes = helpers <= coming;
+        self.arrivals.fetch_add(1, Ordering::Release);
+        self.wake(state, helpers.saturating_sub(coming));
         if nobody_comes || blocks_wait {
             // A block may wait for one that none of those who come has begun, and a spinning worker may find something else first.
             self.watch();
@@ -163,8 +223,24 @@ impl Executor {
     /// Takes blocks of a grid that another thread started, and goes on with its queue if that falls to this thread.
     pub(crate) fn participate(self: &Arc<Executor>, grid: &Arc<Grid>, role: Role<'_>) {
         if self.run_blocks(grid, role) {
-            grid.queue().run_claimed(role);
+            match role {
+                Role::Worker => self.in_queue(|| grid.queue().run_claimed(role)),
+                Role::Helper(_) | Role::Submitter => grid.queue().run_claimed(role),
+            }
         }
+    }
+
+    /// Runs a worker's part of a queue.
+    fn in_queue(&self, run: impl FnOnce()) {
+        struct Roams<'a>(&'a Executor);
+        impl Drop for Roams<'_> {
+            fn drop(&mut self) {
+                self.0.roaming.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        self.roaming.fetch_sub(1, Ordering::Relaxed);
+        let _again = Roams(self);
+        run();
     }
 
     /// Takes blocks of a grid. A worker leaves them to others when there is a queue to look at, who submitted them when there are others.
@@ -177,7 +253,7 @@ impl Executor {
             match role {
                 Role::Worker => self.ready.load(Ordering::Relaxed) > 0 && grid.has_blocks_left(),
                 Role::Helper(_) => false,
-                Role::Submitter => grid.has_blocks_left(),
+                Role::Submitter => grid.is_late() && grid.has_blocks_left(),
             }
         };
         match self.block_memory.take() {
@@ -195,10 +271,14 @@ impl Executor {
         self.progress.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Wakes or starts up to `count` workers.
+    /// Has up to `count` workers come, those who spin first.
     fn summon(self: &Arc<Executor>, state: &mut State, count: usize) {
         self.arrivals.fetch_add(1, Ordering::Release);
-        let count = count.saturating_sub(state.spinning);
+        self.wake(state, count.saturating_sub(state.spinning));
+    }
+
+    /// Wakes or starts so many workers.
+    fn wake(self: &Arc<Executor>, state: &mut State, count: usize) {
         for _ in 0..count {
             if state.waking < state.sleeping {
                 state.waking += 1;
@@ -226,14 +306,16 @@ impl Executor {
     }
 
     fn work(self: Arc<Executor>, is_extra: bool) {
+        self.roaming.fetch_add(1, Ordering::Relaxed);
         while let Some(job) = self.next_job(is_extra) {
             // A panic has dropped its command, which ends it; the worker goes on.
             let _ = catch_unwind(AssertUnwindSafe(|| match job {
-                Job::Queue(queue) => queue.run(),
+                Job::Queue(queue) => self.in_queue(|| queue.run()),
                 Job::Grid(grid) => self.participate(&grid, Role::Worker),
             }));
         }
         let mut state = self.state.lock();
+        self.roaming.fetch_sub(1, Ordering::Relaxed);
         state.workers -= 1;
         state.extra -= usize::from(is_extra);
     }
@@ -267,12 +349,14 @@ impl Executor {
                 continue;
             }
             state.sleeping += 1;
+            self.roaming.fetch_sub(1, Ordering::Relaxed);
             let mut state = if is_extra {
                 state.wait_timeout(&self.work_arrived, LINGER)
             } else {
                 state.wait(&self.work_arrived)
             };
             state.sleeping -= 1;
+            self.roaming.fetch_add(1, Ordering::Relaxed);
             state.waking = state.waking.saturating_sub(1);
             if is_extra && !state.has_job() && clock::since(start) > LINGER {
                 return None;
@@ -440,7 +524,7 @@ mod tests {
             let executor = Executor::new(4);
             let mut state = executor.state.lock();
             state.spinning = spinning;
-            executor.call_for_blocks(&mut state, 1, blocks_wait);
+            executor.call_for_blocks(&mut state, 1, spinning, blocks_wait);
             assert_eq!(executor.watched.load(Ordering::Relaxed), watched, "{blocks_wait}, {spinning} spin");
             state.spinning = 0;
             drop(state);

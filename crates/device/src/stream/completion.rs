@@ -63,13 +63,20 @@ impl Completion {
         const SPIN: Duration = Duration::from_micros(20);
         const CHECK: Duration = Duration::from_millis(50);
         while !self.is_finished() {
-            if Queue::help(self) {
-                continue;
+            if let Some(queue) = self.queue() {
+                let near = queue.come_near();
+                let mut idle_since = clock::now();
+                while !self.is_finished() && clock::since(idle_since) < SPIN {
+                    let seen = near.arrivals();
+                    if Queue::help(self) {
+                        idle_since = clock::now();
+                    }
+                    while !self.is_finished() && near.arrivals() == seen && clock::since(idle_since) < SPIN {
+                        std::hint::spin_loop();
+                    }
+                }
             }
-            let start = clock::now();
-            while !self.is_finished() && clock::since(start) < SPIN {
-                std::hint::spin_loop();
-            }
+            // Once more, for what began when this thread was counted on to come.
             if !self.is_finished() && !Queue::help(self) {
                 self.sleep(CHECK);
             }

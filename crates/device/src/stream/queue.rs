@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Weak};
 
 use super::completion::Completion;
@@ -90,7 +90,27 @@ pub(crate) struct Queue {
     priority: AtomicI32,
     /// How many threads may run blocks of one of its kernels, if not all may.
     threads: Option<u32>,
+    /// Threads that wait for its commands and look for what they can do of them.
+    near: AtomicUsize,
     state: RankedMutex<State>,
+}
+
+/// A thread that is near a queue: it comes by itself for blocks of the queue's grids.
+pub(super) struct Near<'a>(&'a Queue);
+
+impl Near<'_> {
+    /// Changes when there is work to look for.
+    pub(super) fn arrivals(&self) -> u64 {
+        self.0.executor.arrivals()
+    }
+}
+
+impl Drop for Near<'_> {
+    fn drop(&mut self) {
+        self.0.near.fetch_sub(1, Ordering::Relaxed);
+        // Before the thread looks once more: see `Executor::start`.
+        fence(Ordering::SeqCst);
+    }
 }
 
 #[derive(Default)]
@@ -125,12 +145,24 @@ impl Queue {
         threads: Option<u32>,
     ) -> Arc<Queue> {
         let state = RankedMutex::new(Rank::Stream, State::default());
-        Arc::new(Queue { executor, domain, priority: AtomicI32::new(priority), threads, state })
+        let near = AtomicUsize::new(0);
+        Arc::new(Queue { executor, domain, priority: AtomicI32::new(priority), threads, near, state })
     }
 
     /// How many threads may run blocks of one of its kernels, if not all may.
     pub(crate) fn threads(&self) -> Option<u32> {
         self.threads
+    }
+
+    /// The calling thread stays near as long as the answer.
+    pub(super) fn come_near(&self) -> Near<'_> {
+        self.near.fetch_add(1, Ordering::Relaxed);
+        Near(self)
+    }
+
+    /// How many threads are near.
+    pub(crate) fn near(&self) -> usize {
+        self.near.load(Ordering::Relaxed)
     }
 
     /// 0, or below for more urgent queues.
@@ -251,7 +283,7 @@ impl Queue {
             if state.claimed {
                 let grid = state.grid.clone();
                 drop(state);
-                let Some(grid) = grid.filter(|grid| grid.takes_threads()) else { return false };
+                let Some(grid) = grid.filter(|grid| queue.executor.wants_help(grid)) else { return false };
                 queue.executor.participate(&grid, Role::Helper(&completion));
                 return true;
             }
@@ -370,7 +402,7 @@ impl Queue {
             grid.skip();
             return Continue::Here;
         }
-        self.executor.start(grid);
+        self.executor.start(grid, role);
         self.executor.run_blocks(grid, role);
         if grid.leave() { Continue::Here } else { Continue::ByOther }
     }

@@ -1,0 +1,225 @@
+//! What of a grid nobody has taken yet.
+//!
+//! Threads take chunks of consecutive blocks. Where blocks may wait for each other they are handed out in order, so that one waits only for
+//! those that have begun. Otherwise every processor has a section of its own, the same one in each grid of as many blocks: what
+//! one kernel leaves in the processor's caches, the next kernel finds there. Once its section is used up, it takes from the ends of the others'.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Most sections of a grid. With more processors several share one.
+const MOST: usize = 16;
+/// Chunks that one thread, which has the grid to itself, takes it in: it stops now and then, to see whether it should.
+const PIECES_ALONE: u64 = 4;
+
+/// The blocks of a grid, or its clusters, that are still to be taken.
+pub(super) struct Supply {
+    total: u64,
+    chunk: u64,
+    left: Left,
+}
+
+enum Left {
+    /// From this one on.
+    InOrder(AtomicU64),
+    /// So many sections, each as numbers of chunks: the first left in the lower half, the first behind those left in the upper.
+    Sections(usize, [AtomicU64; MOST]),
+}
+
+/// Who takes blocks.
+#[derive(Clone, Copy)]
+pub(super) enum Taker {
+    /// The only thread that may: in order.
+    Alone,
+    /// One of several, on the processor of this number.
+    Processor(usize),
+}
+
+impl Taker {
+    /// The calling thread, as one of several.
+    pub(super) fn here() -> Taker {
+        // SAFETY: it takes nothing and only answers a number.
+        let number = unsafe { libc::sched_getcpu() };
+        Taker::Processor(usize::try_from(number).unwrap_or(0))
+    }
+}
+
+impl Supply {
+    /// So many, which are handed out in order.
+    pub(super) fn in_order(total: u64, chunk: u64) -> Supply {
+        Supply { total, chunk, left: Left::InOrder(AtomicU64::new(0)) }
+    }
+
+    /// So many, in sections for so many processors.
+    pub(super) fn in_sections(total: u64, chunk: u64, processors: u32) -> Supply {
+        let chunks = total.div_ceil(chunk);
+        let count = (processors as usize).min(MOST);
+        if count < 2 || chunks < count as u64 || u32::try_from(chunks).is_err() {
+            return Supply::in_order(total, chunk);
+        }
+        let bound = |at: usize| (chunks * at as u64 / count as u64) as u32;
+        let section = |at: usize| if at < count { packed(bound(at), bound(at + 1)) } else { 0 };
+        let sections = std::array::from_fn(|at| AtomicU64::new(section(at)));
+        Supply { total, chunk, left: Left::Sections(count, sections) }
+    }
+
+    /// How many there were.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// How many chunks there were.
+    pub(super) fn chunks(&self) -> u64 {
+        self.total.div_ceil(self.chunk)
+    }
+
+    /// How many chunks are left.
+    pub(super) fn chunks_left(&self) -> u64 {
+        match &self.left {
+            Left::InOrder(next) => {
+                self.total.saturating_sub(next.load(Ordering::Relaxed)).div_ceil(self.chunk)
+            }
+            Left::Sections(count, sections) => sections[..*count]
+                .iter()
+                .map(|section| {
+                    let (front, back) = unpacked(section.load(Ordering::Relaxed));
+                    u64::from(back - front)
+                })
+                .sum(),
+        }
+    }
+
+    /// Whether nothing is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.chunks_left() == 0
+    }
+
+    /// Takes some: the first, and how many.
+    pub(super) fn take(&self, taker: Taker) -> Option<(u64, u64)> {
+        let most = match taker {
+            Taker::Alone => self.chunks().div_ceil(PIECES_ALONE),
+            Taker::Processor(_) => 1,
+        };
+        match &self.left {
+            Left::InOrder(next) => {
+                let count = most * self.chunk;
+                let first = next.fetch_add(count, Ordering::Relaxed);
+                (first < self.total).then(|| (first, count.min(self.total - first)))
+            }
+            Left::Sections(count, sections) => {
+                let own = match taker {
+                    Taker::Alone => 0,
+                    Taker::Processor(number) => number % count,
+                };
+                (0..*count).find_map(|step| {
+                    let from_front = step == 0 || matches!(taker, Taker::Alone);
+                    let (first, chunks) =
+                        take_from(&sections[(own + step) % count], most as u32, from_front)?;
+                    let first = u64::from(first) * self.chunk;
+                    Some((first, (u64::from(chunks) * self.chunk).min(self.total - first)))
+                })
+            }
+        }
+    }
+
+    /// Takes all that is left; how many.
+    pub(super) fn drain(&self) -> u64 {
+        match &self.left {
+            Left::InOrder(next) => self.total.saturating_sub(next.swap(self.total, Ordering::Relaxed)),
+            Left::Sections(count, sections) => sections[..*count]
+                .iter()
+                .map(|section| {
+                    let (front, back) = unpacked(section.swap(0, Ordering::Relaxed));
+                    let bound = |chunk: u32| (u64::from(chunk) * self.chunk).min(self.total);
+                    bound(back) - bound(front)
+                })
+                .sum(),
+        }
+    }
+}
+
+/// Takes up to `most` chunks of a section.
+fn take_from(section: &AtomicU64, most: u32, from_front: bool) -> Option<(u32, u32)> {
+    let mut now = section.load(Ordering::Relaxed);
+    loop {
+        let (front, back) = unpacked(now);
+        let count = most.min(back - front);
+        if count == 0 {
+            return None;
+        }
+        let (first, rest) = match from_front {
+            true => (front, packed(front + count, back)),
+            false => (back - count, packed(front, back - count)),
+        };
+        match section.compare_exchange_weak(now, rest, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return Some((first, count)),
+            Err(other) => now = other,
+        }
+    }
+}
+
+fn packed(front: u32, back: u32) -> u64 {
+    u64::from(front) | u64::from(back) << 32
+}
+
+fn unpacked(section: u64) -> (u32, u32) {
+    (section as u32, (section >> 32) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(supply: &Supply, taker: Taker) -> Vec<(u64, u64)> {
+        std::iter::from_fn(|| supply.take(taker)).collect()
+    }
+
+    #[test]
+    fn a_processor_takes_its_own_section_first_and_the_others_from_their_ends() {
+        let supply = Supply::in_sections(70, 10, 2);
+        assert_eq!((supply.chunks(), supply.chunks_left()), (7, 7));
+        assert_eq!(supply.take(Taker::Processor(1)), Some((30, 10)));
+        assert_eq!(
+            supply.take(Taker::Processor(4)),
+            Some((0, 10)),
+            "as many processors as sections, or more"
+        );
+        let rest = [(40, 10), (50, 10), (60, 10), (20, 10), (10, 10)];
+        assert_eq!(taken(&supply, Taker::Processor(3)), rest);
+        assert!(supply.is_empty());
+    }
+
+    #[test]
+    fn whatever_the_way_each_is_taken_once() {
+        for (total, chunk, processors) in [(1, 1, 2), (7, 2, 2), (1000, 3, 16), (1000, 7, 40), (64, 64, 8)] {
+            for in_order in [false, true] {
+                let supply = match in_order {
+                    true => Supply::in_order(total, chunk),
+                    false => Supply::in_sections(total, chunk, processors),
+                };
+                let mut seen = vec![0; total as usize];
+                for taker in [5, 0, 3, 1].into_iter().cycle() {
+                    let taker = if taker == 5 { Taker::Alone } else { Taker::Processor(taker) };
+                    let Some((first, count)) = supply.take(taker) else { break };
+                    seen[first as usize..(first + count) as usize].iter_mut().for_each(|times| *times += 1);
+                }
+                assert_eq!(seen, vec![1; total as usize], "{total} by {chunk}, in order: {in_order}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_thread_alone_takes_them_in_order() {
+        let supply = Supply::in_sections(80, 1, 2);
+        assert_eq!(taken(&supply, Taker::Alone), [(0, 20), (20, 20), (40, 20), (60, 20)]);
+    }
+
+    #[test]
+    fn what_is_drained_is_not_taken() {
+        for supply in [Supply::in_sections(65, 10, 2), Supply::in_order(65, 10)] {
+            let (_, count) = supply.take(Taker::Processor(1)).unwrap();
+            assert_eq!(supply.drain() + count, 65);
+            assert_eq!(supply.take(Taker::Processor(1)), None);
+            assert_eq!(supply.drain(), 0);
+        }
+    }
+}
