@@ -2,6 +2,7 @@
 //!
 //! * `<api>_functions.rs`: a Rust function for every exported function that the tests name, typed as in
 //!   `cuda-abi/functions.in`, which looks its symbol up at the first call;
+//! * `<api>_handles.rs`: the table of all functions that take handles;
 //! * `<api>_tests.rs`: the table of tests, which are the functions `pub fn name()` of the files in `src/<api>/`,
 //!   except `common.rs`.
 
@@ -13,6 +14,55 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cuda_abi::functions::{Function, Library, exported_by};
+
+/// Types of handles, and whose handles they are: the runtime's are the driver's by other names.
+const HANDLES: &[(&str, &str)] = &[
+    ("CUarray", "CUarray"),
+    ("CUasyncCallbackHandle", "CUasyncCallbackHandle"),
+    ("CUcontext", "CUcontext"),
+    ("CUdevResourceDesc", "CUdevResourceDesc"),
+    ("CUevent", "CUevent"),
+    ("CUexternalMemory", "CUexternalMemory"),
+    ("CUexternalSemaphore", "CUexternalSemaphore"),
+    ("CUfunction", "CUfunction"),
+    ("CUgraph", "CUgraph"),
+    ("CUgraphExec", "CUgraphExec"),
+    ("CUgraphNode", "CUgraphNode"),
+    ("CUgreenCtx", "CUgreenCtx"),
+    ("CUkernel", "CUkernel"),
+    ("CUlibrary", "CUlibrary"),
+    ("CUlinkState", "CUlinkState"),
+    ("CUlogsCallbackHandle", "CUlogsCallbackHandle"),
+    ("CUmemGenericAllocationHandle", "CUmemGenericAllocationHandle"),
+    ("CUmemoryPool", "CUmemoryPool"),
+    ("CUmipmappedArray", "CUmipmappedArray"),
+    ("CUmodule", "CUmodule"),
+    ("CUstream", "CUstream"),
+    ("CUsurfObject", "CUsurfObject"),
+    ("CUsurfref", "CUsurfref"),
+    ("CUtexObject", "CUtexObject"),
+    ("CUtexref", "CUtexref"),
+    ("CUuserObject", "CUuserObject"),
+    ("cudaArray_const_t", "CUarray"),
+    ("cudaArray_t", "CUarray"),
+    ("cudaAsyncCallbackHandle_t", "CUasyncCallbackHandle"),
+    ("cudaEvent_t", "CUevent"),
+    ("cudaExternalMemory_t", "CUexternalMemory"),
+    ("cudaExternalSemaphore_t", "CUexternalSemaphore"),
+    ("cudaGraphExec_t", "CUgraphExec"),
+    ("cudaGraphNode_t", "CUgraphNode"),
+    ("cudaGraph_t", "CUgraph"),
+    ("cudaKernel_t", "CUkernel"),
+    ("cudaLibrary_t", "CUlibrary"),
+    ("cudaLogsCallbackHandle", "CUlogsCallbackHandle"),
+    ("cudaMemPool_t", "CUmemoryPool"),
+    ("cudaMipmappedArray_const_t", "CUmipmappedArray"),
+    ("cudaMipmappedArray_t", "CUmipmappedArray"),
+    ("cudaStream_t", "CUstream"),
+    ("cudaSurfaceObject_t", "CUsurfObject"),
+    ("cudaTextureObject_t", "CUtexObject"),
+    ("cudaUserObject_t", "CUuserObject"),
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src");
@@ -45,6 +95,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
         fs::write(out.join(format!("{api}_functions.rs")), text)?;
+        if library != Library::Nvml {
+            fs::write(out.join(format!("{api}_handles.rs")), table_of_handles(api, library)?)?;
+        }
         fs::write(out.join(format!("{api}_tests.rs")), table_of_tests(api, &files)?)?;
     }
     Ok(())
@@ -98,6 +151,44 @@ fn write_function(
     Ok(())
 }
 
+/// The table of the functions that take handles and answer with a code. Those that only compilers' glue calls, with what they gave
+/// it, are not for programs.
+fn table_of_handles(api: &str, library: Library) -> Result<String, Box<dyn Error>> {
+    let mut text =
+        "/// The functions that take handles.\npub static TAKING_HANDLES: &[Function] = &[\n".to_owned();
+    for (exported, function) in exported_by(library) {
+        let Some(types) = function.parameters.as_ref().filter(|_| function.done) else { continue };
+        let kind = |ty: &str| HANDLES.iter().find(|(name, _)| *name == ty).map(|(_, kind)| *kind);
+        let takes_handle = types.iter().any(|ty| kind(ty).is_some()) && !exported.starts_with("__");
+        if !takes_handle || !["CUresult", "cudaError_t"].contains(&function.result) {
+            continue;
+        }
+        let parameters: String =
+            types.iter().map(|ty| format!("Parameter {{ ty: \"{ty}\", kind: {:?} }}, ", kind(ty))).collect();
+        // SAFETY in what is generated: an argument has room for any of the types, for each of which zeros are a value.
+        let arguments: Vec<_> = types
+            .iter()
+            .enumerate()
+            .map(|(i, ty)| format!("a[{i}].as_ptr().cast::<{ty}>().read_unaligned()"))
+            .collect();
+        write!(
+            text,
+            "Function {{ name: \"{exported}\", parameters: &[{parameters}], call: |a| {{\n\
+                 static SYMBOL: Symbol = Symbol::{api}(c\"{exported}\");\n\
+                 // SAFETY: the library's function of this name has this signature, and an argument has room for each of its types.\n\
+                 unsafe {{\n\
+                     let f: unsafe extern \"C\" fn({}) -> {} = std::mem::transmute(SYMBOL.address());\n\
+                     f({}).0\n\
+                 }}\n\
+             }} }},\n",
+            types.join(", "),
+            function.result,
+            arguments.join(", "),
+        )?;
+    }
+    Ok(text + "];\n")
+}
+
 /// The table of the tests in `src/<api>/`; a file that no `mod` names would hold tests that never run.
 fn table_of_tests(api: &str, files: &[(PathBuf, String)]) -> Result<String, Box<dyn Error>> {
     let folder = Path::new("src").join(api);
@@ -112,7 +203,10 @@ fn table_of_tests(api: &str, files: &[(PathBuf, String)]) -> Result<String, Box<
         if relative.components().count() > 1 {
             return Err(format!("{}: the folder has no folders", path.display()).into());
         }
-        if !root.lines().any(|line| line == format!("mod {file};") || line == format!("pub mod {file};")) {
+        if !root
+            .lines()
+            .any(|line| line == format!("mod {file};") || line == format!("pub(crate) mod {file};"))
+        {
             return Err(format!("{}: src/{api}/mod.rs has no `mod {file};`", path.display()).into());
         }
         for line in source.lines() {

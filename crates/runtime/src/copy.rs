@@ -337,7 +337,11 @@ pub struct ArrayRows {
 
 /// The rows of an array of one or two dimensions.
 pub fn array_rows(array: CUarray) -> CudaResult<ArrayRows> {
-    let descriptor = array_descriptor(array)?;
+    // Copies answer for what is no array as they do for what is no address.
+    let descriptor = array_descriptor(array).map_err(|code| match code {
+        cudaErrorInvalidResourceHandle => cudaErrorInvalidValue,
+        code => code,
+    })?;
     let texel = formats::texel_size(descriptor.Format, descriptor.NumChannels)?;
     // Rows of compressed texels are of blocks.
     let side = formats::side(descriptor.Format);

@@ -17,6 +17,7 @@
 mod macros;
 pub mod answers;
 pub mod driver;
+pub mod every_handle;
 pub mod facts;
 pub mod library;
 pub mod nvml;

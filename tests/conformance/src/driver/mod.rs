@@ -19,6 +19,7 @@ mod entry_points;
 mod error_handling;
 mod error_log;
 mod events;
+pub(crate) mod every_handle;
 mod execution;
 mod external_resources;
 mod faults;
@@ -71,9 +72,11 @@ pub(crate) mod functions {
     use cuda_abi::driver::*;
     use std::ffi::*;
 
+    use crate::every_handle::{Function, Parameter};
     use crate::library::Symbol;
 
     include!(concat!(env!("OUT_DIR"), "/driver_functions.rs"));
+    include!(concat!(env!("OUT_DIR"), "/driver_handles.rs"));
 }
 
 include!(concat!(env!("OUT_DIR"), "/driver_tests.rs"));

@@ -10,6 +10,7 @@ mod cuda12;
 mod devices;
 mod error_log;
 mod errors;
+mod every_handle;
 mod execution;
 mod external_resources;
 mod graphs;
@@ -30,9 +31,11 @@ mod functions {
     use cuda_abi::runtime::*;
     use std::ffi::*;
 
+    use crate::every_handle::{Function, Parameter};
     use crate::library::Symbol;
 
     include!(concat!(env!("OUT_DIR"), "/runtime_functions.rs"));
+    include!(concat!(env!("OUT_DIR"), "/runtime_handles.rs"));
 }
 
 include!(concat!(env!("OUT_DIR"), "/runtime_tests.rs"));
