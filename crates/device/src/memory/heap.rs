@@ -29,6 +29,21 @@ pub struct Placement {
     pub reserved: u64,
 }
 
+/// Where other processes find an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shared {
+    /// The descriptor of the file that it lies in.
+    pub descriptor: RawFd,
+    /// What tells that file from all other.
+    pub identity: u64,
+    /// Where in the file it begins.
+    pub offset: u64,
+    /// Bytes of memory in the file.
+    pub len: u64,
+    /// Where in the file stands which allocation is there.
+    pub ticket: u64,
+}
+
 /// The heap of one device.
 #[derive(Debug)]
 pub struct Heap {
@@ -88,6 +103,9 @@ impl Heap {
 
     /// Takes an allocation back.
     pub fn free(&mut self, placement: Placement) {
+        if !self.shared.is_empty() {
+            self.withdraw(placement);
+        }
         if placement.reserved <= LARGEST_SLOT {
             self.free_slot(placement);
         } else {
@@ -132,26 +150,40 @@ impl Heap {
         self.range.decommit(start, len)
     }
 
-    /// Moves the memory of an allocation to a file, unless it is in one; answers the descriptor, and the address at which the
-    /// file begins.
-    pub fn share(&mut self, placement: Placement) -> Result<(RawFd, u64)> {
-        let (start, len) = if placement.reserved <= LARGEST_SLOT {
-            let class = class_of(placement.reserved);
-            let slab = self.slabs[class].range(..=placement.address).next_back();
-            (*slab.expect("slots lie in slabs").0, slab_len(class))
-        } else {
-            (placement.address, placement.reserved)
-        };
-        if let Some(file) = self.shared.get(&start) {
-            return Ok((file.descriptor(), start));
+    /// Moves the memory of an allocation to a file, unless it is in one. Behind the memory stands a number for each place where an
+    /// allocation can begin, by which who opens the file knows whether it is still there: `id` from now on, 0 when it is freed.
+    pub fn share(&mut self, placement: Placement, id: u64) -> Result<Shared> {
+        let (start, len, index) = self.place_of(placement);
+        if !self.shared.contains_key(&start) {
+            let file = SharedFile::create(len)?;
+            // SAFETY: the pages are committed, and the caller sees to it that nothing uses them.
+            unsafe { file.fill_from(start) }?;
+            self.range.map_file(start, len, &file, 0, protection(Access::ReadWrite))?;
+            self.shared.insert(start, file);
         }
-        let file = SharedFile::create(len)?;
-        // SAFETY: the pages are committed, and the caller sees to it that nothing uses them.
-        unsafe { file.fill_from(start) }?;
-        self.range.map_file(start, len, &file, 0, protection(Access::ReadWrite))?;
-        let descriptor = file.descriptor();
-        self.shared.insert(start, file);
-        Ok((descriptor, start))
+        let (file, ticket) = (&self.shared[&start], len + 8 * index);
+        file.set_word(ticket, id)?;
+        let offset = placement.address - start;
+        Ok(Shared { descriptor: file.descriptor(), identity: file.identity()?, offset, len, ticket })
+    }
+
+    /// Where the file of an allocation's memory begins, with its bytes, if it is shared; and which of those in it the allocation is.
+    fn place_of(&self, placement: Placement) -> (u64, u64, u64) {
+        if placement.reserved > LARGEST_SLOT {
+            return (placement.address, placement.reserved, 0);
+        }
+        let class = class_of(placement.reserved);
+        let slab = self.slabs[class].range(..=placement.address).next_back();
+        let start = *slab.expect("slots lie in slabs").0;
+        (start, slab_len(class), (placement.address - start) / size_of_class(class))
+    }
+
+    /// Other processes are told that an allocation is gone. Where that fails they see memory that is nobody's.
+    fn withdraw(&self, placement: Placement) {
+        let (start, len, index) = self.place_of(placement);
+        if let Some(file) = self.shared.get(&start) {
+            let _ = file.set_word(len + 8 * index, 0);
+        }
     }
 
     fn allocate_slot(&mut self, size: u64) -> Result<Placement> {

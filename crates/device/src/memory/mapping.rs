@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::ops::Range;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::range::HUGE_PAGE;
+use super::heap::Shared;
+use super::range::{HUGE_PAGE, PAGE};
 use super::shared::SharedFile;
 use super::{AddressSpace, Allocation, ContextId, Kind};
 use crate::{Error, Result};
@@ -85,12 +86,12 @@ pub struct Mapping {
 pub struct SharedHandle {
     /// The process that allocated it.
     pub process: u32,
-    /// Its descriptor of the memory.
-    pub descriptor: RawFd,
-    /// Where in that memory the allocation begins.
-    pub offset: u64,
+    /// Where the process has it.
+    pub shared: Shared,
     /// Bytes of the allocation.
     pub size: u64,
+    /// What tells it from those that lay there before and after.
+    pub id: u64,
 }
 
 /// Reservations, and what is mapped.
@@ -370,9 +371,8 @@ impl AddressSpace {
         let found = self.find(address).filter(|found| found.base == address && found.kind == Kind::Device);
         let found = found.ok_or(Error::InvalidValue)?;
         let placement = found.placement.ok_or(Error::InvalidValue)?;
-        let (descriptor, start) = self.devices[found.device].heap_at(address).lock().share(placement)?;
-        let (process, offset, size) = (std::process::id(), address - start, found.size);
-        Ok(SharedHandle { process, descriptor, offset, size })
+        let shared = self.devices[found.device].heap_at(address).lock().share(placement, found.id)?;
+        Ok(SharedHandle { process: std::process::id(), shared, size: found.size, id: found.id })
     }
 
     /// Maps an allocation of another process.
@@ -383,21 +383,26 @@ impl AddressSpace {
         if handle.process == std::process::id() {
             return Err(Error::InvalidContext);
         }
-        let file = SharedFile::of_process(handle.process, handle.descriptor)?;
-        let end = handle.offset.checked_add(handle.size).ok_or(Error::InvalidValue)?;
-        if handle.size == 0 || end > file.bytes() {
+        let Shared { descriptor, identity, offset, len: bytes, ticket } = handle.shared;
+        let file = SharedFile::of_process(handle.process, descriptor)?;
+        let end = offset.checked_add(handle.size).ok_or(Error::InvalidValue)?;
+        if handle.size == 0 || end > bytes || bytes > file.bytes() || bytes % PAGE != 0 {
             return Err(Error::InvalidValue);
         }
-        let len = file.bytes().checked_next_multiple_of(GRANULARITY).ok_or(Error::InvalidValue)?;
+        // It may have been freed since, and its place, or that of the whole file, be another's.
+        if file.identity()? != identity || ticket < bytes || file.word(ticket) != Some(handle.id) {
+            return Err(Error::InvalidValue);
+        }
+        let len = bytes.checked_next_multiple_of(GRANULARITY).ok_or(Error::InvalidValue)?;
         let mut mappings = self.mappings.lock();
         let mut heap = self.device(device)?.own.heap.lock();
         let start = heap.take_addresses(len, GRANULARITY)?;
-        if let Err(error) = heap.map_shared(start, file.bytes(), &file, 0, Access::ReadWrite) {
+        if let Err(error) = heap.map_shared(start, bytes, &file, 0, Access::ReadWrite) {
             heap.give_addresses(start, len);
             return Err(error);
         }
         drop(heap);
-        let address = start + handle.offset;
+        let address = start + offset;
         self.insert_mapped(address, handle.size, device).map_err(|_| Error::InvalidValue)?;
         mappings.opened.insert(address, (start, len, device));
         Ok(address)
@@ -535,18 +540,21 @@ mod tests {
             assert_eq!(word(address + 500), Some(0xabcd));
             assert_eq!(space.open_shared(0, &handle), Err(Error::InvalidContext));
             // As another process would see it.
-            let file = SharedFile::of_process(handle.process, handle.descriptor).unwrap();
+            let SharedHandle { process, shared: Shared { descriptor, offset, len, ticket, .. }, id, .. } =
+                handle;
+            let file = SharedFile::of_process(process, descriptor).unwrap();
+            assert_eq!(file.word(ticket), Some(id));
             let mapped = space.reserve(0, 16 << 20, 0).unwrap();
-            let len = file.bytes();
             let mut heap = space.devices[0].own.heap.lock();
             heap.map_shared(mapped, len, &file, 0, Access::ReadWrite).unwrap();
-            assert_eq!(word(mapped + handle.offset + 500), Some(0xabcd));
+            assert_eq!(word(mapped + offset + 500), Some(0xabcd));
             // SAFETY: as above.
-            unsafe { guard::store(mapped + handle.offset + 500, 1_u32).unwrap() };
+            unsafe { guard::store(mapped + offset + 500, 1_u32).unwrap() };
             assert_eq!(word(address + 500), Some(1));
             heap.unmap_shared(mapped, 16 << 20).unwrap();
             drop(heap);
             space.free(address, |_| true).unwrap();
+            assert_eq!(file.word(ticket), Some(0), "gone");
             space.unreserve(mapped, 16 << 20).unwrap();
         }
     }

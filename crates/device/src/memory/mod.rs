@@ -36,7 +36,7 @@ pub use external::ExternalMemory;
 pub use fill::Fill;
 use graph::GraphAllocations;
 pub use graph::GraphUsage;
-pub use heap::GRANULE;
+pub use heap::{GRANULE, Shared};
 use heap::{Heap, Placement};
 use mapping::Mappings;
 pub use mapping::{

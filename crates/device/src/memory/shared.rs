@@ -89,6 +89,17 @@ impl SharedFile {
         identity.map_err(|error| Error::OperatingSystem(error.to_string()))
     }
 
+    /// Writes a number, which the file becomes longer for where it ends before.
+    pub fn set_word(&self, offset: u64, word: u64) -> Result<()> {
+        self.file.write_all_at(&word.to_ne_bytes(), offset).map_err(|_| Error::OutOfMemory)
+    }
+
+    /// The number at an offset, if there is one.
+    pub fn word(&self, offset: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        self.file.read_exact_at(&mut bytes, offset).ok().map(|()| u64::from_ne_bytes(bytes))
+    }
+
     /// Gives the memory of a range back; what is read there next is zero.
     pub fn discard(&self, offset: u64, len: u64) {
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;

@@ -7,7 +7,7 @@ use crate::streams;
 use cuda_abi::args::Out;
 use cuda_abi::driver::*;
 use device::SharedEventHandle;
-use device::memory::SharedHandle;
+use device::memory::{Shared, SharedHandle};
 use entry_macros::entry_point;
 
 /// What the handles of this driver begin with: those of memory, and those of events.
@@ -97,12 +97,14 @@ fn readers(
     (word, number)
 }
 
-fn encode(shared: &SharedHandle) -> CUipcMemHandle {
-    let mut handle = CUipcMemHandle { reserved: [0; CU_IPC_HANDLE_SIZE] };
-    let words = [MAGIC.to_ne_bytes(), shared.process.to_ne_bytes(), shared.descriptor.to_ne_bytes()];
-    let numbers = [shared.offset.to_ne_bytes(), shared.size.to_ne_bytes()];
-    write(&mut handle.reserved, words.as_flattened().iter().chain(numbers.as_flattened()));
-    handle
+fn encode(handle: &SharedHandle) -> CUipcMemHandle {
+    let SharedHandle { process, shared, size, id } = handle;
+    let mut encoded = CUipcMemHandle { reserved: [0; CU_IPC_HANDLE_SIZE] };
+    let words = [MAGIC.to_ne_bytes(), process.to_ne_bytes(), shared.descriptor.to_ne_bytes()];
+    let Shared { identity, offset, len, ticket, .. } = shared;
+    let numbers = [identity, offset, len, ticket, size, id].map(|number| number.to_ne_bytes());
+    write(&mut encoded.reserved, words.as_flattened().iter().chain(numbers.as_flattened()));
+    encoded
 }
 
 fn decode(handle: &CUipcMemHandle) -> Option<SharedHandle> {
@@ -110,12 +112,14 @@ fn decode(handle: &CUipcMemHandle) -> Option<SharedHandle> {
     if word(0)? != MAGIC {
         return None;
     }
-    Some(SharedHandle {
-        process: word(4)?,
+    let shared = Shared {
         descriptor: word(8)? as i32,
-        offset: number(12)?,
-        size: number(20)?,
-    })
+        identity: number(12)?,
+        offset: number(20)?,
+        len: number(28)?,
+        ticket: number(36)?,
+    };
+    Some(SharedHandle { process: word(4)?, shared, size: number(44)?, id: number(52)? })
 }
 
 #[cfg(test)]
@@ -124,7 +128,8 @@ mod tests {
 
     #[test]
     fn handles_say_what_was_put_in() {
-        let shared = SharedHandle { process: 7, descriptor: 5, offset: 1 << 40, size: 12 };
+        let shared = Shared { descriptor: 5, identity: 6, offset: 1 << 40, len: 1 << 41, ticket: 9 };
+        let shared = SharedHandle { process: 7, shared, size: 12, id: 13 };
         let mut handle = encode(&shared);
         assert_eq!(decode(&handle), Some(shared));
         handle.reserved[0] ^= 1;

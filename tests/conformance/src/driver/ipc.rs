@@ -121,6 +121,40 @@ pub fn an_event_of_another_process_is_waited_for() {
     );
 }
 
+pub fn what_is_gone_is_not_opened() {
+    two_processes(
+        |line| {
+            let _ = new_context();
+            let (small, large) = (alloc(64), alloc(4 << 20));
+            let (mut handle, mut event_handle) =
+                (CUipcMemHandle { reserved: [0; 64] }, CUipcEventHandle { reserved: [0; 64] });
+            let shared = event(CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
+            cu!(cuIpcGetMemHandle(&mut handle, small));
+            send(line, &handle.reserved);
+            cu!(cuIpcGetMemHandle(&mut handle, large));
+            send(line, &handle.reserved);
+            cu!(cuIpcGetEventHandle(&mut event_handle, shared));
+            send(line, &event_handle.reserved);
+            cu!(cuMemFree_v2(small); cuMemFree_v2(large); cuEventDestroy_v2(shared));
+            send(line, &[1]);
+            receive::<1>(line);
+        },
+        |line| {
+            let memory: [CUipcMemHandle; 2] = [(); 2].map(|()| CUipcMemHandle { reserved: receive(line) });
+            let handle = CUipcEventHandle { reserved: receive(line) };
+            receive::<1>(line);
+            let _ = new_context();
+            if ours_only("nobody has tried what NVIDIA's driver says") {
+                for memory in memory {
+                    fails!(CUDA_ERROR_INVALID_VALUE, cuIpcOpenMemHandle_v2(&mut CUdeviceptr(0), memory, 1));
+                }
+                fails!(CUDA_ERROR_INVALID_VALUE, cuIpcOpenEventHandle(&mut CUevent(0), handle));
+            }
+            send(line, &[2]);
+        },
+    );
+}
+
 pub fn handles_are_checked() {
     new_context();
     let p = alloc(64);
