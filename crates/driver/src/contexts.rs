@@ -7,6 +7,7 @@ use crate::{arrays, coredump, modules, stack, streams, texture_objects, texture_
 use cuda_abi::driver::*;
 use device::memory::ContextId;
 use device::{ContextFlags, Partition, Scheduling};
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -61,19 +62,30 @@ pub fn find(handle: CUcontext) -> CuResult<Arc<Context>> {
 
 /// Whether this is or was a context's handle: a destroyed context may be made current.
 pub fn check_handle(handle: CUcontext) -> CuResult {
-    match CONTEXTS.get(handle.0) {
+    match CONTEXTS.map(handle.0, |_| ()) {
         Err(BadHandle::Foreign) => Err(CUDA_ERROR_INVALID_CONTEXT.into()),
         _ => Ok(()),
     }
 }
 
-/// The device of a context, even of one that is destroyed.
+thread_local! {
+    /// The context whose device this thread asked for last, and the device: it stays what it is, for no handle is used twice.
+    static LAST_DEVICE: Cell<(CUcontext, CUdevice)> = const { Cell::new((CUcontext::NULL, 0)) };
+}
+
+/// The device of a context, even of one that is destroyed. Programs ask all the time.
 pub fn device_of(handle: CUcontext) -> CuResult<CUdevice> {
-    let destroyed = DESTROYED.lock().unwrap_or_else(PoisonError::into_inner).get(&handle.0).copied();
-    match destroyed {
-        Some(device) => Ok(device),
-        None => Ok(find(handle)?.device() as CUdevice),
+    let (last, device) = LAST_DEVICE.get();
+    if last == handle && !handle.is_null() {
+        return Ok(device);
     }
+    let destroyed = DESTROYED.lock().unwrap_or_else(PoisonError::into_inner).get(&handle.0).copied();
+    let device = match destroyed {
+        Some(device) => device,
+        None => find(handle)?.device() as CUdevice,
+    };
+    LAST_DEVICE.set((handle, device));
+    Ok(device)
 }
 
 /// The handle of the context that owns something; null if it is gone.

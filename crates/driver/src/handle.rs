@@ -126,6 +126,13 @@ impl<T> Table<T> {
         slots.all[slot].object.clone().ok_or(BadHandle::Stale)
     }
 
+    /// Tells something of the object a handle names, which must not need this table.
+    pub fn map<R>(&self, handle: usize, tell: impl FnOnce(&T) -> R) -> Result<R, BadHandle> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let slot = slots.find(self.kind, handle)?;
+        slots.all[slot].object.as_deref().map(tell).ok_or(BadHandle::Stale)
+    }
+
     /// Takes the object out; its handle is stale from now on.
     pub fn remove(&self, handle: usize) -> Result<Arc<T>, BadHandle> {
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);

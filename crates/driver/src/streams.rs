@@ -26,7 +26,8 @@ pub fn find(handle: CUstream, default: DefaultStream) -> CuResult<Arc<Stream>> {
         CU_STREAM_LEGACY => default_stream(DefaultStream::Legacy),
         CU_STREAM_PER_THREAD => default_stream(DefaultStream::PerThread),
         _ => {
-            let stream = STREAMS.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE)?.object.clone();
+            let stream = STREAMS.map(handle.0, |stream| stream.object.clone());
+            let stream = stream.map_err(|_| CUDA_ERROR_INVALID_HANDLE)?;
             // Streams stay when their green context goes, but are of no more use.
             stream.partition().map(|partition| partition.context()).transpose()?;
             Ok(stream)
@@ -83,10 +84,7 @@ pub fn flags(stream: &Stream) -> u32 {
 
 /// The event of a handle.
 pub fn find_event(handle: CUevent) -> CuResult<Arc<Event>> {
-    match EVENTS.get(handle.0) {
-        Ok(found) => Ok(found.object.clone()),
-        Err(_) => Err(CUDA_ERROR_INVALID_HANDLE.into()),
-    }
+    EVENTS.map(handle.0, |event| event.object.clone()).map_err(|_| CUDA_ERROR_INVALID_HANDLE.into())
 }
 
 /// Makes an event in the current context.

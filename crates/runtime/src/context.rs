@@ -63,6 +63,10 @@ pub fn activate(device: CUdevice) -> CudaResult<CUcontext> {
 /// The device's primary context, retained by the runtime.
 pub fn primary(device: CUdevice) -> CudaResult<CUcontext> {
     initialize()?;
+    let known = usize::try_from(device).ok().and_then(|device| RETAINED.get(device));
+    if let Some(context) = known.map(|known| known.load(Ordering::Acquire)).filter(|context| *context != 0) {
+        return Ok(CUcontext(context));
+    }
     // One retention for the whole process, under the lock: threads that come first together share it.
     primary_among(&mut lock(), device)
 }
@@ -77,6 +81,7 @@ pub fn reset(device: CUdevice) -> CudaResult {
     }
     if let Some(primary) = primaries.iter_mut().find(|primary| primary.device == device && primary.retained) {
         primary.retained = false;
+        note_retained(device, CUcontext::NULL);
         RESET.fetch_add(1, Ordering::AcqRel);
         // After a fault there may be nothing left to release.
         let _ = call!(cuDevicePrimaryCtxRelease_v2(device));
@@ -102,6 +107,7 @@ pub fn renew(code: cudaError_t) -> CudaResult<bool> {
     // Unless another thread was here first.
     if primary.retained && !active {
         primary.retained = false;
+        note_retained(device, CUcontext::NULL);
         RESET.fetch_add(1, Ordering::AcqRel);
         // Resetting leaves retentions as they are, at least with some drivers.
         let _ = call!(cuDevicePrimaryCtxRelease_v2(device));
@@ -124,6 +130,7 @@ fn renew_unknown(primaries: &mut Vec<Primary>, context: CUcontext) -> CudaResult
         return Ok(true);
     }
     primaries.retain(|primary| primary.device != device);
+    note_retained(device, CUcontext::NULL);
     let _ = call!(cuDevicePrimaryCtxRelease_v2(device));
     Ok(false)
 }
@@ -136,6 +143,15 @@ struct Primary {
 }
 
 static PRIMARIES: Mutex<Vec<Primary>> = Mutex::new(Vec::new());
+
+/// The retained ones among those of the first devices, or 0, to be looked at without the lock. Changed under it.
+static RETAINED: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
+
+fn note_retained(device: CUdevice, context: CUcontext) {
+    if let Some(place) = usize::try_from(device).ok().and_then(|device| RETAINED.get(device)) {
+        place.store(context.0, Ordering::Release);
+    }
+}
 
 /// How many of them were reset and not retained since: threads may still have such a context current.
 static RESET: AtomicUsize = AtomicUsize::new(0);
@@ -154,6 +170,7 @@ fn primary_among(primaries: &mut Vec<Primary>, device: CUdevice) -> CudaResult<C
         }
         None => primaries.push(Primary { device, context, retained: true }),
     }
+    note_retained(device, context);
     Ok(context)
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use shared::SharedEvent;
 pub use shared::SharedEventHandle;
 
+use crate::clock;
 use crate::graph::Operation;
 use crate::graph::capture::{self, CapturedPoint};
 use crate::lock::{Rank, RankedMutex};
@@ -37,6 +38,8 @@ pub struct Event {
 #[derive(Clone)]
 enum Recorded {
     Nothing,
+    /// All was over when it was recorded, at this time.
+    Over(u64),
     Command(Arc<Completion>),
     Captured(CapturedPoint),
 }
@@ -103,7 +106,11 @@ impl Event {
             // Where nothing is queued there is nothing to wait for.
             Recorded::Command(queued.inspect_err(|_| shared.finish(number))?)
         } else {
-            Recorded::Command(stream.submit(Vec::new(), Work::Nothing)?)
+            match stream.end()? {
+                Some(command) => Recorded::Command(command),
+                None if self.flags.disable_timing => Recorded::Over(0),
+                None => Recorded::Over(clock::now()),
+            }
         };
         // What it stood for ends outside the lock: a capture takes locks of its own.
         let before = std::mem::replace(&mut *self.recorded.lock(), recorded);
@@ -124,8 +131,11 @@ impl Event {
     }
 
     fn check_context(&self, stream: &Stream) -> Result<()> {
-        let same = Weak::ptr_eq(&self.context, &Arc::downgrade(&stream.context()?));
-        if same { Ok(()) } else { Err(Error::InvalidHandle) }
+        if stream.is_of(&self.context) {
+            return Ok(());
+        }
+        stream.context()?;
+        Err(Error::InvalidHandle)
     }
 
     /// From now on the event stands for all that has been queued in its context, in whatever stream.
@@ -151,10 +161,9 @@ impl Event {
     pub fn query(&self) -> Result<()> {
         let context = self.context()?;
         context.check()?;
-        self.check_not_captured()?;
+        let is_pending = self.check_not_captured()?;
         capture::check_unsafe_call()?;
-        let is_pending = self.pending().is_some() || self.pending_elsewhere().is_some();
-        if is_pending { Err(Error::NotReady) } else { context.check() }
+        if is_pending || self.pending_elsewhere().is_some() { Err(Error::NotReady) } else { context.check() }
     }
 
     /// Waits until what it stands for is done, and writes out what kernels have printed.
@@ -203,26 +212,28 @@ impl Event {
 
     /// The point of a capture in progress that it stands for.
     pub(crate) fn captured(&self) -> Option<CapturedPoint> {
-        let recorded = self.recorded.lock().clone();
-        match recorded {
-            Recorded::Captured(point) if point.is_current() => Some(point),
-            _ => None,
-        }
+        let point = match &*self.recorded.lock() {
+            Recorded::Captured(point) => point.clone(),
+            _ => return None,
+        };
+        point.is_current().then_some(point)
     }
 
     /// Whether it stands for a command, over or not.
     pub(crate) fn was_recorded(&self) -> bool {
-        matches!(&*self.recorded.lock(), Recorded::Command(_))
+        matches!(&*self.recorded.lock(), Recorded::Command(_) | Recorded::Over(_))
     }
 
-    /// Whether it can be asked about or waited for. After a capture that it was recorded in, it stands for nothing.
-    fn check_not_captured(&self) -> Result<()> {
-        let recorded = self.recorded.lock().clone();
-        match recorded {
-            Recorded::Captured(point) if point.is_current() => Err(point.refuse()),
-            Recorded::Captured(_) => Err(Error::InvalidValue),
-            _ => Ok(()),
-        }
+    /// Whether it can be asked about or waited for, and there is something to wait for. After a capture that it was recorded in, it
+    /// stands for nothing.
+    fn check_not_captured(&self) -> Result<bool> {
+        // What is asked about the capture takes locks of its own.
+        let point = match &*self.recorded.lock() {
+            Recorded::Captured(point) => point.clone(),
+            Recorded::Command(command) => return Ok(!command.is_finished()),
+            Recorded::Nothing | Recorded::Over(_) => return Ok(false),
+        };
+        if point.is_current() { Err(point.refuse()) } else { Err(Error::InvalidValue) }
     }
 
     fn time(&self) -> Result<Option<u64>> {
@@ -231,6 +242,7 @@ impl Event {
         }
         match &*self.recorded.lock() {
             Recorded::Command(command) => Ok(command.finished_at()),
+            Recorded::Over(time) => Ok(Some(*time)),
             _ => Err(Error::InvalidHandle),
         }
     }

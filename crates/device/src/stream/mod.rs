@@ -116,12 +116,13 @@ impl Stream {
 
     /// [`Error::NotReady`] while work is left.
     pub fn query(&self) -> Result<()> {
-        self.context()?.check()?;
+        let context = self.context()?;
+        context.check()?;
         self.check_not_capturing()?;
         capture::check_unsafe_call()?;
         match self.last() {
             Some(_) => Err(Error::NotReady),
-            None => self.context()?.check(),
+            None => context.check(),
         }
     }
 
@@ -378,6 +379,25 @@ impl Stream {
     /// Queues something to be done whatever happens before; answers its end.
     pub(crate) fn mark(&self, done: impl FnOnce() + Send + 'static) -> Result<Arc<Completion>> {
         self.submit(Vec::new(), Work::Callback(Box::new(|_| done())))
+    }
+
+    /// The end of all that has been queued: a command behind it, or nothing if it is over.
+    pub(crate) fn end(&self) -> Result<Option<Arc<Completion>>> {
+        let context = self.context()?;
+        context.check()?;
+        if self.kind == StreamKind::Legacy {
+            capture::check_legacy(context.id())?;
+        }
+        let is_over = context.in_order(self.kind, |waits| Ok(waits.is_empty() && self.queue.is_over()?))?;
+        if is_over {
+            return Ok(None);
+        }
+        self.submit_with(&context, Vec::new(), |_| Work::Nothing, Start::InQueue).map(Some)
+    }
+
+    /// Whether it is one of this context.
+    pub(crate) fn is_of(&self, context: &Weak<Context>) -> bool {
+        Weak::ptr_eq(&self.context, context)
     }
 
     /// What the stream captures now, for an event.

@@ -180,6 +180,18 @@ impl Queue {
         self.state.lock().last.as_ref().filter(|last| !last.is_finished()).cloned()
     }
 
+    /// Whether all that was queued is over.
+    ///
+    /// # Errors
+    /// [`Error::ContextIsDestroyed`] if the queue is [closed](Self::close).
+    pub(crate) fn is_over(&self) -> Result<bool> {
+        let state = self.state.lock();
+        if state.closed {
+            return Err(Error::ContextIsDestroyed);
+        }
+        Ok(state.is_over())
+    }
+
     /// Takes the work as a command that begins when all `waits` are over too.
     ///
     /// # Errors
@@ -197,10 +209,7 @@ impl Queue {
         }
         let was_empty = state.commands.is_empty();
         let nothing_to_wait_for = was_empty && waits.iter().all(|wait| wait.is_finished());
-        if matches!(work, Some(Work::Nothing))
-            && nothing_to_wait_for
-            && state.last.as_ref().is_none_or(|last| last.is_finished())
-        {
+        if matches!(work, Some(Work::Nothing)) && nothing_to_wait_for && state.is_over() {
             *work = None;
             completion.finish();
             return Ok(Pushed::Done);
@@ -452,6 +461,11 @@ enum Blocked {
 }
 
 impl State {
+    /// Whether all commands are over.
+    fn is_over(&self) -> bool {
+        self.commands.is_empty() && self.last.as_ref().is_none_or(|last| last.is_finished())
+    }
+
     fn blocked_by(&mut self) -> Blocked {
         let Some(command) = self.commands.front_mut() else { return Blocked::Empty };
         while let Some(wait) = command.waits.last() {

@@ -133,6 +133,10 @@ fn cuCtxPopCurrent_v2(pctx: Out<CUcontext>) -> CuResult {
 
 #[entry_point]
 fn cuCtxSetCurrent(ctx: CUcontext) -> CuResult {
+    // What is current has been looked at before.
+    if stack::top() == Some(ctx) {
+        return Ok(());
+    }
     if !ctx.is_null() {
         contexts::check_handle(ctx)?;
     }
