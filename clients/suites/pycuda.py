@@ -8,7 +8,6 @@ NAME = "pycuda"
 VERSION = "2026.1"
 HOW = "linked with -lcuda, from C++; nvcc's PTX through cuModuleLoadDataEx"
 GAPS = {
-    "curand": "built without cuRAND",
     "test_recursive_launch|test_jit_link_module": "looks for libcudadevrt.a where this toolkit does not have it",
 }
 
@@ -22,31 +21,41 @@ for argument; do
     esac
     set -- "$@" "$argument"
 done
-"{nvcc}" "$@" || exit
+"{nvcc}" -I "{headers}" "$@" || exit
 if [ -n "$name" ] && [ -f "$name.ptx" ]; then cp "$name.ptx" "$name.cubin"; fi
 """
+
+
+def more_packages(home):
+    """What of NVIDIA's toolkit the client's own environment has."""
+    return harness.packages(home) / "nvidia/cu13"
 
 
 def install(home):
     harness.install_packages(home, harness.requirements(NAME))
     source = harness.download_source(home, "pycuda", VERSION)
     toolkit, library = harness.toolkit(), harness.ROOT / "dist/lib"
-    # The profiler's header is in a package of its own.
-    headers = f"{toolkit / 'include'},{harness.packages(home) / 'nvidia/cu13/include'}"
-    options = [f"--cuda-root={toolkit}", f"--cuda-inc-dir={headers}", "--no-cuda-enable-curand"]
+    # The profiler's header and cuRAND are in packages of their own. Of cuRAND it takes what kernels include, and tables.
+    more = more_packages(home)
+    options = [
+        f"--cuda-root={toolkit}",
+        f"--cuda-inc-dir={toolkit / 'include'},{more / 'include'}",
+        f"--curand-lib-dir={more / 'lib'}",
+        "--curand-libname=:libcurand.so.10",
+    ]
     configure = [harness.python(home), "configure.py", *options, f"--cudadrv-lib-dir={library}"]
     harness.must(configure, source, home / "configure.log")
     build = [harness.python(home), "-m", "pip", "install", "--no-build-isolation", "--no-deps", "."]
     harness.must(build, source, home / "build.log", {"PATH": f"{toolkit / 'bin'}:{os.environ['PATH']}"})
     (home / "bin").mkdir()
-    (home / "bin/nvcc").write_text(NVCC.format(nvcc=toolkit / "bin/nvcc"))
+    (home / "bin/nvcc").write_text(NVCC.format(nvcc=toolkit / "bin/nvcc", headers=more / "include"))
     (home / "bin/nvcc").chmod(0o755)
 
 
 def run(home, library, whole):
     (home / "pycuda-cache").mkdir(exist_ok=True)
     env = {
-        **harness.environment(home, library),
+        **harness.environment(home, library, more_packages(home) / "lib"),
         "PATH": f"{home / 'bin'}:{os.environ['PATH']}",
         "PYCUDA_CACHE_DIR": home / "pycuda-cache",
         # Two tests fill 4 GiB of the device, and on the host several times as much, where there is that much.
