@@ -139,10 +139,20 @@ struct Places(Vec<Box<[u64; 512]>>);
 
 impl Places {
     fn arguments(&mut self, function: &Function, objects: &Objects, number: u64) -> Vec<Argument> {
-        function.parameters.iter().map(|parameter| self.argument(function, *parameter, objects, number)).collect()
+        function
+            .parameters
+            .iter()
+            .map(|parameter| self.argument(function, *parameter, objects, number))
+            .collect()
     }
 
-    fn argument(&mut self, function: &Function, parameter: Parameter, objects: &Objects, number: u64) -> Argument {
+    fn argument(
+        &mut self,
+        function: &Function,
+        parameter: Parameter,
+        objects: &Objects,
+        number: u64,
+    ) -> Argument {
         let first = match (parameter.kind, parameter.ty) {
             (Some(kind), _) => {
                 let live = objects.live.iter().find(|(of, _)| *of == kind);
