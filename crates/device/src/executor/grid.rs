@@ -544,17 +544,22 @@ enum Frames {
     Cluster(Vec<BlockFrame>),
 }
 
+/// How many blocks of a cluster an address could tell apart.
+const RANKS: u64 = (1 << 32) / kernel_abi::CLUSTER_STRIDE;
+
 impl Frames {
     /// The fault, as a device calls it if an address names a block that the cluster has not, or any where there are no clusters.
     fn in_cluster(&self, mut fault: Fault) -> Fault {
         if let (FaultKind::IllegalAddress, Some(address)) = (fault.kind, fault.address) {
-            let (first, blocks, kind) = match self {
-                Frames::Block(frame) => (frame.shared, 1, FaultKind::IllegalInstruction),
-                Frames::Cluster(frames) => (frames[0].shared, frames.len() as u64, FaultKind::OutsideCluster),
+            let (first, blocks, is_cluster) = match self {
+                Frames::Block(frame) => (frame.shared, 1, false),
+                Frames::Cluster(frames) => (frames[0].shared, frames.len() as u64, true),
             };
-            let window = address.wrapping_sub(first as u64) / kernel_abi::CLUSTER_STRIDE;
-            if (blocks..2 * u64::from(kernel_abi::MAX_CLUSTER)).contains(&window) {
-                fault.kind = kind;
+            let rank = address.wrapping_sub(first as u64) / kernel_abi::CLUSTER_STRIDE;
+            if (blocks..RANKS).contains(&rank) {
+                // An H100 recorded the one kind up to rank 9 and the other for rank 255.
+                let possible = is_cluster && rank < u64::from(kernel_abi::MAX_CLUSTER);
+                fault.kind = if possible { FaultKind::OutsideCluster } else { FaultKind::IllegalInstruction };
             }
         }
         fault

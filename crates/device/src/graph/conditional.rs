@@ -1,6 +1,7 @@
 //! Conditional nodes: graphs within a graph that run as a word of the device's memory says.
 //!
-//! The word is the *condition*; its address is what programs hold as its handle, so that a kernel sets it with a store. It is read
+//! The word is the *condition*; its address is what programs hold as its handle, so that a kernel sets it with a store. The word behind
+//! it counts the launches under way that have the condition: where there is none, setting it is a bad access. The condition is read
 //! when the node's turn comes: what then runs is put at the front of the queue that the node is in, and a loop's next look at
 //! its condition behind that.
 
@@ -8,6 +9,7 @@ use std::sync::{Arc, Weak};
 
 use super::executable::{Steps, works_of};
 use super::{Graph, NodeId, Operation};
+use crate::lock::{Rank, RankedMutex};
 use crate::memory::Kind;
 use crate::stream::Work;
 use crate::{Context, Error, Result};
@@ -42,6 +44,8 @@ pub(crate) struct Condition {
     context: Weak<Context>,
     /// What it is set to when the graph is launched.
     default: Option<u32>,
+    /// Launches under way, as the word behind it says.
+    running: Arc<RankedMutex<u32>>,
     /// A node has it.
     is_used: bool,
 }
@@ -94,10 +98,13 @@ impl Graph {
     /// Makes a condition for a node of this graph, or of a body in it; answers its handle. With a default it has that value
     /// whenever a launch of the graph begins.
     pub fn add_condition(&self, context: &Arc<Context>, default: Option<u32>) -> Result<u64> {
-        let address = context.allocate_as(size_of::<u32>() as u64, Kind::Variable)?;
+        let address = context.allocate_as(2 * size_of::<u32>() as u64, Kind::Variable)?;
         self.memory().own(context.memory(), address);
-        let condition = Condition { address, context: Arc::downgrade(context), default, is_used: false };
+        let running = Arc::new(RankedMutex::new(Rank::Output, 0));
+        let condition =
+            Condition { address, context: Arc::downgrade(context), default, running, is_used: false };
         store(address, 0)?;
+        store(address + 4, 0)?;
         self.conditions.lock().push(condition);
         Ok(address)
     }
@@ -205,6 +212,16 @@ impl Condition {
         match (self.default, self.context.upgrade()) {
             (Some(value), Some(context)) if context.is_alive() => store(self.address, value),
             _ => Ok(()),
+        }
+    }
+
+    /// Notes that one more launch is under way, or one less. What a context took along is of no use to anybody.
+    pub(super) fn note_launch(&self, begins: bool) {
+        let context = self.context.upgrade();
+        let mut running = self.running.lock();
+        *running = if begins { *running + 1 } else { *running - 1 };
+        if context.as_ref().is_some_and(|context| context.is_alive()) {
+            let _ = store(self.address + 4, *running);
         }
     }
 }

@@ -113,6 +113,7 @@ impl ExecutableGraph {
             let conditions = kept.conditions.clone();
             let apply = move || conditions.iter().try_for_each(Condition::apply_default);
             stream.submit(Vec::new(), Work::Task(Box::new(apply)))?;
+            kept.conditions.iter().for_each(|condition| condition.note_launch(true));
         }
         for step in steps.enabled() {
             match &step.operation {
@@ -123,7 +124,10 @@ impl ExecutableGraph {
                 operation => stream.run_operation(operation.clone())?,
             }
         }
-        let end = stream.mark(move || drop(kept))?;
+        let end = stream.mark(move || {
+            kept.conditions.iter().for_each(|condition| condition.note_launch(false));
+            drop(kept);
+        })?;
         if !allocated.is_empty() {
             context.memory().note_graph_launch(&allocated, &end);
         }

@@ -4,8 +4,8 @@
 //! Accesses through such an address are lowered to accesses of generic ones.
 
 use simt_ir::{
-    Access, CLUSTER_STRIDE, ClusterBarrier, IntBinary, IntCmp, IntUnary, MAX_CLUSTER, Op, Order, Refusal,
-    Scope, Shift, Space, SpecialReg, Type, Value,
+    Access, CLUSTER_STRIDE, ClusterBarrier, IntBinary, IntCmp, IntUnary, Op, Order, Refusal, Scope, Shift,
+    Space, SpecialReg, Type, Value,
 };
 
 use super::atomic::operation;
@@ -44,8 +44,6 @@ fn width(chosen: &Chosen) -> Result<(), &'static str> {
     if bits > 128 { Err("a vector of more than 128 bits") } else { Ok(()) }
 }
 
-/// The rank that addresses name which are mapped to a rank beyond the cluster: no cluster has it.
-const NOWHERE: u64 = 2 * MAX_CLUSTER as u64 - 1;
 const STRIDE_BITS: u32 = CLUSTER_STRIDE.trailing_zeros();
 
 // The blocks of a cluster run in turns on one thread, and each turn ends before another begins: order is given.
@@ -126,28 +124,25 @@ fn shared_address(x: &mut Expander<'_, '_>) -> Value {
     x.fit(address, Type::I32)
 }
 
-/// The address of the place in block `rank` that corresponds to a place in any block.
+/// The address of the place in block `rank` that corresponds to a place in any block. Of a rank its low 8 bits count, and nobody asks
+/// whether the cluster has it before something is accessed there.
 fn in_block(x: &mut Expander<'_, '_>, address: Value, rank: Value) -> Value {
-    let count = x.special(SpecialReg::ClusterNctaRank);
-    let exists = x.cmp(IntCmp::LtU, rank, count);
-    let nowhere = x.imm(Type::I32, NOWHERE);
-    let rank = x.select(exists, rank, nowhere);
     let window = x.shift_imm(Shift::Left, rank, STRIDE_BITS);
     let offset = x.int_imm(IntBinary::And, address, CLUSTER_STRIDE - 1);
     x.int(IntBinary::Add, window, offset)
 }
 
-/// Whether a generic address lies in the shared window of a block of the cluster.
+/// Whether a generic address lies in the shared window of a block of the cluster, or of one that it might have.
 pub(super) fn is_in_window(x: &mut Expander<'_, '_>, address: Value) -> Value {
     let distance = x.op(Op::FromGeneric(Space::Shared), &[address]);
     let away = x.shift_imm(Shift::RightS, distance, STRIDE_BITS);
-    let (own, count) = (x.special(SpecialReg::ClusterCtaRank), x.special(SpecialReg::ClusterNctaRank));
-    let (own, count) = (x.zext(own, Type::I64), x.zext(count, Type::I64));
+    let own = x.special(SpecialReg::ClusterCtaRank);
+    let own = x.zext(own, Type::I64);
     let rank = x.int(IntBinary::Add, own, away);
-    let exists = x.cmp(IntCmp::LtU, rank, count);
+    let named = x.cmp_imm(IntCmp::LtU, rank, 1 << (32 - STRIDE_BITS));
     // All windows are as large as the own one.
     let offset = x.int_imm(IntBinary::And, distance, CLUSTER_STRIDE - 1);
     let counterpart = x.op(Op::ToGeneric(Space::Shared), &[offset]);
     let inside = x.op_ty(Op::IsSpace(Space::Shared), &[counterpart], Type::Pred);
-    x.int(IntBinary::And, exists, inside)
+    x.int(IntBinary::And, named, inside)
 }

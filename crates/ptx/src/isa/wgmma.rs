@@ -132,7 +132,7 @@ macro_rules! entry {
 }
 
 pub(super) const FORMS: &[Form] = &[
-    form("wgmma.fence.sync.aligned", |_| ()).effect().since(8, 0, 90),
+    form("wgmma.fence.sync.aligned", only_whole_groups).effect().since(8, 0, 90),
     form("wgmma.commit_group.sync.aligned", |_| ()).effect().since(8, 0, 90),
     form("wgmma.wait_group.sync.aligned n:imm", |_| ()).effect().since(8, 0, 90),
     in_memory(entry!(
@@ -427,8 +427,7 @@ fn signs(element: Element) -> u64 {
     }
 }
 
-/// Four warps multiply together: without the others, which the block may lack, it is an illegal instruction. What lanes are there
-/// multiply on an H100; here every lane brings its part of the factors, so that none may be missing.
+/// Four warps come together: without the others, which the block may lack, it is an illegal instruction.
 fn only_whole_groups(x: &mut Expander<'_, '_>) {
     let warp = x.special(SpecialReg::WarpId);
     let last = x.int_imm(IntBinary::Or, warp, 3);
@@ -437,15 +436,19 @@ fn only_whole_groups(x: &mut Expander<'_, '_>) {
     let slice = x.int(IntBinary::Mul, width, height);
     let threads = x.int(IntBinary::Mul, slice, depth);
     let alone = x.cmp(IntCmp::GeU, first_thread, threads);
+    x.body.b.effect(Op::Refuse(Refusal::Illegal), &[alone]);
+}
+
+/// What lanes are there multiply on an H100; here every lane brings its part of the factors, so that none may be missing.
+fn only_whole_warps(x: &mut Expander<'_, '_>) {
     let active = x.op_ty(Op::ActiveMask, &[], Type::I32);
     let partial = x.cmp_imm(IntCmp::Ne, active, u64::from(u32::MAX));
-    for illegal in [alone, partial] {
-        x.body.b.effect(Op::Refuse(Refusal::Illegal), &[illegal]);
-    }
+    x.body.b.effect(Op::Refuse(Refusal::Illegal), &[partial]);
 }
 
 fn multiply(x: &mut Expander<'_, '_>, a_in_memory: bool) {
     only_whole_groups(x);
+    only_whole_warps(x);
     let mut op = described(x.chosen());
     let metadata = op.sparse.map(|_| x.src("e"));
     if let Some(selector) = &mut op.sparse {

@@ -244,8 +244,9 @@ impl<'r> Body<'r> {
         if self.b.func().ty(distance) != Type::I32 {
             distance = self.fit(distance, Type::I32);
         }
+        // The windows of all ranks that an address can name lie behind the first one's.
+        let distance = self.widen(distance);
         let distance = self.own_offset(distance);
-        let distance = self.b.inst(Op::Convert(Convert::SExt), &[distance], Type::I64);
         self.b.inst(Op::ToGeneric(Space::Shared), &[distance], Type::I64)
     }
 

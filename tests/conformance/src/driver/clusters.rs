@@ -457,6 +457,12 @@ pub fn memory_of_a_block_that_the_cluster_has_not() {
     ends_in(CUDA_ERROR_LAUNCH_FAILED, access);
 }
 
+pub fn memory_of_a_block_that_no_cluster_has() {
+    let access =
+        "mov.u32 %r4, -1; mapa.shared::cluster.u32 %r2, %r1, %r4; ld.shared::cluster.u32 %r3, [%r2];";
+    ends_in(CUDA_ERROR_ILLEGAL_INSTRUCTION, access);
+}
+
 pub fn memory_beyond_that_of_another_block() {
     let access = "mapa.shared::cluster.u32 %r2, %r1, 1; ld.shared::cluster.u32 %r3, [%r2+1000000];";
     ends_in(CUDA_ERROR_ILLEGAL_ADDRESS, access);
