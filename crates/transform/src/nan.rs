@@ -6,7 +6,9 @@
 
 use std::collections::HashMap;
 
-use simt_ir::{Cfg, Convert, FloatBinary, FloatUnary, Function, Inst, InstData, Op, SourceLoc, Type, Value};
+use simt_ir::{
+    Cfg, Convert, FloatBinary, FloatUnary, Function, Inst, InstData, MinMax, Op, SourceLoc, Type, Value,
+};
 
 /// What kind of NaN a value may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,6 +210,8 @@ fn ignores_bits(func: &Function, inst: Inst) -> bool {
             true
         }
         Op::FloatUnary(FloatUnary::Neg | FloatUnary::Abs, _) => has_canonical_nan(func.ty(data.results[0])),
+        // It looks at the operands' signs.
+        Op::MinMax(MinMax { xorsign_abs: true, .. }) => false,
         _ if is_copy(func, inst) => true,
         _ => is_arithmetic(func, inst) && has_canonical_nan(func.ty(data.results[0])),
     }
