@@ -56,6 +56,10 @@ fn device_function<'c>(
             loc,
         ));
     }
+    if let Some(obstacle) = transform::in_step::obstacle(&prepared) {
+        let what = "in a function that recurses or is called through a pointer,";
+        return Err(unsupported(&format!("{}, {what}", obstacle.what), obstacle.loc));
+    }
     b.position_at_end(function.append_block("prologue"));
     let frame = function.param(0);
     let field = |offset: usize| b.load(unit.types.i32, b.ptr_offset(frame, offset as i64), 4);

@@ -588,11 +588,11 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let limit = if assumption.unsigned { 0 } else { i64::from(i32::MIN) };
         let (low, high) = (limit - least, i64::from(i32::MAX) - most);
         let ty = base.ty();
-        b.icmp(
-            IntPredicate::Ule,
-            b.sub(base, ty.int_const(low as u64)),
-            ty.int_const((high - low).max(0) as u64),
-        )
+        if high < low {
+            // Offsets that far apart fit no base.
+            return b.icmp(IntPredicate::Ult, base, ty.zero());
+        }
+        b.icmp(IntPredicate::Ule, b.sub(base, ty.int_const(low as u64)), ty.int_const((high - low) as u64))
     }
 
     // Slots

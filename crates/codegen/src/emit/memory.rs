@@ -302,14 +302,15 @@ impl<'c> Emitter<'_, 'c> {
             return Address::Varying(b.add(address, self.local_windows()));
         }
         let window = self.window_scalar(access.space);
+        // Lanes that far apart may be on both sides of where addresses of 32 bits wrap.
+        let far = |offsets: &Offsets| narrow && offsets.iter().any(|offset| offset.abs() > 1 << 30);
         match shape {
             LaneShape::Uniform => {
                 let address = self.natural(value);
-                // As below.
                 let address = if narrow { b.sext(address, i64) } else { address };
                 Address::Uniform(self.offset(b.add(address, window), access.offset))
             }
-            LaneShape::Affine(offsets) => {
+            LaneShape::Affine(offsets) if !far(&offsets) => {
                 // In the shared window a lane's address is far below 2^31, so the base may be taken as signed: it stands for
                 // a lane that need not be active.
                 let base = self.natural(value);
@@ -317,14 +318,13 @@ impl<'c> Emitter<'_, 'c> {
                 let base = b.add(base, window);
                 Address::Affine(self.offset(base, access.offset), offsets)
             }
-            LaneShape::Rows(offsets) => {
+            LaneShape::Rows(offsets) if !far(&offsets) => {
                 let bases = self.natural(value);
-                // As above.
                 let bases = if narrow { b.sext(bases, i64) } else { bases };
                 let bases = b.add(bases, b.splat(window, self.unit.rows()));
                 Address::Rows(self.offset(bases, access.offset), offsets)
             }
-            LaneShape::Varying => {
+            LaneShape::Affine(_) | LaneShape::Rows(_) | LaneShape::Varying => {
                 let address = self.vector(value);
                 let address = self.in_window(address, narrow, access.offset);
                 Address::Varying(b.add(address, b.splat(window, self.unit.lanes)))
