@@ -13,6 +13,7 @@
 //! // FAULT Misaligned thread=5,0,0            instead of output
 //! // FAULT Trap thread=0,0,0 from=a.cu:7      the same, and where the failing line comes from by `.loc` and `.file`
 //! // PRINTS hello|3                           a line printed, with its first argument word
+//! // INTERPRETED                              compiled code cannot do it, and says so: it is left to the interpreter
 //! ```
 //!
 //! Lists hold numbers (`7`, `-1`, `0x10`, `1.5`), repetitions (`7*32`) and inclusive ranges with an optional step
@@ -46,6 +47,7 @@ pub struct Launch {
     outputs: Vec<(usize, List)>,
     fault: Option<ExpectedFault>,
     prints: Vec<String>,
+    is_interpreted: bool,
     line: usize,
 }
 
@@ -115,6 +117,7 @@ impl TestFile {
                 }
                 "FAULT" => launch.fault = Some(ExpectedFault::parse(rest).ok_or_else(|| bad("no fault"))?),
                 "PRINTS" => launch.prints.push(rest.into()),
+                "INTERPRETED" => launch.is_interpreted = true,
                 _ => {}
             }
         }
@@ -156,7 +159,8 @@ impl Launch {
             }
         }
         let (args, bound, outputs, prints) = (vec![], vec![], vec![], vec![]);
-        Some(Launch { entry, grid, workers, args, bound, outputs, fault: None, prints, line })
+        let is_interpreted = false;
+        Some(Launch { entry, grid, workers, args, bound, outputs, fault: None, prints, is_interpreted, line })
     }
 
     fn buffers(&self) -> impl Iterator<Item = &List> {
@@ -171,7 +175,13 @@ impl Launch {
     }
 
     fn run(&self, loaded: &Loaded, backend: &dyn KernelBackend) -> Result<(), String> {
-        let kernel = loaded.compile(backend, &self.entry, self.grid).map_err(|e| e.message)?;
+        let kernel = match loaded.compile(backend, &self.entry, self.grid) {
+            Err(error) if error.unsupported && self.is_interpreted => return Ok(()),
+            kernel => kernel.map_err(|e| e.message)?,
+        };
+        if self.is_interpreted && backend.name() != "interp" {
+            return Err("it is compiled, although it is expected not to be".into());
+        }
         let grid = loaded.in_clusters(self.grid, &self.entry);
         let mut params: Vec<u8> = Vec::new();
         let mut buffers: Vec<Vec<u64>> = Vec::new();

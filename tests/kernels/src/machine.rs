@@ -72,6 +72,35 @@ impl Drop for Mapping {
     }
 }
 
+/// Words whose end is that of the mapped memory: what reads or writes beyond them faults.
+pub struct GuardedWords {
+    mapping: Mapping,
+    count: usize,
+}
+
+impl GuardedWords {
+    /// Memory with these words.
+    pub fn new(words: &[u64]) -> GuardedWords {
+        let memory =
+            GuardedWords { mapping: Mapping::new(size_of_val(words).max(1), 1 << 20), count: words.len() };
+        // SAFETY: the mapping has as many words, and nobody else knows it.
+        unsafe { std::ptr::copy_nonoverlapping(words.as_ptr(), memory.address(), words.len()) };
+        memory
+    }
+
+    /// Where the first word is.
+    pub fn address(&self) -> *mut u64 {
+        let bytes = 8 * self.count;
+        self.mapping.base.wrapping_add(bytes.next_multiple_of(4096) - bytes).cast()
+    }
+
+    /// What the words are now.
+    pub fn read(&self) -> Vec<u64> {
+        // SAFETY: the mapping has as many words; kernels that write them have ended.
+        unsafe { std::slice::from_raw_parts(self.address(), self.count) }.to_vec()
+    }
+}
+
 thread_local! {
     /// What kernels of this thread's launch have printed: the format strings' addresses are resolved at once.
     static PRINTED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };

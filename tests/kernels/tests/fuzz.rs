@@ -8,7 +8,6 @@ use kernel_abi::{
 use kernel_tests::fuzz::program::{ENTRY, Program, Statement};
 use kernel_tests::fuzz::table::Table;
 use kernel_tests::fuzz::{self, Outcome, generate, reduce};
-use kernel_tests::machine::Grid;
 use kernel_tests::module::Loaded;
 
 /// The interpreter, but that each kernel with a `popc` in it leaves one bit wrong.
@@ -49,8 +48,6 @@ impl CompiledKernel for LyingKernel {
     }
 }
 
-const GRID: Grid = Grid { grid: [1, 1, 1], block: [40, 1, 1], dynamic_shared: 0, cluster: None };
-
 #[test]
 fn a_wrong_bit_is_found_and_its_cause_is_all_that_is_left() {
     let (honest, liar) = (interp::Interpreter::default(), Liar(interp::Interpreter::default()));
@@ -59,14 +56,13 @@ fn a_wrong_bit_is_found_and_its_cause_is_all_that_is_left() {
         .map(|seed| generate::program(seed, &mut table))
         .find(|program| !program.body.is_empty() && !program.text().contains("popc"))
         .expect("most kernels have none");
-    assert_eq!(fuzz::difference(&program, GRID, &liar, &honest), None);
+    assert_eq!(fuzz::difference(&program, &liar, &honest), None);
     let cause = Statement::Plain("popc.b32 %r2, %r3;".into());
     let body = vec![Statement::Loop { count: "%r0".into(), body: vec![cause.clone()] }];
     program.body.push(Statement::If { condition: "%p0".into(), then: body, otherwise: Vec::new() });
-    let why = fuzz::difference(&program, GRID, &liar, &honest).expect("one bit differs");
+    let why = fuzz::difference(&program, &liar, &honest).expect("one bit differs");
     assert!(why.starts_with("word 0 that all threads share"), "{why}");
-    let reduced =
-        reduce::reduce(&program, |candidate| fuzz::difference(candidate, GRID, &liar, &honest).is_some());
+    let reduced = reduce::reduce(&program, |candidate| fuzz::difference(candidate, &liar, &honest).is_some());
     assert_eq!(reduced.body, vec![cause]);
     assert!(reduced.functions.iter().all(Vec::is_empty));
 }
@@ -77,7 +73,7 @@ fn kernels_run_in_the_interpreter_and_are_the_same_each_time() {
     for seed in 1..30 {
         let program = generate::program(seed, &mut Table::default());
         assert_eq!(program, generate::program(seed, &mut Table::default()), "kernel {seed}");
-        let outcome = fuzz::run(&program, GRID, &honest);
+        let outcome = fuzz::run(&program, &honest);
         assert!(matches!(outcome, Outcome::Ran(_)), "kernel {seed}: {outcome:?}\n{}", program.text());
     }
 }
@@ -85,12 +81,11 @@ fn kernels_run_in_the_interpreter_and_are_the_same_each_time() {
 #[test]
 fn some_kernels_run_as_gangs() {
     let gangs = kernel_tests::backend::open("gangs").expect("there is one everywhere");
-    let grid = Grid { block: [16, 8, 1], ..GRID };
     let is_gang = |seed: &u64| {
         let program = generate::program(*seed, &mut Table::default());
         let loaded = program.plain.then(|| Loaded::new(&program.text()).expect("it loads"));
         loaded.is_some_and(|loaded| {
-            let kernel = loaded.compile(&*gangs, ENTRY, grid).expect("it compiles");
+            let kernel = loaded.compile(&*gangs, ENTRY, program.grid).expect("it compiles");
             kernel.info().gang > 1
         })
     };

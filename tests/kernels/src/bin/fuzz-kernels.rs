@@ -9,10 +9,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kernel_tests::backend;
-use kernel_tests::fuzz::program::{OUTPUT_WORDS, Program, SHARED_WORDS};
+use kernel_tests::fuzz::program::Program;
 use kernel_tests::fuzz::table::Table;
 use kernel_tests::fuzz::{self, Outcome, Random, generate, reduce};
-use kernel_tests::machine::Grid;
 
 fn main() {
     match run() {
@@ -24,21 +23,6 @@ fn main() {
         }
     }
 }
-
-/// Blocks of every layout that code is specialised for.
-const BLOCKS: [[u32; 3]; 11] = [
-    [32, 1, 1],
-    [64, 1, 1],
-    [40, 1, 1],
-    [7, 1, 1],
-    [16, 4, 1],
-    [8, 3, 2],
-    [5, 7, 1],
-    [32, 2, 1],
-    [4, 4, 4],
-    [128, 1, 1],
-    [32, 4, 1],
-];
 
 fn run() -> Result<bool, String> {
     let (mut seed, mut count, mut seconds, mut keep, mut show) = (1u64, u64::MAX, u64::MAX, None, None);
@@ -76,31 +60,25 @@ fn run() -> Result<bool, String> {
         }
         let program = generate::program(seed, &mut table);
         let mut random = Random::new(!seed);
-        let grid = Grid {
-            grid: [1 + random.below(2) as u32, 1, 1],
-            block: *random.pick(&BLOCKS),
-            dynamic_shared: 0,
-            cluster: None,
-        };
         let (name, backend) = random.pick(&backends);
-        let Some(why) = fuzz::difference(&program, grid, &**backend, &*oracle) else {
-            if let Outcome::Refused(why) = fuzz::run(&program, grid, &**backend) {
+        let (expected, got) = (fuzz::run(&program, &*oracle), fuzz::run(&program, &**backend));
+        let Some(why) = fuzz::difference_of(&program, &expected, &got) else {
+            if let Outcome::Refused(why) = got {
                 *refused.entry(why).or_default() += 1;
             }
             passed += 1;
             continue;
         };
         failed += 1;
-        println!("kernel {seed}, {name}, block {:?}: {why}", grid.block);
-        let reduced = reduce::reduce(&program, |candidate| {
-            fuzz::difference(candidate, grid, &**backend, &*oracle).is_some()
-        });
-        let why = fuzz::difference(&reduced, grid, &**backend, &*oracle).unwrap_or_default();
-        let expected = match fuzz::run(&reduced, grid, &*oracle) {
+        println!("kernel {seed}, {name}, block {:?}: {why}", program.grid.block);
+        let reduced =
+            reduce::reduce(&program, |candidate| fuzz::difference(candidate, &**backend, &*oracle).is_some());
+        let why = fuzz::difference(&reduced, &**backend, &*oracle).unwrap_or_default();
+        let expected = match fuzz::run(&reduced, &*oracle) {
             Outcome::Ran(words) => Some(words),
             _ => None,
         };
-        let text = as_test(&reduced, grid, seed, &why, expected.as_deref());
+        let text = as_test(&reduced, seed, &why, expected.as_deref());
         match &keep {
             Some(folder) => {
                 let path = folder.join(format!("kernel_{seed}.ptx"));
@@ -118,7 +96,7 @@ fn run() -> Result<bool, String> {
 }
 
 /// The program as a test that carries its launch and what the interpreter answers.
-fn as_test(program: &Program, grid: Grid, seed: u64, why: &str, expected: Option<&[u64]>) -> String {
+fn as_test(program: &Program, seed: u64, why: &str, expected: Option<&[u64]>) -> String {
     let list = |words: &[u64]| {
         let mut text = String::new();
         let mut at = 0;
@@ -130,9 +108,9 @@ fn as_test(program: &Program, grid: Grid, seed: u64, why: &str, expected: Option
         }
         text
     };
-    let threads: u32 = grid.block.iter().chain(&grid.grid).product();
+    let grid = program.grid;
     let [x, y, z] = grid.block;
-    let zeros = SHARED_WORDS + OUTPUT_WORDS * threads as usize;
+    let zeros = program.output_words();
     let mut text = format!("// Found by fuzz-kernels, number {seed}: {why}\n");
     text += &format!("// RUN k grid={} block={x},{y},{z}\n", grid.grid[0]);
     text += &format!("// BUFFER u64{}\n// BUFFER u64 0*{zeros}\n", list(&program.input()));

@@ -5,6 +5,36 @@ use super::program::{
     Function, LOCAL_WORDS, Look, PLACES_OF_LOOKS, Program, SHARED_AT, SHARED_OPERATIONS, Statement,
 };
 use super::table::{Table, any_register};
+use super::walk;
+use crate::machine::Grid;
+
+/// Blocks of every layout that code is specialised for, and odd ones.
+const BLOCKS: [[u32; 3]; 24] = [
+    [32, 1, 1],
+    [64, 1, 1],
+    [40, 1, 1],
+    [7, 1, 1],
+    [16, 4, 1],
+    [8, 3, 2],
+    [5, 7, 1],
+    [32, 2, 1],
+    [4, 4, 4],
+    [128, 1, 1],
+    [32, 4, 1],
+    [1, 1, 1],
+    [33, 1, 1],
+    [96, 1, 1],
+    [100, 1, 1],
+    [48, 2, 1],
+    [24, 4, 1],
+    [1, 64, 1],
+    [2, 2, 32],
+    [12, 8, 1],
+    [16, 8, 1],
+    [64, 2, 1],
+    [3, 11, 1],
+    [8, 8, 2],
+];
 
 /// What may be done where a statement stands.
 #[derive(Clone, Copy)]
@@ -25,8 +55,11 @@ struct Generator<'a> {
     random: Random,
     table: &'a mut Table,
     functions: usize,
+    grid: Grid,
     /// Only what warps may do as a gang.
     plain: bool,
+    /// No loops that threads leave one by one: after such no barrier is one of all lanes, and nothing a gang.
+    steady: bool,
     /// Statements that may still be made.
     budget: usize,
 }
@@ -36,8 +69,16 @@ pub fn program(seed: u64, table: &mut Table) -> Program {
     let mut random = Random::new(seed);
     let plain = random.chance(35);
     let functions = if plain { 0 } else { random.below(3) };
-    let budget = 10 + random.below(60);
-    let mut generator = Generator { random, table, functions, plain, budget };
+    let budget = 6 + random.below(34);
+    let blocks = 1 + random.below(3) as u32;
+    let mut block = *random.pick(&BLOCKS);
+    // One warp is no gang.
+    while plain && block.iter().product::<u32>() <= 32 && random.chance(80) {
+        block = *random.pick(&BLOCKS);
+    }
+    let grid = Grid { grid: [blocks, 1, 1], block, dynamic_shared: 0, cluster: None };
+    let steady = plain && random.chance(60);
+    let mut generator = Generator { random, table, functions, grid, plain, steady, budget };
     let place = Place { depth: 0, together: true, masked: !plain, function: false, callable: 0 };
     let count = 4 + generator.random.below(10);
     let body = generator.statements(count, place);
@@ -49,7 +90,7 @@ pub fn program(seed: u64, table: &mut Table) -> Program {
             generator.statements(4, place)
         })
         .collect();
-    Program { seed, plain, functions, body }
+    Program { seed, grid, plain, functions, body }
 }
 
 impl Generator<'_> {
@@ -77,8 +118,14 @@ impl Generator<'_> {
                 45..50 | 62..74 | 96..100 => {
                     return Statement::Plain(self.table.instruction(&mut self.random));
                 }
+                82..86 | 88..94 if self.steady => {
+                    return Statement::Plain(self.table.instruction(&mut self.random));
+                }
                 _ => {}
             }
+        }
+        if !place.function && self.random.chance(if self.plain { 25 } else { 12 }) {
+            return self.walk(place);
         }
         match choice {
             0..43 => Statement::Plain(self.table.instruction(&mut self.random)),
@@ -158,8 +205,13 @@ impl Generator<'_> {
                 })
             }
             97..100 if place.masked && place.callable < self.functions => {
-                let index = place.callable + self.random.below(self.functions - place.callable);
+                let mut callable = || place.callable + self.random.below(self.functions - place.callable);
+                let (index, other) = (callable(), callable());
                 let words: [String; 3] = std::array::from_fn(|_| any_register(&mut self.random, 32));
+                if self.random.chance(30) {
+                    let condition = any_register(&mut self.random, 1);
+                    return Statement::Plain(call_by_pointer([index, other], &condition, &words));
+                }
                 // The function's threads meet, so it must know which they are.
                 Statement::Plain(format!(
                     "mov.b32 %s1, {{m}};\n\tcall ({}), f{index}, ({}, {}, %s1, own, in, common);",
@@ -168,6 +220,20 @@ impl Generator<'_> {
             }
             _ => Statement::Plain(self.table.instruction(&mut self.random)),
         }
+    }
+
+    /// Accesses of memory that all threads see, in the input, shared memory or the output; or the end of some threads.
+    fn walk(&mut self, place: Place) -> Statement {
+        let (r, grid, steady) = (&mut self.random, self.grid, self.steady);
+        Statement::Plain(match r.below(10) {
+            0..4 if place.together => walk::stage(r, grid, steady),
+            4..7 => walk::column(r, grid),
+            7 if self.plain && !steady && place.depth == 0 && r.chance(30) => {
+                let (word, condition) = (any_register(r, 32), any_register(r, 1));
+                format!("@{condition} st.global.u32 [own+{}], {word};\n\t@{condition} exit;", 8 * r.below(16))
+            }
+            _ => walk::read(r, grid, steady),
+        })
     }
 
     fn condition(&mut self) -> String {
@@ -363,4 +429,15 @@ impl Generator<'_> {
             _ => "bar.warp.sync {m};".to_string(),
         }
     }
+}
+
+/// A call of one of two functions, by a pointer that a predicate chooses. The lanes that call the same meet in it.
+fn call_by_pointer([one, other]: [usize; 2], condition: &str, words: &[String; 3]) -> String {
+    let [result, x, y] = words;
+    format!(
+        "{{\n\tmov.u64 %a1, f{one};\n\tmov.u64 %a2, f{other};\n\tselp.b64 %a1, %a1, %a2, {condition};\n\t\
+         match.any.sync.b64 %s1, %a1, {{m}};\n\t\
+         KIND: .callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .b32 _, .reg .b32 _, .reg .b64 _, .reg .b64 _, .reg .b64 _);\n\t\
+         call ({result}), %a1, ({x}, {y}, %s1, own, in, common), KIND;\n\t}}"
+    )
 }

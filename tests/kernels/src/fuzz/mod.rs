@@ -3,6 +3,7 @@
 //! * [`table`]: random instructions of the instruction table, from their synopses;
 //! * [`program`]: kernels as trees of statements, and their text;
 //! * [`generate`]: random trees whose results depend on nothing but their input;
+//! * [`walk`]: accesses by indices of all kinds, in loops;
 //! * [`reduce`]: the smallest tree that still shows a difference.
 //!
 //! A kernel's threads only share what comes out the same in whatever order they run: words that each of them combines with
@@ -12,10 +13,11 @@ pub mod generate;
 pub mod program;
 pub mod reduce;
 pub mod table;
+pub mod walk;
 
 use kernel_abi::KernelBackend;
 
-use crate::machine::{self, Grid};
+use crate::machine::{self, GuardedWords};
 use crate::module::{LoadFailure, Loaded};
 use program::Program;
 
@@ -65,7 +67,8 @@ pub enum Outcome {
 }
 
 /// Runs a program on a back end.
-pub fn run(program: &Program, grid: Grid, backend: &dyn KernelBackend) -> Outcome {
+pub fn run(program: &Program, backend: &dyn KernelBackend) -> Outcome {
+    let grid = program.grid;
     let loaded = match Loaded::new(&program.text()) {
         Ok(loaded) => loaded,
         Err(LoadFailure::Unsupported(why)) => return Outcome::Refused(why),
@@ -76,16 +79,14 @@ pub fn run(program: &Program, grid: Grid, backend: &dyn KernelBackend) -> Outcom
         Err(error) if error.unsupported => return Outcome::Refused(error.message),
         Err(error) => return Outcome::Failed(error.message),
     };
-    let threads: u32 = grid.block.iter().chain(&grid.grid).product();
-    let mut input = program.input();
-    let mut output = vec![0u64; program::OUTPUT_WORDS * threads as usize + program::SHARED_WORDS];
-    let params: Vec<u8> = [input.as_mut_ptr() as u64, output.as_mut_ptr() as u64]
-        .into_iter()
-        .flat_map(u64::to_le_bytes)
-        .collect();
+    // Code for vectors must not touch what no thread does.
+    let input = GuardedWords::new(&program.input());
+    let output = GuardedWords::new(&vec![0; program.output_words()]);
+    let params: Vec<u8> =
+        [&input, &output].into_iter().flat_map(|words| (words.address() as u64).to_le_bytes()).collect();
     let globals = loaded.globals(&kernel.info().globals);
     match machine::launch(&*kernel, grid, &params, &globals) {
-        Ok(_) => Outcome::Ran(output),
+        Ok(_) => Outcome::Ran(output.read()),
         Err(fault) => Outcome::Failed(format!("{fault:?}")),
     }
 }
@@ -93,16 +94,26 @@ pub fn run(program: &Program, grid: Grid, backend: &dyn KernelBackend) -> Outcom
 /// How two back ends differ about a program, if they do.
 pub fn difference(
     program: &Program,
-    grid: Grid,
     backend: &dyn KernelBackend,
     oracle: &dyn KernelBackend,
 ) -> Option<String> {
-    let expected = run(program, grid, oracle);
-    match (&expected, run(program, grid, backend)) {
+    let (expected, got) = (run(program, oracle), run(program, backend));
+    difference_of(program, &expected, &got).map(|why| match (&expected, &got) {
+        (Outcome::Failed(_), _) => format!("{}: {why}", oracle.name()),
+        (_, Outcome::Failed(_)) => format!("{}: {why}", backend.name()),
+        _ => why,
+    })
+}
+
+/// How what a back end made of a program differs from what is expected, if both ran it.
+pub fn difference_of(program: &Program, expected: &Outcome, got: &Outcome) -> Option<String> {
+    match (expected, got) {
         (Outcome::Ran(expected), Outcome::Ran(got)) => {
-            let at = expected.iter().zip(&got).position(|(a, b)| a != b)?;
+            let at = expected.iter().zip(got).position(|(a, b)| a != b)?;
+            let own = program::OUTPUT_WORDS * program.threads();
             let place = match at.checked_sub(program::SHARED_WORDS) {
                 None => format!("word {at} that all threads share"),
+                Some(at) if at >= own => format!("word {} of the columns", at - own),
                 Some(at) => {
                     format!("thread {}, word {}", at / program::OUTPUT_WORDS, at % program::OUTPUT_WORDS)
                 }
@@ -110,7 +121,6 @@ pub fn difference(
             Some(format!("{place}: {:#x} instead of {:#x}", got[at], expected[at]))
         }
         (Outcome::Refused(_), _) | (_, Outcome::Refused(_)) => None,
-        (Outcome::Failed(why), _) => Some(format!("{}: {why}", oracle.name())),
-        (_, Outcome::Failed(why)) => Some(format!("{}: {why}", backend.name())),
+        (Outcome::Failed(why), _) | (_, Outcome::Failed(why)) => Some(why.clone()),
     }
 }

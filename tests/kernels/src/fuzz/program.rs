@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::Random;
 use super::table::{REGISTERS, register};
+use crate::machine::Grid;
 
 /// The kernel's name.
 pub const ENTRY: &str = "k";
@@ -11,10 +12,18 @@ pub const ENTRY: &str = "k";
 pub const OUTPUT_WORDS: usize = 32;
 /// Words of 64 bits at the beginning of the output that all threads combine something into.
 pub const SHARED_WORDS: usize = 16;
+/// Columns of the output behind that, and bytes of each that belong to a thread.
+pub const COLUMNS: usize = 8;
+/// See [`COLUMNS`].
+pub const COLUMN_BYTES: usize = 16;
 /// Words of 32 bits of the input.
-pub const INPUT_WORDS: usize = 256;
+pub const INPUT_WORDS: usize = 1024;
 /// Words of 32 bits of each thread's local array.
 pub const LOCAL_WORDS: usize = 16;
+/// Where the block's threads put elements for each other, and how many bytes; zeros in the beginning.
+pub const STAGE_AT: usize = 1024;
+/// See [`STAGE_AT`].
+pub const STAGE_BYTES: usize = 1024;
 /// Operations by which a block's threads combine something into words of shared memory, one each from [`SHARED_AT`] on, 8 bytes apart.
 pub const SHARED_OPERATIONS: [&str; 4] = ["add.u32", "xor.b32", "max.s32", "add.u64"];
 /// Where these words are in the block's shared memory.
@@ -81,6 +90,8 @@ pub type Function = Vec<Statement>;
 pub struct Program {
     /// Decides the input.
     pub seed: u64,
+    /// What it is launched with.
+    pub grid: Grid,
     /// There are accesses and barriers only, nothing that has to do with warps: several of them may run as a gang.
     pub plain: bool,
     /// The functions, named `f0`, `f1` and so on; each may call those after it.
@@ -112,6 +123,16 @@ impl Program {
         (0..INPUT_WORDS / 2)
             .map(|_| u64::from(word(&mut random)) | u64::from(word(&mut random)) << 32)
             .collect()
+    }
+
+    /// Threads of the grid.
+    pub fn threads(&self) -> usize {
+        self.grid.block.iter().chain(&self.grid.grid).map(|count| *count as usize).product()
+    }
+
+    /// Words of 64 bits of the output.
+    pub fn output_words(&self) -> usize {
+        SHARED_WORDS + (OUTPUT_WORDS + COLUMNS * COLUMN_BYTES / 8) * self.threads()
     }
 
     /// The PTX.
@@ -147,7 +168,7 @@ impl Program {
         };
         let _ = writeln!(
             text,
-            ".visible .entry {ENTRY}(.param .u64 input, .param .u64 output)\n{{\n{}{local}\t.reg .b32 x, y, z, tid, size, block;\n\t.reg .b64 in, common, own, plane;",
+            ".visible .entry {ENTRY}(.param .u64 input, .param .u64 output)\n{{\n{}{local}\t.reg .b32 x, y, z, tid, size, block;\n\t.reg .b64 in, common, columns, own, plane;",
             declarations(out.masks, out.counters),
         );
         if self.plain {
@@ -206,11 +227,28 @@ const PLACES: &str = "	ld.param.u64 in, [input];
 	mul.wide.u32 own, x, 256;
 	add.u64 own, own, common;
 	add.u64 own, own, 128;
+	mov.u32 y, %nctaid.x;
+	mul.lo.u32 y, y, size;
+	mul.wide.u32 columns, y, 256;
+	add.u64 columns, columns, common;
+	add.u64 columns, columns, 128;
 	mul.wide.u32 plane, tid, 4;
 	shl.b32 y, tid, 2;
 	mov.u32 %s0, words;
 	add.u32 %s0, %s0, y;
 	st.shared.u32 [%s0], x;
+	mov.u32 %s1, tid;
+	mov.u32 %t0, 0;
+CLEAR:
+	min.u32 %s2, %s1, 127;
+	mov.u32 %t1, words;
+	mad.lo.u32 %s2, %s2, 8, %t1;
+	mov.u64 %a0, 0;
+	st.shared.u64 [%s2+1024], %a0;
+	add.u32 %s1, %s1, size;
+	add.u32 %t0, %t0, size;
+	setp.lt.u32 %q0, %t0, 128;
+	@%q0 bra CLEAR;
 	mul.lo.u32 y, x, 0x9e3779b1;
 ";
 
@@ -474,7 +512,8 @@ impl Writer {
         self.line("mov.u32 %s3, words;");
         if look.wide {
             self.line("shr.u32 %t0, size, 2;");
-            self.line("rem.u32 %s1, %s1, %c0;");
+            self.line("max.u32 %t0, %t0, 1;");
+            self.line("rem.u32 %s1, %s1, %t0;");
             self.line("mad.lo.u32 %s1, %s1, 16, %s3;");
             self.line("ld.shared.v4.u32 {%t0, %t1, %t2, %t3}, [%s1];");
             self.line(&format!("mad.lo.u32 {result}, %t0, %t1, {result};"));

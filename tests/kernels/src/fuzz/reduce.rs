@@ -124,6 +124,9 @@ fn replace(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::Grid;
+
+    const GRID: Grid = Grid { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared: 0, cluster: None };
 
     #[test]
     fn what_does_not_matter_goes() {
@@ -133,7 +136,7 @@ mod tests {
             plain("c"),
             Statement::If { condition: "%p0".into(), then: vec![inner], otherwise: vec![plain("d")] },
         ];
-        let program = Program { seed: 0, plain: false, functions: vec![vec![plain("e")]], body };
+        let program = Program { seed: 0, grid: GRID, plain: false, functions: vec![vec![plain("e")]], body };
         let reduced = reduce(&program, |program| program.text().contains("bad"));
         assert_eq!(reduced.body, vec![plain("bad")]);
         assert_eq!(reduced.functions, vec![vec![]]);
