@@ -4,7 +4,7 @@
 //! such result passes [`Op::CanonNan`] on its way to anything that tells NaNs apart: memory, integer registers, other lanes, or a
 //! value that may also be a NaN from memory, which keeps its bits. Chains of arithmetic stay free of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use simt_ir::{
     Cfg, Convert, FloatBinary, FloatUnary, Function, Inst, InstData, MinMax, Op, SourceLoc, Type, Value,
@@ -24,7 +24,8 @@ enum Kind {
 /// Inserts [`Op::CanonNan`].
 pub fn make_canonical(func: &mut Function) {
     let cfg = Cfg::new(func);
-    let kinds = kinds(func, &cfg);
+    let exchanged = Exchanged::find(func, &cfg);
+    let kinds = kinds(func, &cfg, &exchanged);
     let kind = |value: Value| kinds[value.index()];
     for &block in cfg.order() {
         let mut canonical: HashMap<Value, Value> = HashMap::new();
@@ -33,6 +34,7 @@ pub fn make_canonical(func: &mut Function) {
         for inst in old {
             let data = func.inst(inst);
             let exact = !(ignores_bits(func, inst)
+                || exchanged.given.contains(&inst)
                 || data.op == Op::Select && kind(data.results[0]) == Kind::Arithmetic);
             if exact {
                 let mut args = func.inst(inst).args.clone();
@@ -75,7 +77,59 @@ fn canonicalised(func: &mut Function, value: Value, insts: &mut Vec<Inst>) -> Va
     func.inst(inst).results[0]
 }
 
-fn kinds(func: &Function, cfg: &Cfg) -> Vec<Kind> {
+/// Floats that lanes give each other as bits, and take for floats again at once: nobody looks at the bits in between.
+#[derive(Default)]
+struct Exchanged {
+    /// The operations that make bits of them.
+    given: HashSet<Inst>,
+    /// What was given, for each float that is taken.
+    taken: HashMap<Value, Value>,
+}
+
+impl Exchanged {
+    fn find(func: &Function, cfg: &Cfg) -> Exchanged {
+        let blocks = || cfg.order().iter().map(|block| func.block(*block));
+        let insts = || blocks().flat_map(|block| &block.insts).map(|inst| (*inst, func.inst(*inst)));
+        let is_float = |value: Value| func.ty(value) == Type::F32;
+        let is_cast = |data: &InstData| data.op == Op::Convert(Convert::Bitcast);
+        let is_given = |data: &InstData| is_cast(data) && is_float(data.args[0]);
+        let is_shuffle = |data: &InstData| matches!(data.op, Op::Shuffle(_));
+        let defined =
+            |value: Value, by: &dyn Fn(&InstData) -> bool| func.def_inst(value).filter(|data| by(data));
+        // Bits that something else looks at.
+        let mut seen: HashSet<Value> = blocks().flat_map(|block| block.term.uses()).collect();
+        for (_, data) in insts() {
+            let handed_on = match data.op {
+                Op::Shuffle(_) => defined(data.args[0], &is_given),
+                Op::Convert(Convert::Bitcast) if is_float(data.results[0]) => {
+                    defined(data.args[0], &is_shuffle)
+                }
+                _ => None,
+            };
+            seen.extend(&data.args[usize::from(handed_on.is_some())..]);
+        }
+        for (_, data) in insts().filter(|(_, data)| is_shuffle(data)) {
+            if seen.contains(&data.results[0]) {
+                seen.insert(data.args[0]);
+            }
+        }
+        let is_unseen = |data: &InstData| is_given(data) && !seen.contains(&data.results[0]);
+        let mut found = Exchanged::default();
+        for (inst, data) in insts() {
+            if is_unseen(data) {
+                found.given.insert(inst);
+            } else if is_cast(data)
+                && let Some(shuffle) = defined(data.args[0], &is_shuffle)
+                && let Some(cast) = defined(shuffle.args[0], &is_unseen)
+            {
+                found.taken.insert(data.results[0], cast.args[0]);
+            }
+        }
+        found
+    }
+}
+
+fn kinds(func: &Function, cfg: &Cfg, exchanged: &Exchanged) -> Vec<Kind> {
     let limits = limits(func, cfg);
     // Optimistic: a parameter that only arithmetic flows into is arithmetic, around loops too.
     let mut kinds = vec![Kind::Never; func.value_count()];
@@ -98,6 +152,7 @@ fn kinds(func: &Function, cfg: &Cfg) -> Vec<Kind> {
                     let kind = match data.op {
                         _ if !has_canonical_nan(func.ty(result)) => Kind::Exact,
                         _ if limits[result.index()].is_finite() => Kind::Never,
+                        _ if exchanged.taken.contains_key(&result) => kinds[exchanged.taken[&result].index()],
                         Op::Const(bits) if !is_nan(func.ty(result), bits) => Kind::Never,
                         Op::Select => meet(kinds[data.args[1].index()], kinds[data.args[2].index()]),
                         _ if is_copy(func, *inst) => kinds[data.args[0].index()],
@@ -220,7 +275,7 @@ fn ignores_bits(func: &Function, inst: Inst) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use simt_ir::{Access, FloatBinary, FloatMode, FunctionBuilder, Signature, Space, Terminator};
+    use simt_ir::{Access, FloatMode, FunctionBuilder, ShuffleMode, Signature, Space, Terminator};
 
     #[test]
     fn only_what_is_stored_is_made_canonical() {
@@ -241,6 +296,39 @@ mod tests {
         assert_eq!(canon.len(), 1);
         assert_eq!(func.inst(*canon[0]).args, [z]);
         assert_eq!(func.inst(insts[insts.len() - 1]).args, [address, func.inst(*canon[0]).results[0]]);
+    }
+
+    #[test]
+    fn sums_that_lanes_exchange_are_made_canonical_once() {
+        let mut b = FunctionBuilder::new("k", Signature { params: vec![Type::I64], results: vec![] });
+        let address = b.param(0);
+        let access = Access::weak(Space::Global, 0);
+        let add = Op::Float(FloatBinary::Add, FloatMode::default());
+        let x = b.inst(Op::Load(access), &[address], Type::F32);
+        let mut sum = b.inst(add, &[x, x], Type::F32);
+        let mut bits = None;
+        for distance in [16, 8, 4] {
+            let cast = b.inst(Op::Convert(Convert::Bitcast), &[sum], Type::I32);
+            let [distance, clamp] = [distance, 31].map(|number| b.constant(Type::I32, number));
+            let shuffle = Op::Shuffle(ShuffleMode::Bfly);
+            let others = b.insts(shuffle, &[cast, distance, clamp], &[Type::I32, Type::Pred])[0];
+            let other = b.inst(Op::Convert(Convert::Bitcast), &[others], Type::F32);
+            sum = b.inst(add, &[sum, other], Type::F32);
+            bits = Some((cast, others));
+        }
+        // The last exchange is looked at.
+        let (given, others) = bits.unwrap();
+        b.effect(Op::Store(access), &[address, sum]);
+        b.effect(Op::Store(access), &[address, others]);
+        b.terminate(Terminator::Return(vec![]));
+        let mut func = b.finish();
+        make_canonical(&mut func);
+        let insts = &func.block(Function::ENTRY).insts;
+        let canonical = insts.iter().map(|inst| func.inst(*inst)).filter(|data| data.op == Op::CanonNan);
+        let canonical: Vec<Value> = canonical.map(|data| data.results[0]).collect();
+        assert_eq!(canonical.len(), 2);
+        assert_eq!(func.def_inst(given).unwrap().args, [canonical[0]]);
+        assert_eq!(func.inst(insts[insts.len() - 2]).args, [address, canonical[1]]);
     }
 
     #[test]

@@ -100,14 +100,23 @@ impl<'c> Builder<'c> {
 
     /// Whether any lane of `mask` is set.
     #[track_caller]
-    pub fn any(&self, mask: Value<'c>) -> Value<'c> {
+    pub fn any(&self, mut mask: Value<'c>) -> Value<'c> {
+        // As far as masks have registers of their own, their union is tested in one.
+        while mask.ty().lanes() > 64 {
+            let half = mask.ty().lanes() / 2;
+            mask = self.or(self.subvector(mask, 0, half), self.subvector(mask, half, half));
+        }
         let bits = self.mask_to_int(mask);
         self.icmp(IntPredicate::Ne, bits, bits.ty().zero())
     }
 
     /// Whether all lanes of `mask` are set.
     #[track_caller]
-    pub fn all(&self, mask: Value<'c>) -> Value<'c> {
+    pub fn all(&self, mut mask: Value<'c>) -> Value<'c> {
+        while mask.ty().lanes() > 64 {
+            let half = mask.ty().lanes() / 2;
+            mask = self.and(self.subvector(mask, 0, half), self.subvector(mask, half, half));
+        }
         let bits = self.mask_to_int(mask);
         self.icmp(IntPredicate::Eq, bits, bits.ty().all_ones())
     }
