@@ -20,7 +20,7 @@ compile_error!(
 );
 
 /// Instruction set levels that code generation distinguishes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
     /// SSE4.2: x86-64-v2. Vectors of 128 bits, no fused multiply-add.
     Baseline,
@@ -35,6 +35,7 @@ pub enum Level {
 pub struct Cpu {
     name: String,
     features: String,
+    level: Level,
 }
 
 /// Why a CPU name was refused.
@@ -78,7 +79,7 @@ impl Cpu {
             let (name, features) = unsafe {
                 (take_message(machine::LLVMGetHostCPUName()), take_message(machine::LLVMGetHostCPUFeatures()))
             };
-            Cpu { name, features }
+            Cpu::new(name, features)
         });
         if FOUND.has("sse4.2") { Ok(FOUND.clone()) } else { Err(UnknownCpu::HostTooOld) }
     }
@@ -94,24 +95,22 @@ impl Cpu {
                  +avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl",
             ),
         };
-        Self { name: name.into(), features: features.into() }
+        Self::new(name.into(), features.into())
+    }
+
+    fn new(name: String, features: String) -> Self {
+        let level = level_of(&features);
+        Self { name, features, level }
     }
 
     /// Whether code for it may use `feature`, by LLVM's name.
     pub fn has(&self, feature: &str) -> bool {
-        self.features.split(',').any(|known| known.strip_prefix('+') == Some(feature))
+        lists(&self.features, feature)
     }
 
     /// The highest level all of whose features it has.
     pub fn level(&self) -> Level {
-        let all = |features: &[&str]| features.iter().all(|feature| self.has(feature));
-        if !all(&["avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt"]) {
-            Level::Baseline
-        } else if all(&["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"]) {
-            Level::Avx512
-        } else {
-            Level::Avx2
-        }
+        self.level
     }
 
     /// Width in bits of the vectors that code should use. Also the widest that a target intrinsic may have: wider ones
@@ -149,6 +148,21 @@ impl Cpu {
     /// LLVM's feature string.
     pub fn features(&self) -> &str {
         &self.features
+    }
+}
+
+fn lists(features: &str, feature: &str) -> bool {
+    features.split(',').any(|known| known.strip_prefix('+') == Some(feature))
+}
+
+fn level_of(features: &str) -> Level {
+    let all = |wanted: &[&str]| wanted.iter().all(|feature| lists(features, feature));
+    if !all(&["avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt"]) {
+        Level::Baseline
+    } else if all(&["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"]) {
+        Level::Avx512
+    } else {
+        Level::Avx2
     }
 }
 

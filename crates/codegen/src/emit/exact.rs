@@ -2,6 +2,7 @@
 //!
 //! They hardly ever run, so that what counts is how little code they are: a loop over the lanes, with scalars.
 
+use kernel_abi::CompileError;
 use simt_ir::{Access, InstData, Op, Type as IrType, Value as IrValue};
 use transform::LaneShape;
 
@@ -63,6 +64,29 @@ impl<'c> Emitter<'_, 'c> {
                 this.marked(b.store(value, ptr, size), mark);
             }
         });
+    }
+
+    /// Each lane's host address, computed lane by lane from where no lane's value depends on another's.
+    pub(super) fn exact_address(
+        &mut self,
+        value: IrValue,
+        access: Access,
+    ) -> Result<Value<'c>, CompileError> {
+        let b = self.unit.b;
+        let address = self.exact(value)?;
+        let narrow = self.p.func.ty(value) == IrType::I32;
+        let address = self.in_window(address, narrow, access.offset);
+        let window = self.window_scalar(access.space);
+        Ok(b.add(address, b.splat(window, self.unit.lanes)))
+    }
+
+    fn exact(&mut self, value: IrValue) -> Result<Value<'c>, CompileError> {
+        if self.p.shapes.checks(value).is_empty() {
+            return Ok(self.vector(value));
+        }
+        let data = self.p.func.def_inst(value).expect("a checked value is a result");
+        let args = data.args.iter().map(|arg| self.exact(*arg)).collect::<Result<Vec<_>, _>>()?;
+        self.vector_result(data, value, &args)
     }
 
     /// Runs `body` for each active lane, lowest first, with its host address and its index.

@@ -721,8 +721,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
         }
         // One warp after another.
         let i32 = self.unit.types.i32;
-        let warps = i32.vector(self.unit.shape.gang.into());
-        let words = self.spill(b.bitcast(lanes, warps));
+        let words = self.scratch(lanes.ty());
+        b.store(lanes, words, stack_align(lanes.ty()));
         let before = b.block();
         let (head, after) = (b.append_block("lanes.warp"), b.append_block("lanes.all"));
         b.br(head);

@@ -31,12 +31,34 @@ impl<'c> Emitter<'_, 'c> {
         loc: SourceLoc,
     ) {
         let b = self.unit.b;
-        let lane = b.int_resize(b.cttz(b.mask_to_int(lanes)), self.unit.types.i32, false);
+        let lane = self.lowest_lane(lanes);
         let address = match addresses {
             None => self.unit.types.i64.zero(),
             Some(addresses) => b.extract_dynamic(addresses, lane),
         };
         self.raise_in(kind, lane, address, loc);
+    }
+
+    /// The first of the lanes of a mask that has some, for code that hardly ever runs.
+    pub(super) fn lowest_lane(&self, lanes: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let i32 = self.unit.types.i32;
+        let bits = b.mask_to_int(lanes);
+        if bits.is_constant() || bits.ty().scalar_bits() <= 64 {
+            return b.int_resize(b.cttz(bits), i32, false);
+        }
+        // Of several words that takes many instructions, in each of many places: they call one.
+        let function = b.module().function("lowest").unwrap_or_else(|| {
+            let here = b.block();
+            let function = b.module().add_function("lowest", i32, &[bits.ty()], llvm::Linkage::Internal);
+            self.unit.machine.set_attributes(function);
+            ["noinline", "cold"].into_iter().for_each(|attribute| function.add_attribute(attribute));
+            b.position_at_end(function.append_block("entry"));
+            b.ret(b.int_resize(b.cttz(function.param(0)), i32, false));
+            b.position_at_end(here);
+            function
+        });
+        b.call(function, &[bits])
     }
 
     /// Ends the launch with a fault of this lane at this address. Ends the block.

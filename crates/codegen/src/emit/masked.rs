@@ -127,6 +127,43 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
+    /// Stores where so many lanes each have a place in common, as when every warp leaves its sum: what the last active one has stays.
+    pub(super) fn store_common(
+        &mut self,
+        values: &[Value<'c>],
+        lanes: u32,
+        start: Value<'c>,
+        step: i64,
+        mark: Mark,
+    ) {
+        let b = self.unit.b;
+        let lane = values[0].ty().scalar();
+        let size = lane.scalar_bits() / 8;
+        let place = |index: usize| index as i64 * i64::from(size);
+        if self.is_full() {
+            for number in 0..self.unit.lanes / lanes {
+                for (index, value) in values.iter().enumerate() {
+                    let offset = i64::from(number).wrapping_mul(step).wrapping_add(place(index));
+                    let last = b.extract(*value, (number + 1) * lanes - 1);
+                    self.marked(b.store(last, b.inttoptr(self.offset(start, offset)), size), mark);
+                }
+            }
+            return;
+        }
+        // Hardly more than one of them is active: lowest first.
+        let arrays: Vec<Value<'c>> = values.iter().map(|value| self.spill(*value)).collect();
+        let mask = self.active();
+        self.for_each_lane(b.mask_to_int(mask), |this, at| {
+            let number = b.lshr(at, at.ty().int_const(lanes.trailing_zeros().into()));
+            let number = b.zext(number, start.ty());
+            let start = b.add(start, b.mul(number, start.ty().int_const(step as u64)));
+            for (index, array) in arrays.iter().enumerate() {
+                let value = this.element(*array, at, lane);
+                this.marked(b.store(value, b.inttoptr(this.offset(start, place(index))), size), mark);
+            }
+        });
+    }
+
     /// The addresses of consecutive elements.
     fn run(&self, start: Value<'c>, count: u32, size: u32) -> Value<'c> {
         let offsets: Vec<u64> = (0..count).map(|index| u64::from(index * size)).collect();

@@ -33,6 +33,8 @@ pub(super) enum Pattern<'c> {
     Consecutive(Value<'c>),
     /// Pieces of so many lanes, from these addresses; the lanes of a piece are consecutive, or all the same.
     Pieces { lanes: u32, same: bool, starts: Vec<Value<'c>> },
+    /// Of a store: so many lanes at this address, as many so many bytes further on, and so on.
+    Common { lanes: u32, start: Value<'c>, step: i64 },
     /// Every n-th element from this address.
     Strided(u32, Value<'c>),
     /// Anywhere.
@@ -181,6 +183,7 @@ impl<'c> Emitter<'_, 'c> {
                 };
                 (0..count).map(element).collect()
             }
+            Pattern::Common { .. } => unreachable!("stores have it"),
             Pattern::Strided(stride, start) => {
                 let mask = self.active();
                 let spread = self.spread(mask, stride);
@@ -224,6 +227,7 @@ impl<'c> Emitter<'_, 'c> {
                     self.store_run(b.subvector(wide, at * count, lanes * count), start, part, mark)?;
                 }
             }
+            Pattern::Common { lanes, start, step } => self.store_common(values, lanes, start, step, mark),
             Pattern::Strided(stride, start) => {
                 let spread = self.spread(mask, stride);
                 let wide = self.spread(values[0], stride);
@@ -269,25 +273,6 @@ impl<'c> Emitter<'_, 'c> {
             all = Some(all.map_or(holds, |all| b.and(all, holds)));
         }
         all
-    }
-
-    /// Each lane's host address, computed lane by lane from where no lane's value depends on another's.
-    fn exact_address(&mut self, value: IrValue, access: Access) -> Result<Value<'c>, CompileError> {
-        let b = self.unit.b;
-        let address = self.exact(value)?;
-        let narrow = self.p.func.ty(value) == IrType::I32;
-        let address = self.in_window(address, narrow, access.offset);
-        let window = self.window_scalar(access.space);
-        Ok(b.add(address, b.splat(window, self.unit.lanes)))
-    }
-
-    fn exact(&mut self, value: IrValue) -> Result<Value<'c>, CompileError> {
-        if self.p.shapes.checks(value).is_empty() {
-            return Ok(self.vector(value));
-        }
-        let data = self.p.func.def_inst(value).expect("a checked value is a result");
-        let args = data.args.iter().map(|arg| self.exact(*arg)).collect::<Result<Vec<_>, _>>()?;
-        self.vector_result(data, value, &args)
     }
 
     /// The host addresses of an access.
@@ -387,6 +372,15 @@ impl<'c> Emitter<'_, 'c> {
                     let starts = (0..self.unit.lanes as usize).step_by(lanes).map(start).collect();
                     return Pattern::Pieces { lanes: lanes as u32, same, starts };
                 }
+            }
+        }
+        for lanes in [128usize, 64, 32, 16].into_iter().filter(|lanes| !load && 2 * lanes <= offsets.len()) {
+            let firsts: Vec<i64> = offsets.iter().copied().step_by(lanes).collect();
+            if rows == self.unit.lanes as usize
+                && let Some(step) = even_step(&firsts)
+                && offsets.chunks(lanes).all(|piece| steps(piece, 0))
+            {
+                return Pattern::Common { lanes: lanes as u32, start: start(0), step };
             }
         }
         let step = offsets[1].wrapping_sub(offsets[0]);
@@ -638,7 +632,7 @@ impl<'c> Emitter<'_, 'c> {
         let bad = b.icmp(IntPredicate::Ne, bad, bad.ty().zero());
         let mask = self.active();
         let raise = |this: &mut Self, lanes: Value<'c>| {
-            let lane = b.int_resize(b.cttz(b.mask_to_int(lanes)), this.unit.types.i32, false);
+            let lane = this.lowest_lane(lanes);
             let address = this.in_lane(value, lane);
             let address = this.in_window(address, address.ty().scalar_bits() == 32, access.offset);
             this.raise_in(FaultKind::Misaligned, lane, address, loc);
