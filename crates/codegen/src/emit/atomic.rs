@@ -29,7 +29,7 @@ impl<'c> Emitter<'_, 'c> {
         if access.lanes != 1 {
             return Err(unsupported("a vector atomic", data.loc));
         }
-        self.check_alignment(data.args[0], access, bytes, data.loc);
+        self.check_alignment(data.args[0], access, bytes, data.loc, None);
         let address = self.address(data.args[0], access);
         let mask = self.active();
         let lanes = b.mask_to_int(mask);
@@ -94,7 +94,7 @@ impl<'c> Emitter<'_, 'c> {
     fn wide_atomic(&mut self, inst: Inst, access: Access) {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
-        self.check_alignment(data.args[0], access, 16, data.loc);
+        self.check_alignment(data.args[0], access, 16, data.loc, None);
         let address = self.address(data.args[0], access);
         let addresses = self.all_addresses(&address);
         let addresses = self.spill(addresses);
@@ -145,7 +145,7 @@ impl<'c> Emitter<'_, 'c> {
         }
         let lane = value_type(self.unit.context(), self.p.func.ty(data.args[1]));
         let bytes = lane.scalar_bits() / 8;
-        self.check_alignment(data.args[0], access, bytes, data.loc);
+        self.check_alignment(data.args[0], access, bytes, data.loc, None);
         let address = self.address(data.args[0], access);
         let addresses = self.all_addresses(&address);
         let addresses = self.spill(addresses);

@@ -14,7 +14,7 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
         let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
-        self.check_alignment(data.args[0], access, 8, data.loc);
+        self.check_alignment(data.args[0], access, 8, data.loc, None);
         let address = self.address(data.args[0], access);
         let addresses = self.all_addresses(&address);
         let addresses = self.spill(addresses);

@@ -4,10 +4,8 @@
 //! where they are consecutive, some accesses and shuffles where they consist of a few consecutive pieces, or a
 //! masked access with gaps. Everything else gathers and scatters. Lanes that are not active touch no memory.
 
-use kernel_abi::{CompileError, FaultKind};
-use simt_ir::{
-    Access, Convert, Def, Inst, IntBinary, Op, Order, Shift, Space, Type as IrType, Value as IrValue,
-};
+use kernel_abi::CompileError;
+use simt_ir::{Access, Inst, Order, Space, Type as IrType, Value as IrValue};
 use transform::{LaneShape, Offsets};
 
 use super::exact::even_step;
@@ -59,8 +57,9 @@ impl<'c> Emitter<'_, 'c> {
         let lane = self.lane_type(data.results[0]);
         let count = u32::from(access.lanes);
         let size = lane.scalar_bits() / 8;
-        self.check_alignment(data.args[0], access, size * count, data.loc);
         let address = self.address(data.args[0], access);
+        let groups = self.groups(data.args[0], access, &address, size, count, true);
+        self.check_alignment(data.args[0], access, size * count, data.loc, groups.as_ref());
         if access.order != Order::Weak && !self.keeps_order(&address, access, size * count) {
             let address = match self.p.shapes.checks(data.args[0]) {
                 [] => address,
@@ -86,6 +85,13 @@ impl<'c> Emitter<'_, 'c> {
         if self.load_joined(inst, access, mark)? {
             return Ok(());
         }
+        if let Some(groups) = groups {
+            let values = self.load_groups(&groups, lane, count, mark)?;
+            for (result, value) in data.results.iter().zip(values) {
+                self.define(*result, value);
+            }
+            return Ok(());
+        }
         let values = match self.in_range(data.args[0]) {
             None => self.load_lanes(&address, lane, count, mark)?,
             Some(in_range) => self.either(
@@ -107,8 +113,9 @@ impl<'c> Emitter<'_, 'c> {
         let lane = self.lane_type(values[0]);
         let count = u32::from(access.lanes);
         let size = lane.scalar_bits() / 8;
-        self.check_alignment(data.args[0], access, size * count, data.loc);
         let address = self.address(data.args[0], access);
+        let groups = self.groups(data.args[0], access, &address, size, count, false);
+        self.check_alignment(data.args[0], access, size * count, data.loc, groups.as_ref());
         if access.order != Order::Weak && !self.keeps_order(&address, access, size * count) {
             let address = match self.p.shapes.checks(data.args[0]) {
                 [] => address,
@@ -127,6 +134,9 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         let vectors: Vec<Value<'c>> = values.iter().map(|value| self.vector(*value)).collect();
+        if let Some(groups) = groups {
+            return self.store_groups(&groups, &vectors, mark);
+        }
         match self.in_range(data.args[0]) {
             None => self.store_lanes(&address, &vectors, mark)?,
             Some(in_range) => {
@@ -414,7 +424,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// Vectors of one length, a power of two of them, one after another.
-    fn concatenated(&self, mut pieces: Vec<Value<'c>>) -> Value<'c> {
+    pub(super) fn concatenated(&self, mut pieces: Vec<Value<'c>>) -> Value<'c> {
         while pieces.len() > 1 {
             pieces = pieces.chunks(2).map(|pair| self.unit.b.concat(pair[0], pair[1])).collect();
         }
@@ -422,7 +432,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// Each lane of a mask `count` times.
-    fn repeated(&self, mask: Value<'c>, count: u32) -> Value<'c> {
+    pub(super) fn repeated(&self, mask: Value<'c>, count: u32) -> Value<'c> {
         if count == 1 {
             return mask;
         }
@@ -465,7 +475,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// Vectors interleaved: the elements of lane 0, of lane 1, and so on.
-    fn join(&self, vectors: &[Value<'c>]) -> Value<'c> {
+    pub(super) fn join(&self, vectors: &[Value<'c>]) -> Value<'c> {
         let b = self.unit.b;
         let wide = self.concatenated(vectors.to_vec());
         let count = vectors.len() as i32;
@@ -591,179 +601,6 @@ impl<'c> Emitter<'_, 'c> {
     /// Lane `at` of stack memory that holds a vector.
     pub(super) fn element(&self, array: Value<'c>, at: Value<'c>, lane: Type<'c>) -> Value<'c> {
         self.unit.b.load(lane, self.element_ptr(array, at, lane), lane.scalar_bits() / 8)
-    }
-
-    // Alignment
-
-    /// Raises a fault if an active lane's address is no multiple of `bytes`.
-    pub(super) fn check_alignment(
-        &mut self,
-        value: IrValue,
-        access: Access,
-        bytes: u32,
-        loc: simt_ir::SourceLoc,
-    ) {
-        if bytes == 1 {
-            return;
-        }
-        let b = self.unit.b;
-        let power = bytes.trailing_zeros();
-        let mut roots = Vec::new();
-        self.alignment_roots(value, power, 12, &mut Vec::new(), &mut roots);
-        let mut exact = access.offset.trailing_zeros() < power || roots.len() > 1;
-        if roots.is_empty() && !exact {
-            return;
-        }
-        // A root may be a value of another block that is not kept for this one.
-        exact = exact || !self.is_at_hand(roots[0]);
-        let (tested, offset) = if exact { (value, access.offset) } else { (roots[0], 0) };
-        let low = u64::from(bytes - 1);
-        let natural = self.natural(tested);
-        let multiples = |offsets: &Offsets| offsets.iter().all(|offset| offset & low as i64 == 0);
-        let (is_scalar, in_rows) = match self.p.shapes.of(tested) {
-            LaneShape::Uniform => (true, false),
-            LaneShape::Affine(offsets) => (multiples(offsets), false),
-            LaneShape::Rows(offsets) => (false, multiples(offsets)),
-            LaneShape::Varying => (false, false),
-        };
-        let checked = if is_scalar || in_rows { natural } else { self.vector(tested) };
-        let checked = self.offset(checked, offset);
-        let bad = b.and(checked, checked.ty().int_const(low));
-        let bad = b.icmp(IntPredicate::Ne, bad, bad.ty().zero());
-        let mask = self.active();
-        let raise = |this: &mut Self, lanes: Value<'c>| {
-            let lane = this.lowest_lane(lanes);
-            let address = this.in_lane(value, lane);
-            let address = this.in_window(address, address.ty().scalar_bits() == 32, access.offset);
-            this.raise_in(FaultKind::Misaligned, lane, address, loc);
-        };
-        if in_rows {
-            // A row may be one that no active lane is in.
-            return self.unlikely(b.any(bad), |this| {
-                let bad = b.and(this.in_lanes(bad), mask);
-                this.unlikely(b.any(bad), |this| raise(this, bad));
-            });
-        }
-        let (any, lanes) = if is_scalar {
-            (bad, mask)
-        } else {
-            let bad = b.and(bad, mask);
-            (b.any(bad), bad)
-        };
-        self.unlikely(any, |this| raise(this, lanes));
-    }
-
-    /// The value in one lane, for code that hardly ever runs: where it can be computed from a scalar, it is, since the vector would
-    /// be more code than all the rest.
-    fn in_lane(&mut self, value: IrValue, lane: Value<'c>) -> Value<'c> {
-        let b = self.unit.b;
-        let step = match self.p.shapes.of(value) {
-            LaneShape::Uniform => Some((0, 0)),
-            LaneShape::Affine(offsets) => even_step(offsets).map(|step| (offsets[0], step)),
-            LaneShape::Rows(_) | LaneShape::Varying => None,
-        };
-        let Some((first, step)) = step else {
-            let vector = self.vector(value);
-            return b.extract_dynamic(vector, lane);
-        };
-        let base = self.natural(value);
-        if step == 0 {
-            return self.offset(base, first);
-        }
-        let lane = b.int_resize(lane, base.ty(), false);
-        let steps = b.mul(lane, base.ty().int_const(step as u64));
-        b.add(self.offset(base, first), steps)
-    }
-
-    /// Values whose sum has the same lowest `power` bits as `value`; what is surely a multiple is left out.
-    fn alignment_roots(
-        &self,
-        value: IrValue,
-        power: u32,
-        depth: u32,
-        cycle: &mut Vec<IrValue>,
-        roots: &mut Vec<IrValue>,
-    ) {
-        if self.low_zeros(value, depth) >= power || cycle.contains(&value) {
-            return;
-        }
-        let p = self.p;
-        match p.func.def(value) {
-            Def::Result(inst, _) if depth > 0 => {
-                let data = p.func.inst(inst);
-                match data.op {
-                    Op::Int(IntBinary::Add) => {
-                        self.alignment_roots(data.args[0], power, depth - 1, cycle, roots);
-                        self.alignment_roots(data.args[1], power, depth - 1, cycle, roots);
-                        return;
-                    }
-                    Op::ToGeneric(space) | Op::FromGeneric(space) if space != Space::Local || power <= 4 => {
-                        return self.alignment_roots(data.args[0], power, depth - 1, cycle, roots);
-                    }
-                    _ => {}
-                }
-            }
-            Def::Param(block, index) if depth > 4 && p.loops.headed_by(block).is_some() => {
-                // A pointer that a loop moves by multiples is as aligned as it was before.
-                let mut entering = None;
-                let mut moves = Vec::new();
-                cycle.push(value);
-                for &pred in p.cfg.preds(block) {
-                    for target in p.func.block(pred).term.targets() {
-                        if target.block != block {
-                            continue;
-                        }
-                        let arg = target.args[index as usize];
-                        if p.loops.is_back_edge(pred, block) {
-                            self.alignment_roots(self.through_params(arg), power, 4, cycle, &mut moves);
-                        } else {
-                            entering = Some(arg);
-                        }
-                    }
-                }
-                cycle.pop();
-                if let Some(entering) = entering.filter(|_| moves.is_empty()) {
-                    return self.alignment_roots(self.through_params(entering), power, 4, cycle, roots);
-                }
-            }
-            _ => {}
-        }
-        roots.push(value);
-    }
-
-    /// The value that a parameter of a block with one incoming edge stands for.
-    fn through_params(&self, mut value: IrValue) -> IrValue {
-        let p = self.p;
-        while let Def::Param(block, index) = p.func.def(value)
-            && let [pred] = p.cfg.preds(block)
-            && let [target] = p.func.block(*pred).term.targets()[..]
-        {
-            value = target.args[index as usize];
-        }
-        value
-    }
-
-    /// Zero bits in which a value surely ends, in every lane.
-    fn low_zeros(&self, value: IrValue, depth: u32) -> u32 {
-        let p = self.p;
-        let Some(data) = p.func.def_inst(value).filter(|_| depth > 0) else { return 0 };
-        let arg = |at: usize| self.low_zeros(data.args[at], depth - 1);
-        match data.op {
-            Op::Const(bits) => bits.trailing_zeros(),
-            Op::Int(IntBinary::Add | IntBinary::Sub | IntBinary::Or | IntBinary::Xor) => arg(0).min(arg(1)),
-            Op::Int(IntBinary::And) => arg(0).max(arg(1)),
-            Op::Int(IntBinary::Mul) => arg(0) + arg(1),
-            Op::Shift(Shift::Left) => arg(0) + p.func.constant(data.args[1]).unwrap_or(0).min(64) as u32,
-            Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc)
-                if p.func.ty(data.args[0]) != IrType::Pred =>
-            {
-                arg(0)
-            }
-            Op::Select => {
-                self.low_zeros(data.args[1], depth - 1).min(self.low_zeros(data.args[2], depth - 1))
-            }
-            _ => 0,
-        }
     }
 }
 

@@ -4,6 +4,8 @@
 //! * [`function`][]: control flow, masks, and where values are kept;
 //! * [`value`][]: instructions that compute from their operands; thread indices;
 //! * [`memory`][]: loads and stores by the shape of their addresses;
+//! * [`alignment`][]: accesses at odd addresses;
+//! * [`grouped`][]: accesses of parts of rows;
 //! * [`joined`][]: loads of neighbours;
 //! * [`masked`][]: accesses by some lanes;
 //! * [`exact`][]: accesses at addresses that wrap between lanes;
@@ -16,6 +18,7 @@
 //! * [`host`][]: faults and services of the host;
 //! * [`entry`][]: the loops over blocks and warps.
 
+mod alignment;
 mod atomic;
 mod bulk;
 mod call;
@@ -23,6 +26,7 @@ mod cell;
 mod entry;
 mod exact;
 mod function;
+mod grouped;
 mod host;
 mod joined;
 mod masked;

@@ -314,8 +314,13 @@ impl Stored {
         let stride = x.zext(self.stride, Type::I64);
         let start = x.int(IntBinary::Mul, major, stride);
         let index = x.int(IntBinary::Add, start, minor);
-        let bits = x.int_imm(IntBinary::Mul, index, self.bits);
-        let bytes = x.shift_imm(Shift::RightU, bits, 3);
+        let bytes = match self.bits {
+            8.. => x.int_imm(IntBinary::Mul, index, self.bits / 8),
+            bits => {
+                let bits = x.int_imm(IntBinary::Mul, index, bits);
+                x.shift_imm(Shift::RightU, bits, 3)
+            }
+        };
         let ty = x.type_of(self.base);
         let bytes = x.fit(bytes, ty);
         x.int(IntBinary::Add, self.base, bytes)

@@ -5,12 +5,14 @@
 //! sum and cut to an integer it is what the tensor cores add. These integers fit in 32 bits, and their sum with the addend in f64, which
 //! rounds once in the end.
 //!
-//! f16, bf16 and tf32 have a form of their own for the registers of AVX-512 (`wide`).
+//! f16, bf16 and tf32 have a form of their own for the registers of AVX-512 (`wide`), integers of 8 and 4 bits one for VNNI (`bytes`).
 //!
 //! What is rare goes to the definition itself, eight columns at a time: infinities, NaNs, results that are subnormal, roundings of f64 other than
 //! to nearest. The code is plain arrays but for the inner loops (`vectors`); it is compiled for several kinds of processors, and the best
 //! is chosen when it runs.
 
+#[cfg(target_arch = "x86_64")]
+mod bytes;
 mod doubles;
 mod floats;
 mod integers;
@@ -65,6 +67,10 @@ fn multiply_anywhere(op: &MatrixMultiply, words: &mut [LaneHalves]) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn multiply_avx512(op: &MatrixMultiply, words: &mut [LaneHalves]) {
+    // SAFETY: the processor has what the function is compiled for, and these are all registers.
+    if is_x86_feature_detected!("avx512vnni") && unsafe { bytes::multiply(op, words) } {
+        return;
+    }
     // SAFETY: the function is called where its features are, with all registers.
     let Some(mut rest) = (unsafe { wide::multiply(op, words) }) else {
         // SAFETY: as above.

@@ -8,6 +8,7 @@
 //! `j`, `j + 4`, `j + 8`, `j + 12`.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use simt_ir::matrix::{Accumulator, Element, MatrixMultiply};
 
@@ -123,18 +124,21 @@ unsafe fn product<T: Kind, const K: usize, const HALF: bool>(eights: u8, words: 
     let eights = usize::from(eights);
     let each_b = K / (4 * T::PER_WORD);
     let each_c = if HALF { 2 } else { 4 };
-    // SAFETY: the caller has these registers there.
+    // SAFETY: the caller has these registers there; both factors are there once they were filled.
     unsafe {
         let b = words.add(K / (2 * T::PER_WORD));
         let c = b.add(eights * each_b);
         let all = u64::MAX >> (64 - eights);
-        let Some(left) = Left::<K>::new::<T>(words) else { return all };
+        let mut left = MaybeUninit::uninit();
+        if !Left::<K>::fill::<T>(left.as_mut_ptr(), words) {
+            return all;
+        }
+        let left = left.assume_init_ref();
         let mut rest = 0;
         for eight in 0..eights {
-            let done = match Right::<K>::new::<T>(b.add(eight * each_b)) {
-                Some(right) => add_products::<T, K, HALF>(&left, &right, c.add(eight * each_c)),
-                None => false,
-            };
+            let mut right = MaybeUninit::uninit();
+            let done = Right::<K>::fill::<T>(right.as_mut_ptr(), b.add(eight * each_b))
+                && add_products::<T, K, HALF>(left, right.assume_init_ref(), c.add(eight * each_c));
             rest |= u64::from(!done) << eight;
         }
         rest
@@ -149,38 +153,45 @@ struct Left<const K: usize> {
 }
 
 impl<const K: usize> Left<K> {
-    /// Nothing if an element is no finite number.
+    /// Fills all of `left`. False if an element is no finite number.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn new<T: Kind>(registers: *const LaneHalves) -> Option<Left<K>> {
-        let mut left = Left { values: [_mm512_setzero_ps(); K], exponents: [_mm512_setzero_si512(); K] };
+    unsafe fn fill<T: Kind>(left: *mut Left<K>, registers: *const LaneHalves) -> bool {
+        // SAFETY: the caller has it there, and the registers.
+        let (values, all) = unsafe {
+            ((&raw mut (*left).values).cast::<__m512>(), (&raw mut (*left).exponents).cast::<__m512i>())
+        };
         let mut largest = _mm512_setzero_si512();
+        let put = |k: usize, value: __m512, exponents: __m512i| {
+            // SAFETY: there are as many.
+            unsafe {
+                values.add(k).write(value);
+                all.add(k).write(exponents);
+            }
+        };
         for first in (0..K).step_by(4 * T::PER_WORD) {
-            // SAFETY: the caller has the registers there.
+            // SAFETY: as above.
             let rows = unsafe { four(registers.add(first / (2 * T::PER_WORD)), 1) };
             if T::PER_WORD == 1 {
                 for (at, words) in transposed(rows).into_iter().enumerate() {
-                    left.exponents[first + at] = exponents::<T>(words, T::BIAS, LEFT_ZERO, &mut largest);
+                    let both = exponents::<T>(words, T::BIAS, LEFT_ZERO, &mut largest);
                     // SAFETY: 16 elements are there.
-                    left.values[first + at] = unsafe { T::widened((&raw const words).cast()) };
+                    put(first + at, unsafe { T::widened((&raw const words).cast()) }, both);
                 }
                 continue;
             }
             for (pair, halves) in transposed_halves(rows).into_iter().enumerate() {
                 let k = first + 2 * pair;
                 let both = exponents::<T>(halves, T::BIAS, LEFT_ZERO, &mut largest);
-                left.exponents[k] = _mm512_unpacklo_epi16(both, both);
-                left.exponents[k + 1] = _mm512_unpackhi_epi16(both, both);
-                let order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-                let halves = _mm512_permutexvar_epi64(order, halves);
+                let halves = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), halves);
                 // SAFETY: 32 elements are there.
-                unsafe {
-                    left.values[k] = T::widened((&raw const halves).cast());
-                    left.values[k + 1] = T::widened((&raw const halves).cast::<u32>().add(8));
-                }
+                let [even, odd] =
+                    [0, 8].map(|at| unsafe { T::widened((&raw const halves).cast::<u32>().add(at)) });
+                put(k, even, _mm512_unpacklo_epi16(both, both));
+                put(k + 1, odd, _mm512_unpackhi_epi16(both, both));
             }
         }
-        if is_special::<T>(largest) { None } else { Some(left) }
+        !is_special::<T>(largest)
     }
 }
 
@@ -194,13 +205,14 @@ struct Right<const K: usize> {
 }
 
 impl<const K: usize> Right<K> {
-    /// Nothing if an element is no finite number.
+    /// Fills all of `right`. False if an element is no finite number.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn new<T: Kind>(registers: *const LaneHalves) -> Option<Right<K>> {
-        let mut right = Right { values: [[0.0; COLUMNS]; K], exponents: [[0; PAIRS]; K] };
-        let values = right.values.as_mut_ptr().cast::<f32>();
-        let pairs = right.exponents.as_mut_ptr().cast::<u32>();
+    unsafe fn fill<T: Kind>(right: *mut Right<K>, registers: *const LaneHalves) -> bool {
+        // SAFETY: the caller has it there.
+        let (values, pairs) = unsafe {
+            ((&raw mut (*right).values).cast::<f32>(), (&raw mut (*right).exponents).cast::<u32>())
+        };
         let mut largest = _mm512_setzero_si512();
         for register in 0..K / (4 * T::PER_WORD) {
             // SAFETY: the caller has the registers there, and the arrays have as many elements.
@@ -223,7 +235,7 @@ impl<const K: usize> Right<K> {
                 }
             }
         }
-        if is_special::<T>(largest) { None } else { Some(right) }
+        !is_special::<T>(largest)
     }
 
     #[inline(always)]
@@ -248,40 +260,53 @@ unsafe fn add_products<T: Kind, const K: usize, const HALF: bool>(
     right: &Right<K>,
     registers: *mut LaneHalves,
 ) -> bool {
-    let mut largest = [_mm512_set1_epi16(i16::MIN); PAIRS];
+    let mut largest = [_mm512_set1_epi16(NOTHING as i16); PAIRS];
     for k in 0..K {
         for pair in 0..PAIRS {
             let sum = _mm512_add_epi16(left.exponents[k], _mm512_set1_epi32(right.exponents(k, pair)));
             largest[pair] = _mm512_max_epi16(largest[pair], sum);
         }
     }
+    let clamped = largest.map(|pair| {
+        let pair = _mm512_max_epi16(pair, _mm512_set1_epi16(LOWEST as i16));
+        if T::SPECIAL < 255 { pair } else { _mm512_min_epi16(pair, _mm512_set1_epi16(255)) }
+    });
     // SAFETY: the caller has the registers there.
     let addends = unsafe { addends::<HALF>(registers) };
-    let (mut least, mut most) = (_mm512_set1_epi32(LOWEST), _mm512_set1_epi32(HIGHEST));
+    // From here on exponents are where an f32 has them.
+    let field = _mm512_set1_epi32(0x7f80_0000);
+    let (mut least, mut most) = (field, _mm512_setzero_si512());
+    let mut tops = [_mm512_setzero_si512(); COLUMNS];
     let mut scales = [_mm512_setzero_ps(); COLUMNS];
     let mut own = [_mm512_setzero_si512(); COLUMNS];
     for column in 0..COLUMNS {
-        let pair = largest[column % PAIRS];
-        let pair = if column < PAIRS { _mm512_slli_epi32::<16>(pair) } else { pair };
-        let products = _mm512_srai_epi32::<16>(pair);
-        let bits = _mm512_slli_epi32::<1>(_mm512_castps_si512(addends[column]));
-        // A subnormal begins as the smallest normal number does.
-        let lowest = _mm512_set1_epi32(if HALF { 127 - 14 } else { 1 });
-        let exponent = _mm512_max_epi32(_mm512_srli_epi32::<24>(bits), lowest);
-        let is_there = _mm512_test_epi32_mask(bits, bits);
-        let exponent = _mm512_mask_mov_epi32(_mm512_set1_epi32(NOTHING), is_there, exponent);
-        let top = _mm512_max_epi32(exponent, products);
-        // Beside nothing but zeros any will do.
-        let is_there = _mm512_cmpgt_epi32_mask(top, _mm512_set1_epi32(NOTHING));
-        let top = _mm512_mask_mov_epi32(_mm512_set1_epi32(127), is_there, top);
-        least = _mm512_min_epi32(least, top);
-        most = _mm512_max_epi32(most, top);
-        let scale = _mm512_slli_epi32::<23>(_mm512_sub_epi32(_mm512_set1_epi32(2 * 127 + PLACES), top));
+        let pair = clamped[column % PAIRS];
+        let products = if column < PAIRS {
+            _mm512_slli_epi32::<23>(pair)
+        } else {
+            _mm512_and_si512(_mm512_slli_epi32::<7>(pair), field)
+        };
+        let bits = _mm512_castps_si512(addends[column]);
+        let mut exponent = _mm512_and_si512(bits, field);
+        if HALF {
+            // A subnormal begins as the smallest normal number does. In f32 it is too small to matter.
+            let is_there = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x7fff_ffff));
+            let lowest = _mm512_set1_epi32((127 - 14) << 23);
+            exponent = _mm512_mask_max_epi32(exponent, is_there, exponent, lowest);
+        }
+        tops[column] = _mm512_max_epi32(exponent, products);
+        least = _mm512_min_epi32(least, tops[column]);
+        most = _mm512_max_epi32(most, tops[column]);
+        // The wrapped difference is that of the fields.
+        let scale =
+            _mm512_sub_epi32(_mm512_set1_epi32(((2 * 127 + PLACES) as u32 * (1 << 23)) as i32), tops[column]);
         scales[column] = _mm512_castsi512_ps(scale);
         own[column] = _mm512_cvttps_epi32(_mm512_mul_ps(addends[column], scales[column]));
     }
-    let low = _mm512_cmplt_epi32_mask(least, _mm512_set1_epi32(LOWEST));
-    if (low | _mm512_cmpgt_epi32_mask(most, _mm512_set1_epi32(HIGHEST))) != 0 {
+    if _mm512_cmpgt_epi32_mask(most, _mm512_set1_epi32(HIGHEST << 23)) != 0
+        || _mm512_cmple_epi32_mask(least, _mm512_set1_epi32(LOWEST << 23)) != 0
+            && are_small(&largest, &addends, &tops)
+    {
         return false;
     }
     // A product is below 2^27 now, and no more than 16 of the largest stay below 2^31.
@@ -319,6 +344,21 @@ unsafe fn add_products<T: Kind, const K: usize, const HALF: bool>(
     true
 }
 
+/// Whether a sum is of nothing that begins above [`LOWEST`], and yet not of zeros alone.
+#[cold]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn are_small(products: &[__m512i; PAIRS], addends: &[__m512; COLUMNS], tops: &[__m512i; COLUMNS]) -> bool {
+    (0..COLUMNS).any(|column| {
+        let small = _mm512_cmple_epi32_mask(tops[column], _mm512_set1_epi32(LOWEST << 23));
+        let pair = products[column % PAIRS];
+        let pair = if column < PAIRS { _mm512_slli_epi32::<16>(pair) } else { pair };
+        let product = _mm512_cmpgt_epi32_mask(_mm512_srai_epi32::<16>(pair), _mm512_set1_epi32(NOTHING));
+        let bits = _mm512_castps_si512(addends[column]);
+        let addend = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x7fff_ffff));
+        small & (product | addend) != 0
+    })
+}
+
 /// The exponents of elements of 16 or 32 bits, of a word twice, with something added; and the largest there was, without it.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
@@ -352,7 +392,7 @@ fn is_special<T: Kind>(largest: __m512i) -> bool {
 /// The rows of a register and of that `apart` further, four in each vector.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-unsafe fn four(registers: *const LaneHalves, apart: usize) -> [__m512i; 4] {
+pub(super) unsafe fn four(registers: *const LaneHalves, apart: usize) -> [__m512i; 4] {
     // SAFETY: the caller has both there.
     unsafe {
         let [upper, lower] = [registers, registers.add(apart)].map(|register| register.cast::<__m512i>());
@@ -363,7 +403,7 @@ unsafe fn four(registers: *const LaneHalves, apart: usize) -> [__m512i; 4] {
 /// Lines of four words become columns of them, in each 128 bits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-fn transposed([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+pub(super) fn transposed([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
     let (ab, ab_high) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
     let (cd, cd_high) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
     [

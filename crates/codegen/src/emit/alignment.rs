@@ -1,0 +1,192 @@
+//! Accesses at addresses that are no multiples of what they access.
+
+use kernel_abi::FaultKind;
+use simt_ir::{Access, Convert, Def, IntBinary, Op, Shift, Space, Type as IrType, Value as IrValue};
+use transform::{LaneShape, Offsets};
+
+use super::exact::even_step;
+use super::function::Emitter;
+use super::grouped::Groups;
+use crate::llvm::{IntPredicate, Value};
+
+impl<'c> Emitter<'_, 'c> {
+    /// Raises a fault if an active lane's address is no multiple of `bytes`. Lanes in groups are multiples where their groups start at
+    /// some.
+    pub(super) fn check_alignment(
+        &mut self,
+        value: IrValue,
+        access: Access,
+        bytes: u32,
+        loc: simt_ir::SourceLoc,
+        groups: Option<&Groups<'c>>,
+    ) {
+        if bytes == 1 {
+            return;
+        }
+        let b = self.unit.b;
+        let power = bytes.trailing_zeros();
+        let mut roots = Vec::new();
+        self.alignment_roots(value, power, 12, &mut Vec::new(), &mut roots);
+        let mut exact = access.offset.trailing_zeros() < power || roots.len() > 1;
+        if roots.is_empty() && !exact {
+            return;
+        }
+        // A root may be a value of another block that is not kept for this one.
+        exact = exact || !self.is_at_hand(roots[0]);
+        let (tested, offset) = if exact { (value, access.offset) } else { (roots[0], 0) };
+        let low = u64::from(bytes - 1);
+        let natural = self.natural(tested);
+        let multiples = |offsets: &Offsets| offsets.iter().all(|offset| offset & low as i64 == 0);
+        let (is_scalar, in_rows) = match self.p.shapes.of(tested) {
+            LaneShape::Uniform => (true, false),
+            LaneShape::Affine(offsets) => (multiples(offsets), false),
+            LaneShape::Rows(offsets) => (false, multiples(offsets)),
+            LaneShape::Varying => (false, false),
+        };
+        if let Some(groups) = groups.filter(|_| !is_scalar && !in_rows) {
+            let starts = groups.starts.iter().copied().reduce(|one, other| b.or(one, other));
+            let starts = starts.expect("there is a group");
+            let bad = b.and(starts, starts.ty().int_const(low));
+            let bad = b.icmp(IntPredicate::Ne, bad, bad.ty().zero());
+            return self.unlikely(bad, |this| this.check_alignment(value, access, bytes, loc, None));
+        }
+        let checked = if is_scalar || in_rows { natural } else { self.vector(tested) };
+        let checked = self.offset(checked, offset);
+        let bad = b.and(checked, checked.ty().int_const(low));
+        let bad = b.icmp(IntPredicate::Ne, bad, bad.ty().zero());
+        let mask = self.active();
+        let raise = |this: &mut Self, lanes: Value<'c>| {
+            let lane = this.lowest_lane(lanes);
+            let address = this.in_lane(value, lane);
+            let address = this.in_window(address, address.ty().scalar_bits() == 32, access.offset);
+            this.raise_in(FaultKind::Misaligned, lane, address, loc);
+        };
+        if in_rows {
+            // A row may be one that no active lane is in.
+            return self.unlikely(b.any(bad), |this| {
+                let bad = b.and(this.in_lanes(bad), mask);
+                this.unlikely(b.any(bad), |this| raise(this, bad));
+            });
+        }
+        let (any, lanes) = if is_scalar {
+            (bad, mask)
+        } else {
+            let bad = b.and(bad, mask);
+            (b.any(bad), bad)
+        };
+        self.unlikely(any, |this| raise(this, lanes));
+    }
+
+    /// The value in one lane, for code that hardly ever runs: where it can be computed from a scalar, it is, since the vector would
+    /// be more code than all the rest.
+    fn in_lane(&mut self, value: IrValue, lane: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let step = match self.p.shapes.of(value) {
+            LaneShape::Uniform => Some((0, 0)),
+            LaneShape::Affine(offsets) => even_step(offsets).map(|step| (offsets[0], step)),
+            LaneShape::Rows(_) | LaneShape::Varying => None,
+        };
+        let Some((first, step)) = step else {
+            let vector = self.vector(value);
+            return b.extract_dynamic(vector, lane);
+        };
+        let base = self.natural(value);
+        if step == 0 {
+            return self.offset(base, first);
+        }
+        let lane = b.int_resize(lane, base.ty(), false);
+        let steps = b.mul(lane, base.ty().int_const(step as u64));
+        b.add(self.offset(base, first), steps)
+    }
+
+    /// Values whose sum has the same lowest `power` bits as `value`; what is surely a multiple is left out.
+    fn alignment_roots(
+        &self,
+        value: IrValue,
+        power: u32,
+        depth: u32,
+        cycle: &mut Vec<IrValue>,
+        roots: &mut Vec<IrValue>,
+    ) {
+        if self.low_zeros(value, depth) >= power || cycle.contains(&value) {
+            return;
+        }
+        let p = self.p;
+        match p.func.def(value) {
+            Def::Result(inst, _) if depth > 0 => {
+                let data = p.func.inst(inst);
+                match data.op {
+                    Op::Int(IntBinary::Add) => {
+                        self.alignment_roots(data.args[0], power, depth - 1, cycle, roots);
+                        self.alignment_roots(data.args[1], power, depth - 1, cycle, roots);
+                        return;
+                    }
+                    Op::ToGeneric(space) | Op::FromGeneric(space) if space != Space::Local || power <= 4 => {
+                        return self.alignment_roots(data.args[0], power, depth - 1, cycle, roots);
+                    }
+                    _ => {}
+                }
+            }
+            Def::Param(block, index) if depth > 4 && p.loops.headed_by(block).is_some() => {
+                // A pointer that a loop moves by multiples is as aligned as it was before.
+                let mut entering = None;
+                let mut moves = Vec::new();
+                cycle.push(value);
+                for &pred in p.cfg.preds(block) {
+                    for target in p.func.block(pred).term.targets() {
+                        if target.block != block {
+                            continue;
+                        }
+                        let arg = target.args[index as usize];
+                        if p.loops.is_back_edge(pred, block) {
+                            self.alignment_roots(self.through_params(arg), power, 4, cycle, &mut moves);
+                        } else {
+                            entering = Some(arg);
+                        }
+                    }
+                }
+                cycle.pop();
+                if let Some(entering) = entering.filter(|_| moves.is_empty()) {
+                    return self.alignment_roots(self.through_params(entering), power, 4, cycle, roots);
+                }
+            }
+            _ => {}
+        }
+        roots.push(value);
+    }
+
+    /// The value that a parameter of a block with one incoming edge stands for.
+    pub(super) fn through_params(&self, mut value: IrValue) -> IrValue {
+        let p = self.p;
+        while let Def::Param(block, index) = p.func.def(value)
+            && let [pred] = p.cfg.preds(block)
+            && let [target] = p.func.block(*pred).term.targets()[..]
+        {
+            value = target.args[index as usize];
+        }
+        value
+    }
+
+    /// Zero bits in which a value surely ends, in every lane.
+    fn low_zeros(&self, value: IrValue, depth: u32) -> u32 {
+        let p = self.p;
+        let Some(data) = p.func.def_inst(value).filter(|_| depth > 0) else { return 0 };
+        let arg = |at: usize| self.low_zeros(data.args[at], depth - 1);
+        match data.op {
+            Op::Const(bits) => bits.trailing_zeros(),
+            Op::Int(IntBinary::Add | IntBinary::Sub | IntBinary::Or | IntBinary::Xor) => arg(0).min(arg(1)),
+            Op::Int(IntBinary::And) => arg(0).max(arg(1)),
+            Op::Int(IntBinary::Mul) => arg(0) + arg(1),
+            Op::Shift(Shift::Left) => arg(0) + p.func.constant(data.args[1]).unwrap_or(0).min(64) as u32,
+            Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc)
+                if p.func.ty(data.args[0]) != IrType::Pred =>
+            {
+                arg(0)
+            }
+            Op::Select => {
+                self.low_zeros(data.args[1], depth - 1).min(self.low_zeros(data.args[2], depth - 1))
+            }
+            _ => 0,
+        }
+    }
+}

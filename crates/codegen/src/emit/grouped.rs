@@ -1,0 +1,296 @@
+//! Accesses whose lanes fall into groups that lie side by side, though nothing is known of how far the groups are apart: parts of rows
+//! of a matrix whose width is an argument. Each group is one access of a vector; shuffles bring elements to their lanes.
+
+use std::collections::BTreeMap;
+
+use kernel_abi::CompileError;
+use simt_ir::{Access, Def, IntBinary, Op, Order, Shift, Space, Type as IrType, Value as IrValue};
+
+use super::function::Emitter;
+use super::memory::{Address, Mark, Pattern};
+use crate::llvm::{IntPredicate, Type, Value};
+
+/// How far definitions are followed.
+const DEPTH: u32 = 16;
+
+/// What a value's lanes have besides something they have in common, modulo 2 to its width: known numbers, and products of uniform values with
+/// known numbers.
+struct Differences {
+    known: Vec<i64>,
+    products: BTreeMap<Vec<IrValue>, Vec<i64>>,
+}
+
+impl Differences {
+    fn known(known: &[i64]) -> Differences {
+        Differences { known: known.to_vec(), products: BTreeMap::new() }
+    }
+
+    fn plus(mut self, other: Differences, sign: i64) -> Differences {
+        let add = |sum: &mut Vec<i64>, more: Vec<i64>| {
+            for (sum, more) in sum.iter_mut().zip(more) {
+                *sum = sum.wrapping_add(more.wrapping_mul(sign));
+            }
+        };
+        add(&mut self.known, other.known);
+        let lanes = self.known.len();
+        for (factors, numbers) in other.products {
+            add(self.products.entry(factors).or_insert_with(|| vec![0; lanes]), numbers);
+        }
+        self
+    }
+
+    fn times(mut self, factor: i64) -> Differences {
+        for numbers in self.products.values_mut().chain([&mut self.known]) {
+            numbers.iter_mut().for_each(|number| *number = number.wrapping_mul(factor));
+        }
+        self
+    }
+
+    fn times_uniform(self, factor: IrValue) -> Differences {
+        let none = vec![0; self.known.len()];
+        let mut products = BTreeMap::new();
+        for (mut factors, numbers) in self.products.into_iter().chain([(Vec::new(), self.known)]) {
+            factors.push(factor);
+            factors.sort_unstable();
+            products.insert(factors, numbers);
+        }
+        Differences { known: none, products }
+    }
+}
+
+/// Groups of lanes, each of which accesses so many elements in a row.
+pub(super) struct Groups<'c> {
+    elements: u32,
+    /// The address of each group's first element, and the lane that has it.
+    pub(super) starts: Vec<Value<'c>>,
+    first: Vec<usize>,
+    /// Which element each lane has, counted through all groups.
+    element_of: Vec<i32>,
+    /// A lane that has the element, of each.
+    lane_of: Vec<i32>,
+}
+
+impl<'c> Groups<'c> {
+    /// Lanes whose differences are known numbers, as groups of consecutive elements of so many bytes; nothing if these are many, or not of
+    /// one size.
+    fn new(differences: &Differences, bytes: i64, width: u32) -> Option<Groups<'c>> {
+        let lanes = differences.known.len();
+        let narrowed = |number: i64| number << (64 - width) >> (64 - width);
+        let mut groups: BTreeMap<Vec<i64>, Vec<(i64, usize)>> = BTreeMap::new();
+        for lane in 0..lanes {
+            let key = differences.products.values().map(|numbers| narrowed(numbers[lane])).collect();
+            // Told from the first lane on: what they have in common may be anything.
+            let own = narrowed(differences.known[lane].wrapping_sub(differences.known[0]));
+            groups.entry(key).or_default().push((own, lane));
+        }
+        let mut found = Groups {
+            elements: 0,
+            starts: Vec::new(),
+            first: Vec::new(),
+            element_of: vec![0; lanes],
+            lane_of: Vec::new(),
+        };
+        for mut members in groups.into_values() {
+            members.sort_unstable();
+            let start = members[0].0;
+            found.first.push(members[0].1);
+            let before = found.lane_of.len() as i64;
+            for (offset, lane) in members {
+                let (element, rest) = ((offset - start) / bytes, (offset - start) % bytes);
+                let next = found.lane_of.len() as i64 - before;
+                if rest != 0 || element > next {
+                    return None;
+                }
+                if element == next {
+                    found.lane_of.push(lane as i32);
+                }
+                found.element_of[lane] = (before + element) as i32;
+            }
+            let elements = (found.lane_of.len() as i64 - before) as u32;
+            if found.elements != 0 && found.elements != elements {
+                return None;
+            }
+            found.elements = elements;
+        }
+        let few = found.first.len() <= lanes / 4 && found.elements.is_power_of_two();
+        few.then_some(found)
+    }
+
+    /// Whether each lane has an element of its own.
+    fn are_distinct(&self) -> bool {
+        self.lane_of.len() == self.element_of.len()
+    }
+}
+
+impl<'c> Emitter<'_, 'c> {
+    /// The groups of a weak access of `count` elements of `size` bytes for each lane, where the pattern of its addresses has none.
+    pub(super) fn groups(
+        &mut self,
+        value: IrValue,
+        access: Access,
+        address: &Address<'c>,
+        size: u32,
+        count: u32,
+        load: bool,
+    ) -> Option<Groups<'c>> {
+        if access.space == Space::Local
+            || access.order != Order::Weak
+            || !self.p.shapes.checks(value).is_empty()
+            || !matches!(self.pattern(address, size, count, load), Pattern::Scattered(_))
+            || matches!(address, Address::Uniform(_))
+        {
+            return None;
+        }
+        let differences = self.differences(value, DEPTH)?;
+        let mut groups = Groups::new(&differences, (size * count).into(), self.p.func.ty(value).bits())?;
+        let masked = !self.is_full();
+        if (masked || !load) && !groups.are_distinct() || masked && !self.has_masked(size) {
+            return None;
+        }
+        let narrow = self.p.func.ty(value) == IrType::I32;
+        let window = self.window_scalar(access.space);
+        for lane in &groups.first {
+            let start = self.in_one_lane(value, *lane, DEPTH)?;
+            // A lane that is not active may be in front of all shared memory.
+            let start = match narrow && masked {
+                true => self.unit.b.sext(self.offset(start, access.offset), self.unit.types.i64),
+                false => self.in_window(start, narrow, access.offset),
+            };
+            groups.starts.push(self.unit.b.add(start, window));
+        }
+        Some(groups)
+    }
+
+    /// How a value's lanes differ.
+    fn differences(&self, value: IrValue, depth: u32) -> Option<Differences> {
+        let p = self.p;
+        if let Some(offsets) = p.shapes.of(value).offsets(self.unit.lanes as usize) {
+            return Some(Differences::known(&offsets));
+        }
+        if depth == 0 {
+            return None;
+        }
+        let Def::Result(inst, _) = p.func.def(value) else {
+            let through = self.through_params(value);
+            return if through == value { None } else { self.differences(through, depth - 1) };
+        };
+        let data = p.func.inst(inst);
+        let of = |at: usize| self.differences(data.args[at], depth - 1);
+        match data.op {
+            Op::Int(IntBinary::Add) => Some(of(0)?.plus(of(1)?, 1)),
+            Op::Int(IntBinary::Sub) => Some(of(0)?.plus(of(1)?, -1)),
+            Op::Int(IntBinary::Mul) => {
+                let at = (0..2).find(|at| p.shapes.of(data.args[*at]).is_uniform())?;
+                let factor = data.args[at];
+                Some(match p.func.constant(factor) {
+                    Some(factor) => of(1 - at)?.times(factor as i64),
+                    None => of(1 - at)?.times_uniform(self.through_params(factor)),
+                })
+            }
+            Op::Shift(Shift::Left) => {
+                let bits = u64::from(p.func.ty(value).bits());
+                let amount = p.func.constant(data.args[1]).filter(|amount| *amount < bits)?;
+                Some(of(0)?.times(1 << amount))
+            }
+            Op::ToGeneric(space) | Op::FromGeneric(space) if space != Space::Local => of(0),
+            _ => None,
+        }
+    }
+
+    /// What a value is in one lane, or would be if the lane were active.
+    fn in_one_lane(&mut self, value: IrValue, lane: usize, depth: u32) -> Option<Value<'c>> {
+        let (p, b) = (self.p, self.unit.b);
+        let lanes = self.unit.lanes as usize;
+        if let Some(constant) = p.func.constant(value) {
+            return Some(self.lane_type(value).int_const(constant));
+        }
+        if let Some(offsets) = p.shapes.of(value).offsets(lanes) {
+            return self.is_at_hand(value).then(|| {
+                let base = self.natural(value);
+                self.offset(base, offsets[lane])
+            });
+        }
+        if let Some(data) = p.func.def_inst(value).filter(|_| depth > 0)
+            && let Op::Int(IntBinary::Add | IntBinary::Sub | IntBinary::Mul) | Op::Shift(Shift::Left) =
+                data.op
+            && let Some(first) = self.in_one_lane(data.args[0], lane, depth - 1)
+            && let Some(second) = self.in_one_lane(data.args[1], lane, depth - 1)
+        {
+            return Some(match data.op {
+                Op::Int(IntBinary::Add) => b.add(first, second),
+                Op::Int(IntBinary::Sub) => b.sub(first, second),
+                Op::Int(IntBinary::Mul) => b.mul(first, second),
+                // The amount is a constant less than the width, or the lanes would not be groups.
+                _ => b.shl(first, b.int_resize(second, first.ty(), false)),
+            });
+        }
+        // In a lane that is not active it may be anything.
+        (self.is_full() && self.is_at_hand(value)).then(|| {
+            let vector = self.vector(value);
+            b.extract(vector, lane as u32)
+        })
+    }
+
+    /// The vectors that lanes of `count` elements load.
+    pub(super) fn load_groups(
+        &mut self,
+        groups: &Groups<'c>,
+        lane: Type<'c>,
+        count: u32,
+        mark: Mark,
+    ) -> Result<Vec<Value<'c>>, CompileError> {
+        let b = self.unit.b;
+        let mask = self.active();
+        let mask = self.in_groups(mask, groups);
+        let mut pieces = Vec::new();
+        for (at, start) in groups.starts.iter().enumerate() {
+            let part = b.subvector(mask, at as u32 * groups.elements, groups.elements);
+            let part = self.repeated(part, count);
+            pieces.push(self.load_run(lane, *start, groups.elements * count, part, mark)?);
+        }
+        let padded = pieces.len().next_power_of_two();
+        pieces.resize(padded, pieces[0]);
+        let wide = self.concatenated(pieces);
+        let picked = |index: u32| {
+            let lanes: Vec<i32> =
+                groups.element_of.iter().map(|element| element * count as i32 + index as i32).collect();
+            b.shuffle(wide, wide, &lanes)
+        };
+        Ok((0..count).map(picked).collect())
+    }
+
+    /// Stores what lanes of as many elements as there are vectors have.
+    pub(super) fn store_groups(
+        &mut self,
+        groups: &Groups<'c>,
+        values: &[Value<'c>],
+        mark: Mark,
+    ) -> Result<(), CompileError> {
+        let b = self.unit.b;
+        let count = values.len() as u32;
+        let mask = self.active();
+        let mask = self.in_groups(mask, groups);
+        let values: Vec<Value<'c>> =
+            values.iter().map(|value| b.shuffle(*value, *value, &groups.lane_of)).collect();
+        let wide = self.join(&values);
+        for (at, start) in groups.starts.iter().enumerate() {
+            let at = at as u32 * groups.elements;
+            let part = self.repeated(b.subvector(mask, at, groups.elements), count);
+            let elements = b.subvector(wide, at * count, groups.elements * count);
+            self.store_run(elements, *start, part, mark)?;
+        }
+        Ok(())
+    }
+
+    /// The lanes of a mask in the order of the groups' elements.
+    fn in_groups(&self, mask: Value<'c>, groups: &Groups<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        if self.is_full() || !groups.are_distinct() {
+            return mask;
+        }
+        // Bits are shuffled one by one, bytes are not.
+        let bytes = b.sext(mask, self.unit.context().int(8));
+        let bytes = b.shuffle(bytes, bytes, &groups.lane_of);
+        b.icmp(IntPredicate::Slt, bytes, bytes.ty().zero())
+    }
+}

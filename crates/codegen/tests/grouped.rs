@@ -1,0 +1,195 @@
+//! Accesses of parts of rows that are as wide as an argument says, against the interpreter.
+
+mod launch;
+
+use codegen::Text;
+use codegen::target::{Cpu, Level};
+use launch::Launch;
+use simt_ir::*;
+
+/// What each thread copies: the element at `(outer × (tid / period)) × width + inner × (tid % period)`, or with rows and columns exchanged.
+#[derive(Clone, Copy)]
+struct Layout {
+    ty: Type,
+    /// Elements of a thread, side by side.
+    lanes: u8,
+    period: u64,
+    outer: u64,
+    inner: u64,
+    /// The row is the rest, the column the quotient.
+    exchanged: bool,
+    /// Only threads below this take part.
+    below: u32,
+    /// Elements from row to row.
+    width: u64,
+    /// Addresses are of 32 bits, as they are in shared memory.
+    narrow: bool,
+}
+
+const THREADS: u32 = 64;
+const QUARTERS: Layout = Layout {
+    ty: Type::I32,
+    lanes: 1,
+    period: 4,
+    outer: 1,
+    inner: 1,
+    exchanged: false,
+    below: THREADS,
+    width: 23,
+    narrow: false,
+};
+
+fn layouts() -> Vec<Layout> {
+    vec![
+        QUARTERS,
+        Layout { period: 16, ..QUARTERS },
+        Layout { period: 8, ty: Type::I16, ..QUARTERS },
+        Layout { period: 8, ty: Type::I64, outer: 3, ..QUARTERS },
+        Layout { period: 4, lanes: 2, inner: 2, width: 18, ..QUARTERS },
+        Layout { period: 4, lanes: 4, inner: 4, width: 32, ..QUARTERS },
+        Layout { exchanged: true, ..QUARTERS },
+        Layout { exchanged: true, ty: Type::I16, inner: 2, ..QUARTERS },
+        Layout { exchanged: true, period: 2, ty: Type::I8, ..QUARTERS },
+        // All threads of a row have one element, or some share one.
+        Layout { inner: 0, period: 16, ..QUARTERS },
+        Layout { exchanged: true, outer: 0, ..QUARTERS },
+        // Gaps: not groups.
+        Layout { inner: 3, period: 16, ..QUARTERS },
+        // Rows that overlap.
+        Layout { width: 0, period: 16, ..QUARTERS },
+        Layout { width: 1, period: 8, ..QUARTERS },
+        Layout { below: 41, ..QUARTERS },
+        Layout { below: 5, period: 16, ..QUARTERS },
+        Layout { below: 0, ..QUARTERS },
+        Layout { below: 35, ty: Type::I16, exchanged: true, ..QUARTERS },
+        Layout { below: 19, lanes: 2, inner: 2, width: 18, period: 8, ..QUARTERS },
+        Layout { below: 27, inner: 0, period: 8, ..QUARTERS },
+        Layout { narrow: true, ..QUARTERS },
+        Layout { narrow: true, below: 50, period: 16, ..QUARTERS },
+        Layout { narrow: true, exchanged: true, ty: Type::I16, ..QUARTERS },
+    ]
+}
+
+/// Loads from where the layout says into consecutive elements, or the other way round.
+fn kernel(layout: Layout, load: bool) -> Program {
+    let mut b = FunctionBuilder::new("kernel", Signature::default());
+    let zero = b.constant(Type::I64, 0);
+    let param = |b: &mut FunctionBuilder, offset: i64| {
+        b.inst(Op::Load(Access::weak(Space::Param, offset)), &[zero], Type::I64)
+    };
+    let (data, out, width) = (param(&mut b, 0), param(&mut b, 8), param(&mut b, 16));
+    let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32);
+    let bytes = u64::from(layout.ty.bits() / 8);
+    let shift = b.constant(Type::I32, layout.period.trailing_zeros().into());
+    let quotient = b.inst(Op::Shift(Shift::RightU), &[tid, shift], Type::I32);
+    let mask = b.constant(Type::I32, layout.period - 1);
+    let rest = b.inst(Op::Int(IntBinary::And), &[tid, mask], Type::I32);
+    let ty = if layout.narrow { Type::I32 } else { Type::I64 };
+    let wide = |b: &mut FunctionBuilder, value: Value, factor: u64| {
+        let value = if layout.narrow { value } else { b.inst(Op::Convert(Convert::ZExt), &[value], ty) };
+        let factor = b.constant(ty, factor);
+        b.inst(Op::Int(IntBinary::Mul), &[value, factor], ty)
+    };
+    let (outer, inner) = (wide(&mut b, quotient, layout.outer), wide(&mut b, rest, layout.inner));
+    let (row, column) = if layout.exchanged { (inner, outer) } else { (outer, inner) };
+    let width = if layout.narrow { b.inst(Op::Convert(Convert::Trunc), &[width], ty) } else { width };
+    let start = b.inst(Op::Int(IntBinary::Mul), &[row, width], ty);
+    let index = b.inst(Op::Int(IntBinary::Add), &[start, column], ty);
+    let size = b.constant(Type::I32, bytes.trailing_zeros().into());
+    let distance = b.inst(Op::Shift(Shift::Left), &[index, size], ty);
+    let (load_block, after) = (b.block(), b.block());
+    let limit = b.constant(Type::I32, layout.below.into());
+    let cond = b.inst(Op::IntCmp(IntCmp::LtU), &[tid, limit], Type::Pred);
+    let own = b.inst(Op::Convert(Convert::ZExt), &[tid], Type::I64);
+    let step = b.constant(Type::I64, bytes * u64::from(layout.lanes));
+    let own = b.inst(Op::Int(IntBinary::Mul), &[own, step], Type::I64);
+    if layout.narrow {
+        // Something to load.
+        let four = b.constant(Type::I32, 4);
+        let place = b.inst(Op::Int(IntBinary::Mul), &[tid, four], Type::I32);
+        for round in 0..16 {
+            let base = b.constant(Type::I32, u64::from(THREADS) * 4 * round);
+            let place = b.inst(Op::Int(IntBinary::Add), &[place, base], Type::I32);
+            let word = b.inst(Op::Int(IntBinary::Mul), &[place, place], Type::I32);
+            b.effect(Op::Store(Access::weak(Space::Shared, 0)), &[place, word]);
+        }
+        let id = b.constant(Type::I32, 0);
+        b.effect(Op::Barrier { kind: BarrierKind::Sync, count: false }, &[id]);
+    }
+    let (then, otherwise) = (Target::new(load_block), Target::new(after));
+    b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
+    b.switch_to(load_block);
+    let space = if layout.narrow { Space::Shared } else { Space::Global };
+    let there = match layout.narrow {
+        true => distance,
+        false => b.inst(Op::Int(IntBinary::Add), &[data, distance], Type::I64),
+    };
+    let out = b.inst(Op::Int(IntBinary::Add), &[out, own], Type::I64);
+    let vector = |space: Space| Access { lanes: layout.lanes, ..Access::weak(space, 0) };
+    let types = vec![layout.ty; layout.lanes.into()];
+    let (from, to) =
+        if load { ((space, there), (Space::Global, out)) } else { ((Space::Global, out), (space, there)) };
+    let values = b.insts(Op::Load(vector(from.0)), &[from.1], &types);
+    let mut args = vec![to.1];
+    args.extend(values);
+    b.effect(Op::Store(vector(to.0)), &args);
+    if layout.narrow && !load {
+        let again = b.insts(Op::Load(vector(space)), &[there], &types);
+        let mut args = vec![out];
+        args.extend(again);
+        b.effect(Op::Store(vector(Space::Global)), &args);
+    }
+    b.terminate(Terminator::Jump(Target::new(after)));
+    b.switch_to(after);
+    b.terminate(Terminator::Exit);
+    let shared = if layout.narrow { 8192 } else { 0 };
+    let program =
+        Program { functions: vec![b.finish()], param_bytes: 24, shared_bytes: shared, ..Program::default() };
+    verify(&program).expect("the kernel is well formed");
+    program
+}
+
+#[test]
+fn groups_are_what_their_lanes_are() {
+    let launch = Launch { grid: [1, 1, 1], block: [THREADS, 1, 1] };
+    for (number, layout) in layouts().into_iter().enumerate() {
+        for load in [true, false] {
+            if !load && (layout.inner == 0 || layout.outer == 0 || layout.width < 2) {
+                // Threads store to one place.
+                continue;
+            }
+            let program = kernel(layout, load);
+            let words = || (0..2400u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect::<Vec<_>>();
+            let args = |words: &mut [u64]| {
+                [words[8..].as_mut_ptr() as u64, words[1900..].as_mut_ptr() as u64, layout.width]
+            };
+            let mut expected = words();
+            let given = args(&mut expected);
+            launch.interpret(&program, &given).unwrap();
+            for cpu in launch::cpus() {
+                let compiled = launch.compile(&program, &cpu).unwrap();
+                let mut got = words();
+                let given = args(&mut got);
+                launch.run(&compiled, &given).unwrap();
+                assert!(got == expected, "layout {number} on {}, load: {load}", cpu.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn groups_are_vectors() {
+    let cpu = Cpu::level_cpu(Level::Avx512);
+    let gathers = |layout: Layout, load: bool| {
+        let shape = kernel_abi::Shape::of([1; 3], [THREADS, 1, 1]);
+        let text = codegen::emit_text(&kernel(layout, load), &shape, &cpu, Text::Ir);
+        text.expect("it compiles").contains(if load { "llvm.masked.gather" } else { "llvm.masked.scatter" })
+    };
+    for load in [true, false] {
+        assert!(!gathers(QUARTERS, load));
+        assert!(!gathers(Layout { exchanged: true, ty: Type::I16, ..QUARTERS }, load));
+        assert!(!gathers(Layout { below: 41, ..QUARTERS }, load));
+        assert!(gathers(Layout { inner: 3, period: 16, ..QUARTERS }, load));
+    }
+    assert!(!gathers(Layout { inner: 0, period: 16, ..QUARTERS }, true));
+}
