@@ -109,10 +109,10 @@ fn as_test(program: &Program, seed: u64, why: &str, expected: Option<&[u64]>) ->
         text
     };
     let grid = program.grid;
-    let [x, y, z] = grid.block;
+    let ([x, y, z], [width, height, depth]) = (grid.block, grid.grid);
     let zeros = program.output_words();
     let mut text = format!("// Found by fuzz-kernels, number {seed}: {why}\n");
-    text += &format!("// RUN k grid={} block={x},{y},{z}\n", grid.grid[0]);
+    text += &format!("// RUN k grid={width},{height},{depth} block={x},{y},{z}\n");
     text += &format!("// BUFFER u64{}\n// BUFFER u64 0*{zeros}\n", list(&program.input()));
     if let Some(words) = expected {
         text += &format!("// OUT 1:{}\n", list(words));

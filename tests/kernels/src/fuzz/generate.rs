@@ -70,16 +70,18 @@ pub fn program(seed: u64, table: &mut Table) -> Program {
     let plain = random.chance(35);
     let functions = if plain { 0 } else { random.below(3) };
     let budget = 6 + random.below(34);
-    let blocks = 1 + random.below(3) as u32;
+    let free = plain && random.chance(35);
+    let mut count = |most| 1 + random.below(most) as u32;
+    let grid = if free { [count(3), count(3), count(2)] } else { [count(3), 1, 1] };
     let mut block = *random.pick(&BLOCKS);
     // One warp is no gang.
-    while plain && block.iter().product::<u32>() <= 32 && random.chance(80) {
+    while plain && !free && block.iter().product::<u32>() <= 32 && random.chance(80) {
         block = *random.pick(&BLOCKS);
     }
-    let grid = Grid { grid: [blocks, 1, 1], block, dynamic_shared: 0, cluster: None };
+    let grid = Grid { grid, block, dynamic_shared: 0, cluster: None };
     let steady = plain && random.chance(60);
     let mut generator = Generator { random, table, functions, grid, plain, steady, budget };
-    let place = Place { depth: 0, together: true, masked: !plain, function: false, callable: 0 };
+    let place = Place { depth: 0, together: !free, masked: !plain, function: false, callable: 0 };
     let count = 4 + generator.random.below(10);
     let body = generator.statements(count, place);
     let functions: Vec<Function> = (0..functions)
@@ -90,7 +92,7 @@ pub fn program(seed: u64, table: &mut Table) -> Program {
             generator.statements(4, place)
         })
         .collect();
-    Program { seed, grid, plain, functions, body }
+    Program { seed, grid, plain, free, functions, body }
 }
 
 impl Generator<'_> {

@@ -94,6 +94,8 @@ pub struct Program {
     pub grid: Grid,
     /// There are accesses and barriers only, nothing that has to do with warps: several of them may run as a gang.
     pub plain: bool,
+    /// Plain, and without barriers and shared memory: blocks run one after another, or row by row.
+    pub free: bool,
     /// The functions, named `f0`, `f1` and so on; each may call those after it.
     pub functions: Vec<Function>,
     /// The kernel's body.
@@ -173,14 +175,22 @@ impl Program {
         );
         if self.plain {
             text += PLACES;
-            text += "\tbar.sync 0;\n";
+            let _ = writeln!(
+                text,
+                "\tadd.u64 columns, common, {};",
+                8 * (SHARED_WORDS + OUTPUT_WORDS * self.threads())
+            );
+            if !self.free {
+                text += SHARED_PLACES;
+                text += "\tbar.sync 0;\n";
+            }
         } else {
-            text += &prologue();
+            text += &prologue(8 * (SHARED_WORDS + OUTPUT_WORDS * self.threads()));
             text += &clear_local();
         }
         text += &initial("x", "y");
         text += &out.text;
-        text += &epilogue(self.plain);
+        text += &epilogue(self.plain, self.free);
         text += "\tret;\n}\n";
         text
     }
@@ -199,8 +209,9 @@ fn declarations(masks: usize, counters: usize) -> String {
 }
 
 /// What the block's threads share begins as zeros, and they meet.
-fn prologue() -> String {
-    let mut text = String::from(PLACES) + "\tmov.u64 %a0, 0;\n";
+fn prologue(columns: usize) -> String {
+    let mut text =
+        format!("{PLACES}\tadd.u64 columns, common, {columns};\n{SHARED_PLACES}\tmov.u64 %a0, 0;\n");
     for index in 0..SHARED_OPERATIONS.len() {
         let _ = writeln!(text, "\tst.shared.u64 [words+{}], %a0;", SHARED_AT + 8 * index);
     }
@@ -209,31 +220,8 @@ fn prologue() -> String {
     text
 }
 
-/// Where things are, and a number of the thread's own.
-const PLACES: &str = "	ld.param.u64 in, [input];
-	ld.param.u64 common, [output];
-	mov.u32 tid, %tid.x;
-	mov.u32 size, %ntid.x;
-	mov.u32 x, %tid.y;
-	mad.lo.u32 tid, x, size, tid;
-	mov.u32 y, %ntid.y;
-	mul.lo.u32 size, size, y;
-	mov.u32 x, %tid.z;
-	mad.lo.u32 tid, x, size, tid;
-	mov.u32 y, %ntid.z;
-	mul.lo.u32 size, size, y;
-	mov.u32 block, %ctaid.x;
-	mad.lo.u32 x, block, size, tid;
-	mul.wide.u32 own, x, 256;
-	add.u64 own, own, common;
-	add.u64 own, own, 128;
-	mov.u32 y, %nctaid.x;
-	mul.lo.u32 y, y, size;
-	mul.wide.u32 columns, y, 256;
-	add.u64 columns, columns, common;
-	add.u64 columns, columns, 128;
-	mul.wide.u32 plane, tid, 4;
-	shl.b32 y, tid, 2;
+/// The thread's word of shared memory, and zeros where threads put elements for each other.
+const SHARED_PLACES: &str = "	shl.b32 y, tid, 2;
 	mov.u32 %s0, words;
 	add.u32 %s0, %s0, y;
 	st.shared.u32 [%s0], x;
@@ -249,6 +237,34 @@ CLEAR:
 	add.u32 %t0, %t0, size;
 	setp.lt.u32 %q0, %t0, 128;
 	@%q0 bra CLEAR;
+	mul.lo.u32 y, x, 0x9e3779b1;
+";
+
+/// Where things are, and a number of the thread's own.
+const PLACES: &str = "	ld.param.u64 in, [input];
+	ld.param.u64 common, [output];
+	mov.u32 tid, %tid.x;
+	mov.u32 size, %ntid.x;
+	mov.u32 x, %tid.y;
+	mad.lo.u32 tid, x, size, tid;
+	mov.u32 y, %ntid.y;
+	mul.lo.u32 size, size, y;
+	mov.u32 x, %tid.z;
+	mad.lo.u32 tid, x, size, tid;
+	mov.u32 y, %ntid.z;
+	mul.lo.u32 size, size, y;
+	mov.u32 block, %ctaid.z;
+	mov.u32 x, %nctaid.y;
+	mov.u32 y, %ctaid.y;
+	mad.lo.u32 block, block, x, y;
+	mov.u32 x, %nctaid.x;
+	mov.u32 y, %ctaid.x;
+	mad.lo.u32 block, block, x, y;
+	mad.lo.u32 x, block, size, tid;
+	mul.wide.u32 own, x, 256;
+	add.u64 own, own, common;
+	add.u64 own, own, 128;
+	mul.wide.u32 plane, tid, 4;
 	mul.lo.u32 y, x, 0x9e3779b1;
 ";
 
@@ -280,7 +296,7 @@ fn initial(x: &str, y: &str) -> String {
 }
 
 /// Puts all registers where the host finds them.
-fn epilogue(plain: bool) -> String {
+fn epilogue(plain: bool, free: bool) -> String {
     let mut text = String::new();
     let mut at = 128;
     for (bits, count) in REGISTERS {
@@ -297,6 +313,9 @@ fn epilogue(plain: bool) -> String {
                 at = (at as u32).next_multiple_of(8) as i32;
             }
         }
+    }
+    if free {
+        return text;
     }
     let _ = writeln!(text, "\tld.shared.u32 %s1, [%s0];\n\tst.global.u32 [own+{at}], %s1;\n\tbar.sync 0;");
     if plain {

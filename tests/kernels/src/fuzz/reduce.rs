@@ -136,7 +136,14 @@ mod tests {
             plain("c"),
             Statement::If { condition: "%p0".into(), then: vec![inner], otherwise: vec![plain("d")] },
         ];
-        let program = Program { seed: 0, grid: GRID, plain: false, functions: vec![vec![plain("e")]], body };
+        let program = Program {
+            seed: 0,
+            grid: GRID,
+            plain: false,
+            free: false,
+            functions: vec![vec![plain("e")]],
+            body,
+        };
         let reduced = reduce(&program, |program| program.text().contains("bad"));
         assert_eq!(reduced.body, vec![plain("bad")]);
         assert_eq!(reduced.functions, vec![vec![]]);

@@ -76,7 +76,9 @@ fn axes(grid: Grid, rounds: i64) -> Vec<Axis> {
         ("%tid.y", y),
         ("%tid.z", z),
         ("tid", x * y * z),
-        ("block", grid.grid[0].into()),
+        ("block", grid.grid.iter().product::<u32>().into()),
+        ("%ctaid.x", grid.grid[0].into()),
+        ("%ctaid.y", grid.grid[1].into()),
         (ROUND, rounds),
     ]
 }
@@ -87,7 +89,12 @@ impl Index {
         let (mut terms, mut least, mut most) = (Vec::new(), 0, 0);
         for (name, count) in axes(grid, rounds) {
             // The other way to say `tid` is by its axes.
-            let percent = if ["tid", "block"].contains(&name) { 20 } else { 75 };
+            let percent =
+                if ["tid", "block"].contains(&name) || grid.grid[1] == 1 && name.starts_with("%ctaid") {
+                    20
+                } else {
+                    75
+                };
             let step = *r.pick(&STEPS);
             let reach = step * (count - 1);
             if r.chance(percent) && most - least + reach.abs() < room {
@@ -255,14 +262,14 @@ pub fn stage(r: &mut Random, grid: Grid, steady: bool) -> String {
 pub fn column(r: &mut Random, grid: Grid) -> String {
     let at = r.below(COLUMNS.len());
     let (stride, reversed) = COLUMNS[at];
-    let threads = grid.block.iter().product::<u32>() * grid.grid[0];
+    let size = grid.block.iter().product::<u32>();
+    let threads = size * grid.grid.iter().product::<u32>();
     let mut text = OWN.to_string();
     let own = match reversed {
-        false => Index { terms: vec![("tid", 1), ("block", (threads / grid.grid[0]).into())], constant: 0 },
-        true => Index {
-            terms: vec![("tid", -1), ("block", -i64::from(threads / grid.grid[0]))],
-            constant: i64::from(threads) - 1,
-        },
+        false => Index { terms: vec![("tid", 1), ("block", size.into())], constant: 0 },
+        true => {
+            Index { terms: vec![("tid", -1), ("block", -i64::from(size))], constant: i64::from(threads) - 1 }
+        }
     };
     for _ in 0..1 + r.below(3) {
         match !reversed && r.chance(40) {
