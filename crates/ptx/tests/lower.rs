@@ -52,7 +52,7 @@ fn defines(line: &str, name: &str) -> bool {
 }
 
 const PRELUDE: &str = ".version 7.8 .target sm_80 .address_size 64
-.global .u32 variable; .shared .u32 block;
+.global .u32 variable; .global .u32 array[4]; .shared .u32 block;
 .func (.param .b32 r) callee(.param .b32 a) { ret; }
 .entry k(.param .u64 param) {
 .reg .pred %p<4>; .reg .b16 %h<4>; .reg .u16 %u16_<2>; .reg .b32 %r<8>; .reg .u32 %u<4>; .reg .s32 %s<4>;

@@ -426,6 +426,9 @@ impl Checker<'_> {
             },
             Shape::Address => match &operand.kind {
                 OperandKind::Address(address) if address.rest.is_empty() => self.address_base(&address.base),
+                OperandKind::Element(symbol, index) if matches!(self.opcode, "ld" | "ldu" | "st") => {
+                    self.element(symbol, index)
+                }
                 _ => self.mismatch(operand, "an address is required"),
             },
             Shape::Tensor => match &operand.kind {
@@ -448,6 +451,7 @@ impl Checker<'_> {
             Shape::Symbol => match &operand.kind {
                 OperandKind::Symbol(..) => Ok(()),
                 OperandKind::Element(_, index) if matches!(index.kind, OperandKind::Immediate(_)) => Ok(()),
+                OperandKind::Element(symbol, index) if self.opcode == "mov" => self.element(symbol, index),
                 _ => self.mismatch(operand, "a register, a constant or an address is required"),
             },
             Shape::Parts(type_spec) => {
@@ -712,6 +716,30 @@ impl Checker<'_> {
         } else {
             let what = format!("a register of type .{} does not fit type .{}", register.name(), ty.name());
             self.mismatch(operand, what)
+        }
+    }
+
+    /// `array[index]`, without brackets around it.
+    fn element(&self, symbol: &Symbol<'_, '_>, index: &Operand<'_, '_>) -> Result<(), Problem> {
+        let is_array = match symbol {
+            Symbol::Local(id) => !self.context.variables[id.0 as usize].declaration.dimensions.is_empty(),
+            Symbol::Global(variable, _) => !variable.dimensions.is_empty(),
+            Symbol::Function(_) => false,
+        };
+        if !is_array {
+            return self.mismatch(index, "what is indexed is no array");
+        }
+        match &index.kind {
+            OperandKind::Immediate(_) => Ok(()),
+            OperandKind::Register(id) | OperandKind::RegisterOffset(id, _) => {
+                let register = self.context.register(*id);
+                let fits = [Ty::U16, Ty::U32, Ty::U64].iter().any(|ty| ty.accepts(register.ty, false));
+                if register.vector.is_none() && fits {
+                    return Ok(());
+                }
+                self.mismatch(index, "an index is an integer")
+            }
+            _ => self.mismatch(index, "an index is a register or a constant"),
         }
     }
 

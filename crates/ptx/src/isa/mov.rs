@@ -40,12 +40,11 @@ pub(super) const FORMS: &[Form] = &[
 fn address(x: &mut Expander<'_, '_>) {
     let ty = x.ty("T");
     let Some(a) = x.operand("a") else { return };
-    let (symbol, offset) = match &a.kind {
-        OperandKind::Symbol(symbol, offset) => (*symbol, *offset),
-        OperandKind::Element(symbol, index) => (*symbol, x.body.element_offset(*symbol, index)),
+    let address = match &a.kind {
+        OperandKind::Symbol(symbol, offset) => x.body.address_of(*symbol, *offset, a),
+        OperandKind::Element(symbol, index) => x.body.address_of_element(*symbol, index, a),
         _ => return,
     };
-    let address = x.body.address_of(symbol, offset, a);
     let address = x.fit(address, ty.ir());
     x.set("d", address);
 }

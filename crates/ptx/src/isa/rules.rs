@@ -143,6 +143,7 @@ impl Rules<'_> {
     fn address(&self, at: usize, operand: &Operand<'_, '_>) -> Result<(), Problem> {
         let base = match &operand.kind {
             OperandKind::Address(address) => &address.base,
+            OperandKind::Element(..) => operand,
             OperandKind::Symbol(..) if matches!(self.opcode, "cvta" | "mapa" | "getctarank") => operand,
             _ => return Ok(()),
         };

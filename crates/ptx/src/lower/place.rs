@@ -185,9 +185,13 @@ impl<'r> Body<'r> {
 
     /// The memory that `[…]` means in the state space of the modifier `space`, empty for generic addresses.
     pub fn memory(&mut self, operand: &'r Operand<'r, 'r>, space: &str) -> Memory {
-        let OperandKind::Address(address) = &operand.kind else {
-            self.fail(Problem::mismatch(operand.span, "an address is required"));
-            return self.nowhere();
+        let address = match &operand.kind {
+            OperandKind::Address(address) => address,
+            OperandKind::Element(symbol, index) => return self.element(*symbol, index, 0, operand),
+            _ => {
+                self.fail(Problem::mismatch(operand.span, "an address is required"));
+                return self.nowhere();
+            }
         };
         let value = match &address.base.kind {
             OperandKind::Register(id) => Some(self.read(*id, 0)),
@@ -210,8 +214,7 @@ impl<'r> Body<'r> {
                 self.at_symbol(*symbol, offset, &address.base)
             }
             OperandKind::Element(symbol, index) => {
-                let offset = self.element_offset(*symbol, index);
-                self.at_symbol(*symbol, offset.wrapping_add(address.offset), &address.base)
+                self.element(*symbol, index, address.offset, &address.base)
             }
             _ => {
                 self.fail(Problem::mismatch(operand.span, "not an address"));
@@ -220,18 +223,58 @@ impl<'r> Body<'r> {
         }
     }
 
-    /// Bytes from the beginning of an array to an element of it.
-    pub fn element_offset(&self, symbol: Symbol<'r, 'r>, index: &Operand<'_, '_>) -> i64 {
-        let element = match symbol {
+    /// An element of an array, and bytes added. What a register says is counted in 32 bits without a sign, as NVIDIA's assembler has it.
+    fn element(
+        &mut self,
+        symbol: Symbol<'r, 'r>,
+        index: &Operand<'_, '_>,
+        offset: i64,
+        operand: &Operand<'_, '_>,
+    ) -> Memory {
+        let size = match symbol {
             Symbol::Local(id) => self.func.variables[id.0 as usize].declaration.ty.size(),
             Symbol::Global(variable, _) => variable.ty.size(),
             Symbol::Function(_) => 1,
         };
-        let index = match &index.kind {
-            OperandKind::Immediate(value) => value.integer().unwrap_or(0),
-            _ => 0,
+        let (register, more) = match &index.kind {
+            OperandKind::Register(id) => (*id, 0),
+            OperandKind::RegisterOffset(id, more) => (*id, *more),
+            kind => {
+                let OperandKind::Immediate(value) = kind else {
+                    self.fail(Problem::mismatch(index.span, "an index is a register or a constant"));
+                    return self.nowhere();
+                };
+                let bytes = size.wrapping_mul(value.integer().unwrap_or(0)) as i64;
+                return self.at_symbol(symbol, bytes.wrapping_add(offset), operand);
+            }
         };
-        element.wrapping_mul(index) as i64
+        let Memory::At { space, base, offset } = self.at_symbol(symbol, offset, operand) else {
+            self.fail(Problem::mismatch(operand.span, "this parameter has no address"));
+            return self.nowhere();
+        };
+        let index = self.read(register, 0);
+        let index = self.as_int(index);
+        let index = match self.b.func().ty(index).bits() {
+            ..32 => self.b.inst(Op::Convert(Convert::ZExt), &[index], Type::I32),
+            _ => self.fit(index, Type::I32),
+        };
+        let (more, size) = (self.b.constant(Type::I32, more as u64), self.b.constant(Type::I32, size));
+        let index = self.b.inst(Op::Int(IntBinary::Add), &[index, more], Type::I32);
+        let bytes = self.b.inst(Op::Int(IntBinary::Mul), &[index, size], Type::I32);
+        let ty = self.b.func().ty(base);
+        let bytes = if ty == Type::I64 { self.widen(bytes) } else { bytes };
+        Memory::At { space, base: self.b.inst(Op::Int(IntBinary::Add), &[base, bytes], ty), offset }
+    }
+
+    /// The address of an element of an array, in the array's space.
+    pub fn address_of_element(
+        &mut self,
+        symbol: Symbol<'r, 'r>,
+        index: &Operand<'_, '_>,
+        operand: &Operand<'_, '_>,
+    ) -> Value {
+        let memory = self.element(symbol, index, 0, operand);
+        self.address_in(memory, operand)
     }
 
     fn nowhere(&mut self) -> Memory {
@@ -360,7 +403,12 @@ impl<'r> Body<'r> {
                 }
             };
         }
-        match self.at_symbol(symbol, offset, operand) {
+        let memory = self.at_symbol(symbol, offset, operand);
+        self.address_in(memory, operand)
+    }
+
+    fn address_in(&mut self, memory: Memory, operand: &Operand<'_, '_>) -> Value {
+        match memory {
             Memory::At { space, base, offset } => {
                 let base = match self.b.func().ty(base) {
                     Type::I32 => self.widen(base),
