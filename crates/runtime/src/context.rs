@@ -63,9 +63,8 @@ pub fn activate(device: CUdevice) -> CudaResult<CUcontext> {
 /// The device's primary context, retained by the runtime.
 pub fn primary(device: CUdevice) -> CudaResult<CUcontext> {
     initialize()?;
-    let known = usize::try_from(device).ok().and_then(|device| RETAINED.get(device));
-    if let Some(context) = known.map(|known| known.load(Ordering::Acquire)).filter(|context| *context != 0) {
-        return Ok(CUcontext(context));
+    if let Some(context) = retained(device) {
+        return Ok(context);
     }
     // One retention for the whole process, under the lock: threads that come first together share it.
     primary_among(&mut lock(), device)
@@ -147,6 +146,12 @@ static PRIMARIES: Mutex<Vec<Primary>> = Mutex::new(Vec::new());
 /// The retained ones among those of the first devices, or 0, to be looked at without the lock. Changed under it.
 static RETAINED: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
 
+/// The device's primary context, if the runtime is known to retain it.
+fn retained(device: CUdevice) -> Option<CUcontext> {
+    let place = RETAINED.get(usize::try_from(device).ok()?)?;
+    Some(CUcontext(place.load(Ordering::Acquire))).filter(|context| !context.is_null())
+}
+
 fn note_retained(device: CUdevice, context: CUcontext) {
     if let Some(place) = usize::try_from(device).ok().and_then(|device| RETAINED.get(device)) {
         place.store(context.0, Ordering::Release);
@@ -218,6 +223,11 @@ pub fn device() -> CudaResult<CUdevice> {
     call!(cuCtxGetCurrent(&mut context))?;
     if context.is_null() {
         return Ok(devices::of_thread());
+    }
+    // Most of the time it is the primary context of the device that the thread chose, or of the first.
+    let own = thread::chosen_device().unwrap_or(0);
+    if retained(own) == Some(context) {
+        return Ok(own);
     }
     let mut device = 0;
     match call!(cuCtxGetDevice(&mut device)) {
