@@ -170,6 +170,10 @@ fn level_of(features: &str) -> Level {
 /// more compile time than it gains on code that is vectors already, and some of it makes such code slower.
 const PASSES: &CStr = c"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,loop-mssa(licm),gvn<no-load-pre>,instsimplify,dce)";
 
+/// Options of LLVM's code generation, after a program's name; LLVM is in our library alone. Loops here have few addresses, and those that a
+/// processor's instructions compute: finding cheaper ones takes up to a tenth of the time of small kernels and gains nothing.
+const OPTIONS: [&CStr; 2] = [c"anywarp", c"-disable-lsr"];
+
 /// Makes machine code for one CPU. Belongs to a thread: get it by [`Machine::for_cpu`].
 pub struct Machine {
     raw: machine::LLVMTargetMachineRef,
@@ -198,6 +202,9 @@ impl Machine {
         // checked before use and disposed of once.
         unsafe {
             BACKEND.call_once(|| {
+                let options = OPTIONS.map(CStr::as_ptr);
+                let count = options.len() as i32;
+                llvm_sys::support::LLVMParseCommandLineOptions(count, options.as_ptr(), c"".as_ptr());
                 target::LLVMInitializeX86TargetInfo();
                 target::LLVMInitializeX86Target();
                 target::LLVMInitializeX86TargetMC();
