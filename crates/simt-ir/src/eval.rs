@@ -464,17 +464,18 @@ fn float_to_float(mode: FloatMode, from: Type, to: Type, a: u64) -> u64 {
         let nan = match (from, to) {
             _ if from == to => a,
             (Type::BF16, Type::F32) => a << 16,
-            (Type::F64, Type::F32) => {
+            // Flushing goes through an operation of f32, whose NaN is the canonical one.
+            (Type::F32, Type::F64) if mode.ftz => 0x7fff_ffff_e000_0000,
+            (Type::F64, _) => {
                 let payload = (a & source.fraction_mask()) >> (source.precision - target.precision);
                 let sign = if source.is_negative(a) { target.sign() } else { 0 };
                 sign | target.infinity() | target.quiet() | payload
             }
-            (Type::F32, Type::F64) => {
+            (_, Type::F64) => {
                 let payload = (a & source.fraction_mask()) << (target.precision - source.precision);
                 let sign = if source.is_negative(a) { target.sign() } else { 0 };
                 sign | target.infinity() | target.quiet() | payload
             }
-            (_, Type::F64) => 0x7fff_ffff_e000_0000,
             _ => canonical_nan(to),
         };
         return saturate(target, mode, nan);
@@ -520,6 +521,12 @@ mod tests {
         assert_eq!(convert(to_s, Type::F64, Type::I32, f64::NAN.to_bits()), 1 << 31);
         let to_f = Convert::FloatToFloat(RN);
         assert_eq!(convert(to_f, Type::F64, Type::F32, 0x7ff8_0000_0000_0000), 0x7fc0_0000);
+        assert_eq!(convert(to_f, Type::F64, Type::F16, 0xfff4_0000_0000_0003), 0xff00);
+        assert_eq!(convert(to_f, Type::F64, Type::BF16, 0xfff4_0000_0000_0003), 0xffe0);
+        assert_eq!(convert(to_f, Type::F16, Type::F64, 0xfd03), 0xfffc_0c00_0000_0000);
+        assert_eq!(convert(to_f, Type::BF16, Type::F64, 0x7f81), 0x7ff8_2000_0000_0000);
+        let flushing = Convert::FloatToFloat(FloatMode { ftz: true, ..RN });
+        assert_eq!(convert(flushing, Type::F32, Type::F64, 0x7f80_0001), 0x7fff_ffff_e000_0000);
         assert_eq!(float_binary(FloatBinary::Add, RN, Type::F32, nan, 0), 0x7fff_ffff);
     }
 

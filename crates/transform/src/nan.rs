@@ -251,7 +251,7 @@ fn is_arithmetic(func: &Function, inst: Inst) -> bool {
         Op::Convert(Convert::FloatToFloat(_)) => {
             // These keep the payload of a NaN.
             let types = (func.ty(data.args[0]), func.ty(data.results[0]));
-            !is_copy(func, inst) && !matches!(types, (Type::BF16 | Type::F64, Type::F32))
+            !is_copy(func, inst) && !matches!(types, (Type::BF16, Type::F32) | (Type::F64, _))
         }
         _ => false,
     }

@@ -2,6 +2,7 @@
 
 use super::{Lowering, value_type};
 use crate::llvm::{FloatPredicate, Type, Value};
+use simt_ir::soft::Format;
 use simt_ir::{Convert, FloatMode, Op, Rounding};
 
 type IrType = simt_ir::Type;
@@ -129,13 +130,14 @@ impl<'c> Lowering<'_, 'c> {
         let flush_result = mode.ftz && to == IrType::F32;
         let result = match (from, to) {
             _ if from == to => x,
-            (IrType::F32, IrType::F64) => b.fpext(x, b.context().double()),
-            (IrType::F16 | IrType::BF16, IrType::F32) => self.widen(from, x),
-            (IrType::F16 | IrType::BF16, IrType::F64) => {
-                let wide = b.fpext(self.widen(from, x), b.context().double());
+            (IrType::F32, IrType::F64) => {
+                let wide = b.fpext(x, b.context().double());
+                // Flushing goes through an operation of f32, whose NaN is the canonical one.
                 let nan = wide.ty().float_bits(0x7fff_ffff_e000_0000);
-                b.select(b.fcmp(FloatPredicate::Uno, wide, wide), nan, wide)
+                if mode.ftz { b.select(b.fcmp(FloatPredicate::Uno, wide, wide), nan, wide) } else { wide }
             }
+            (IrType::F16 | IrType::BF16, IrType::F32) => self.widen(from, x),
+            (IrType::F16 | IrType::BF16, IrType::F64) => b.fpext(self.widen(from, x), b.context().double()),
             (IrType::F64, IrType::F32) if mode.round == Rounding::NearestAway => {
                 return self.soft(Op::Convert(op), from, to, &[x]);
             }
@@ -146,7 +148,10 @@ impl<'c> Lowering<'_, 'c> {
                 };
                 if flush_result { self.flush_narrowed(mode.round, x, narrow) } else { narrow }
             }
-            (IrType::F64, _) => self.narrow(to, mode.round, self.narrow_to_odd(x)),
+            (IrType::F64, _) => {
+                let narrow = self.narrow(to, mode.round, self.narrow_to_odd(x));
+                b.select(b.fcmp(FloatPredicate::Uno, x, x), self.narrow_nan(to, x), narrow)
+            }
             (IrType::F32, _) => self.narrow(to, mode.round, x),
             _ => self.narrow(to, mode.round, self.widen(from, x)),
         };
@@ -154,6 +159,19 @@ impl<'c> Lowering<'_, 'c> {
         let result =
             if flush_result && (narrow_source || from == to) { self.flush(to, result) } else { result };
         if mode.sat { self.saturate(to, result) } else { result }
+    }
+
+    /// A NaN of f64 as one of a half, with its sign and the upper part of its payload.
+    fn narrow_nan(&self, to: IrType, x: Value<'c>) -> Value<'c> {
+        let b = self.b;
+        let format = Format::of(to);
+        let int = b.context().int(64).shaped_like(x.ty());
+        let bits = b.bitcast(x, int);
+        let cut = Format::of(IrType::F64).precision - format.precision;
+        let payload = b.and(b.lshr(bits, int.int_const(cut.into())), int.int_const(format.fraction_mask()));
+        let sign = b.and(b.lshr(bits, int.int_const(48)), int.int_const(format.sign()));
+        let nan = b.or(b.or(payload, sign), int.int_const(format.infinity() | format.quiet()));
+        b.int_resize(nan, value_type(b.context(), to).shaped_like(x.ty()), false)
     }
 
     /// f64 to f32 in a direction.

@@ -131,7 +131,7 @@ fn szext(x: &mut Expander<'_, '_>) {
 }
 
 /// The `offset`-th set bit of `mask` counted from bit `base`: upwards if positive, downwards if negative; all ones if there is none,
-/// as from a base beyond the mask.
+/// as from a base beyond the mask. The least offset, which has no magnitude, gives 0, as on the hardware.
 /// A binary search for the bit by counting ones.
 fn fns(x: &mut Expander<'_, '_>) {
     let (mask, base, offset) = (x.src("mask"), x.src("base"), x.src("offset"));
@@ -171,6 +171,8 @@ fn fns(x: &mut Expander<'_, '_>) {
     let back = x.int(IntBinary::Sub, last, position);
     let position = x.select(down, back, position);
     let d = x.select(found, position, ones);
+    let least = x.cmp_imm(IntCmp::Eq, offset, 1 << 31);
+    let d = x.select(least, zero, d);
     x.set("d", d);
 }
 

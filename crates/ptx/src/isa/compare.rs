@@ -158,10 +158,11 @@ fn setp(x: &mut Expander<'_, '_>) {
         let fails = x.un(IntUnary::Not, holds);
         combine(x, fails, c)
     });
-    x.set("p", p);
+    // Where both name one register, the hardware leaves the first in it.
     if let Some(q) = q {
         x.set("q", q);
     }
+    x.set("p", p);
 }
 
 /// The outcomes for the halves of packed operands.
@@ -177,8 +178,8 @@ fn halves(x: &mut Expander<'_, '_>) -> [Value; 2] {
 
 fn setp_halves(x: &mut Expander<'_, '_>) {
     let [p, q] = halves(x);
-    x.set("p", p);
     x.set("q", q);
+    x.set("p", p);
 }
 
 /// True as a value: all ones, or 1.0 for floats.

@@ -6,8 +6,11 @@
 //!
 //! * into a word: signed results are clamped; unsigned ones are raised to 0, and what is too large wraps;
 //! * `vshl` looks at 34 bits of its result, and clamps those;
-//! * into a byte: anything but 0 to the largest becomes the largest; into a half: always 0;
-//! * an unsigned minimum or maximum compares 64 bits, of sums and differences those that sign extension makes of the low 32;
+//! * into a byte or the low half: anything but 0 to the largest becomes the largest; into the high half: always 0; shifts clamp as
+//!   into a word;
+//! * the high half of a destination takes the high half of the result, not the low one;
+//! * a minimum or maximum compares 64 bits, signed if the destination is, of `vset` if the first source is; of sums, differences
+//!   and shifts that saturate those that sign extension makes of the low 32;
 //! * `vmad` reads whole words as signed. With a signed factor it shifts and clamps as a signed number, whatever the result's type.
 
 use simt_ir::{IntBinary, IntCmp, Shift, Type, Value};
@@ -300,10 +303,17 @@ fn scalar(x: &mut Expander<'_, '_>, op: Operation) {
     let (at, bits) = selected(d);
     if bits < 32 {
         if x.has("sat") {
-            value = match bits {
-                8 => x.int_imm(IntBinary::MinU, value, if is_signed(x) { 127 } else { 255 }),
-                _ => x.imm(Type::I64, 0),
+            value = if is_shift(x) {
+                saturate_word(x, value)
+            } else if (at, bits) == (16, 16) {
+                x.imm(Type::I64, 0)
+            } else {
+                let largest = u64::from(u32::MAX >> (32 - bits)) >> u32::from(is_signed(x));
+                x.int_imm(IntBinary::MinU, value, largest)
             };
+        }
+        if (at, bits) == (16, 16) {
+            value = x.shift_imm(Shift::RightU, value, 16);
         }
         let (c, value) = (x.src("c"), x.fit(value, Type::I32));
         let merged = insert(x, c, value, at, bits);
@@ -329,13 +339,17 @@ fn saturate_word(x: &mut Expander<'_, '_>, value: Value) -> Value {
     if is_signed(x) {
         return saturate(x, value, 32);
     }
-    let value = x.int_imm(IntBinary::MaxS, value, 0);
-    x.int_imm(IntBinary::And, value, u32::MAX.into())
+    x.int_imm(IntBinary::MaxS, value, 0)
+}
+
+fn is_shift(x: &Expander<'_, '_>) -> bool {
+    matches!(x.inst.syntax.opcode.text, "vshl" | "vshr")
 }
 
 /// The second operation, with the third operand.
 fn second(x: &mut Expander<'_, '_>, value: Value) -> Value {
-    let signed = is_signed(x);
+    let opcode = x.inst.syntax.opcode.text;
+    let signed = if opcode == "vset" { x.ty("A").is_signed() } else { is_signed(x) };
     let c = x.src("c");
     let c = x.extend(signed, c, Type::I64);
     let op = match (x.word("second"), signed) {
@@ -345,7 +359,7 @@ fn second(x: &mut Expander<'_, '_>, value: Value) -> Value {
         (_, true) => IntBinary::MaxS,
         (_, false) => IntBinary::MaxU,
     };
-    let wraps = matches!(x.inst.syntax.opcode.text, "vadd" | "vsub") && !signed && !x.has("sat");
+    let wraps = matches!(opcode, "vadd" | "vsub") || x.has("sat") && is_shift(x);
     let value = if wraps {
         let low = x.fit(value, Type::I32);
         x.extend(true, low, Type::I64)

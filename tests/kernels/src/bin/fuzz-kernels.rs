@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kernel_tests::backend;
-use kernel_tests::fuzz::program::Program;
 use kernel_tests::fuzz::table::Table;
 use kernel_tests::fuzz::{self, Outcome, Random, generate, reduce};
 
@@ -78,7 +77,7 @@ fn run() -> Result<bool, String> {
             Outcome::Ran(words) => Some(words),
             _ => None,
         };
-        let text = as_test(&reduced, seed, &why, expected.as_deref());
+        let text = fuzz::as_test(&reduced, seed, &why, expected.as_deref());
         match &keep {
             Some(folder) => {
                 let path = folder.join(format!("kernel_{seed}.ptx"));
@@ -93,29 +92,4 @@ fn run() -> Result<bool, String> {
     }
     println!("{passed} passed, {failed} failed");
     Ok(failed == 0)
-}
-
-/// The program as a test that carries its launch and what the interpreter answers.
-fn as_test(program: &Program, seed: u64, why: &str, expected: Option<&[u64]>) -> String {
-    let list = |words: &[u64]| {
-        let mut text = String::new();
-        let mut at = 0;
-        while at < words.len() {
-            let same = words[at..].iter().take_while(|word| **word == words[at]).count();
-            text +=
-                &if same > 1 { format!(" {:#x}*{same}", words[at]) } else { format!(" {:#x}", words[at]) };
-            at += same;
-        }
-        text
-    };
-    let grid = program.grid;
-    let ([x, y, z], [width, height, depth]) = (grid.block, grid.grid);
-    let zeros = program.output_words();
-    let mut text = format!("// Found by fuzz-kernels, number {seed}: {why}\n");
-    text += &format!("// RUN k grid={width},{height},{depth} block={x},{y},{z}\n");
-    text += &format!("// BUFFER u64{}\n// BUFFER u64 0*{zeros}\n", list(&program.input()));
-    if let Some(words) = expected {
-        text += &format!("// OUT 1:{}\n", list(words));
-    }
-    text + &program.text()
 }

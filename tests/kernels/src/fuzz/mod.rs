@@ -110,17 +110,44 @@ pub fn difference_of(program: &Program, expected: &Outcome, got: &Outcome) -> Op
     match (expected, got) {
         (Outcome::Ran(expected), Outcome::Ran(got)) => {
             let at = expected.iter().zip(got).position(|(a, b)| a != b)?;
-            let own = program::OUTPUT_WORDS * program.threads();
-            let place = match at.checked_sub(program::SHARED_WORDS) {
-                None => format!("word {at} that all threads share"),
-                Some(at) if at >= own => format!("word {} of the columns", at - own),
-                Some(at) => {
-                    format!("thread {}, word {}", at / program::OUTPUT_WORDS, at % program::OUTPUT_WORDS)
-                }
-            };
-            Some(format!("{place}: {:#x} instead of {:#x}", got[at], expected[at]))
+            Some(format!("{}: {:#x} instead of {:#x}", place(program, at), got[at], expected[at]))
         }
         (Outcome::Refused(_), _) | (_, Outcome::Refused(_)) => None,
         (Outcome::Failed(why), _) | (_, Outcome::Failed(why)) => Some(why.clone()),
     }
+}
+
+/// Whose a word of a program's output is.
+pub fn place(program: &Program, at: usize) -> String {
+    let own = program::OUTPUT_WORDS * program.threads();
+    match at.checked_sub(program::SHARED_WORDS) {
+        None => format!("word {at} that all threads share"),
+        Some(at) if at >= own => format!("word {} of the columns", at - own),
+        Some(at) => format!("thread {}, word {}", at / program::OUTPUT_WORDS, at % program::OUTPUT_WORDS),
+    }
+}
+
+/// The program as a test that carries its launch and what is expected of it.
+pub fn as_test(program: &Program, seed: u64, why: &str, expected: Option<&[u64]>) -> String {
+    let list = |words: &[u64]| {
+        let mut text = String::new();
+        let mut at = 0;
+        while at < words.len() {
+            let same = words[at..].iter().take_while(|word| **word == words[at]).count();
+            text +=
+                &if same > 1 { format!(" {:#x}*{same}", words[at]) } else { format!(" {:#x}", words[at]) };
+            at += same;
+        }
+        text
+    };
+    let grid = program.grid;
+    let ([x, y, z], [width, height, depth]) = (grid.block, grid.grid);
+    let zeros = program.output_words();
+    let mut text = format!("// Found by fuzz-kernels, number {seed}: {why}\n");
+    text += &format!("// RUN k grid={width},{height},{depth} block={x},{y},{z}\n");
+    text += &format!("// BUFFER u64{}\n// BUFFER u64 0*{zeros}\n", list(&program.input()));
+    if let Some(words) = expected {
+        text += &format!("// OUT 1:{}\n", list(words));
+    }
+    text + &program.text()
 }
