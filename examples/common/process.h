@@ -14,6 +14,9 @@
 // No device has more free memory than the machine has at the moment, and others use that too: a small device always has its own.
 inline const int memory_of_a_small_device = setenv("ANYWARP_MEMORY", "2G", 0);
 
+// What other processes of the user hold meanwhile is not free either: nothing is told and heard of them.
+inline const int counted_alone = setenv("ANYWARP_RUNTIME_DIR", "", 0);
+
 // Entries of a folder of /proc/self, without "." and "..".
 inline long entries(const char *folder) {
     long count = 0;
