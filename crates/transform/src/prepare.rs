@@ -118,6 +118,16 @@ impl Prepared {
                     crossing[value.index()] = true;
                 }
             }
+            // What is tested beside accesses.
+            let insts = data.insts.iter().map(|inst| self.func.inst(*inst));
+            for address in
+                insts.filter(|inst| inst.op.access().is_some()).filter_map(|inst| inst.args.first())
+            {
+                for check in self.shapes.checks(*address) {
+                    let index = check.assumption.index;
+                    crossing[index.index()] |= self.def_block[index.index()] != Some(block);
+                }
+            }
         }
         crossing
     }

@@ -8,7 +8,9 @@
 //! Addresses of 64 bits come from indices of 32 bits, which may wrap between one lane and the next. Where that cannot be excluded,
 //! it is tested: at the kernel's entry if the index is known there ([`Shapes::assumed`]), else at the access ([`Shapes::checks`]).
 
-use std::collections::{HashMap, HashSet};
+mod checks;
+
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use kernel_abi::{Shape, XLayout};
@@ -17,6 +19,8 @@ use simt_ir::{
     SpecialReg, Terminator, Type, Value,
 };
 
+pub use self::checks::Check;
+use self::checks::Tests;
 use crate::facts::{Facts, mirrored};
 use crate::simplify::sign_extended;
 use crate::{Loops, sync};
@@ -108,13 +112,6 @@ pub struct Shapes {
     tests: Tests,
 }
 
-/// What offsets depend on.
-#[derive(Clone, Debug, Default)]
-struct Tests {
-    assumed: Vec<Assumption>,
-    checks: HashMap<Value, Vec<Assumption>>,
-}
-
 impl Shapes {
     /// Analyses a function in normal form with closed loops. Parameters of the function are varying. In a kernel, indices that its entry
     /// can compute are assumed not to wrap if the launch shape allows it.
@@ -167,8 +164,8 @@ impl Shapes {
     }
 
     /// What must be tested before an access whose address this value is, beside it: its offsets hold only if none of these wraps. Such a value
-    /// is used by operations that [`keeps_checks`] lists, in its own block, and as an address.
-    pub fn checks(&self, value: Value) -> &[Assumption] {
+    /// is used as an address, and for other such values that it is added to or multiplied for.
+    pub fn checks(&self, value: Value) -> &[Check] {
         self.tests.checks.get(&value).map_or(&[], Vec::as_slice)
     }
 
@@ -442,73 +439,6 @@ impl Analysis<'_> {
         }
     }
 
-    /// What the offsets found depend on: tests at the entry, and tests beside accesses. If an extension that would need the latter has other
-    /// uses, the error names it.
-    fn assumptions(&self) -> Result<Tests, HashSet<Value>> {
-        let mut tests = Tests::default();
-        // For each value that needs checks: its block, and the checks with the extensions that they are for.
-        let mut checked: HashMap<Value, (Block, Vec<(Assumption, Value)>)> = HashMap::new();
-        let mut misused: HashSet<Value> = HashSet::new();
-        for &block in self.cfg.order() {
-            for &inst in &self.func.block(block).insts {
-                let data = self.func.inst(inst);
-                if let Op::Convert(op @ (Convert::ZExt | Convert::SExt)) = data.op
-                    && let LaneShape::Affine(offsets) | LaneShape::Rows(offsets) = self.of(data.results[0])
-                {
-                    let assumption = Assumption { index: data.args[0], unsigned: op == Convert::ZExt };
-                    match self.extension(block, inst, &offsets) {
-                        Extension::Assumed if !tests.assumed.contains(&assumption) => {
-                            tests.assumed.push(assumption);
-                        }
-                        Extension::Checked => {
-                            checked.insert(data.results[0], (block, vec![(assumption, data.results[0])]));
-                        }
-                        _ => {}
-                    }
-                    continue;
-                }
-                let mut inherited: Vec<(Assumption, Value)> = Vec::new();
-                for (position, arg) in data.args.iter().enumerate() {
-                    let Some((at, checks)) = checked.get(arg) else { continue };
-                    let fine = match data.op {
-                        Op::Load(_) => true,
-                        Op::Store(_) => position == 0,
-                        op => keeps_checks(&op) && !self.of(data.results[0]).is_vector(),
-                    };
-                    if *at != block || !fine {
-                        misused.extend(checks.iter().map(|(_, extension)| *extension));
-                    } else if data.op.access().is_none() {
-                        inherited.extend(
-                            checks
-                                .iter()
-                                .filter(|check| !inherited.contains(check))
-                                .cloned()
-                                .collect::<Vec<_>>(),
-                        );
-                    }
-                }
-                if !inherited.is_empty() {
-                    checked.insert(data.results[0], (block, inherited));
-                }
-            }
-            for value in self.func.block(block).term.uses() {
-                if let Some((_, checks)) = checked.get(&value) {
-                    misused.extend(checks.iter().map(|(_, extension)| *extension));
-                }
-            }
-        }
-        if !misused.is_empty() {
-            return Err(misused);
-        }
-        tests.checks = checked
-            .into_iter()
-            .map(|(value, (_, checks))| {
-                (value, checks.into_iter().map(|(assumption, _)| assumption).collect())
-            })
-            .collect();
-        Ok(tests)
-    }
-
     fn binary(&self, op: IntBinary, bits: u32, args: &[Value], shapes: &[LaneShape]) -> LaneShape {
         let (Some(a), Some(b)) = (shapes[0].offsets(self.lanes()), shapes[1].offsets(self.lanes())) else {
             return LaneShape::Varying;
@@ -619,17 +549,6 @@ enum Extension {
     Checked,
     /// They may not be.
     Unknown,
-}
-
-/// Operations on addresses that may stand between an extension and the access that tests it.
-pub fn keeps_checks(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Int(IntBinary::Add | IntBinary::Sub | IntBinary::Mul)
-            | Op::Shift(Shift::Left)
-            | Op::ToGeneric(_)
-            | Op::FromGeneric(_)
-    )
 }
 
 #[cfg(test)]

@@ -2,9 +2,8 @@
 //!
 //! They hardly ever run, so that what counts is how little code they are: a loop over the lanes, with scalars.
 
-use kernel_abi::CompileError;
-use simt_ir::{Access, InstData, Op, Type as IrType, Value as IrValue};
-use transform::LaneShape;
+use simt_ir::{Access, Type as IrType, Value as IrValue};
+use transform::{Check, LaneShape};
 
 use super::function::Emitter;
 use super::memory::Mark;
@@ -66,29 +65,6 @@ impl<'c> Emitter<'_, 'c> {
         });
     }
 
-    /// Each lane's host address, computed lane by lane from where no lane's value depends on another's.
-    pub(super) fn exact_address(
-        &mut self,
-        value: IrValue,
-        access: Access,
-    ) -> Result<Value<'c>, CompileError> {
-        let b = self.unit.b;
-        let address = self.exact(value)?;
-        let narrow = self.p.func.ty(value) == IrType::I32;
-        let address = self.in_window(address, narrow, access.offset);
-        let window = self.window_scalar(access.space);
-        Ok(b.add(address, b.splat(window, self.unit.lanes)))
-    }
-
-    fn exact(&mut self, value: IrValue) -> Result<Value<'c>, CompileError> {
-        if self.p.shapes.checks(value).is_empty() {
-            return Ok(self.vector(value));
-        }
-        let data = self.p.func.def_inst(value).expect("a checked value is a result");
-        let args = data.args.iter().map(|arg| self.exact(*arg)).collect::<Result<Vec<_>, _>>()?;
-        self.vector_result(data, value, &args)
-    }
-
     /// Runs `body` for each active lane, lowest first, with its host address and its index.
     fn at_exact_addresses(
         &mut self,
@@ -97,43 +73,77 @@ impl<'c> Emitter<'_, 'c> {
         body: impl FnOnce(&mut Self, Value<'c>, Value<'c>),
     ) {
         let b = self.unit.b;
-        let mut roots = Vec::new();
-        self.find_roots(address, &mut roots);
         let narrow = self.p.func.ty(address) == IrType::I32;
+        let assumed = self.by_lane(address);
+        let checks: Vec<_> =
+            self.p.shapes.checks(address).iter().map(|check| (check, self.checked_by_lane(check))).collect();
         let mask = self.active();
         self.for_each_lane(b.mask_to_int(mask), |this, at| {
-            let exact = this.exact_in_lane(address, &roots, at);
+            let mut exact = this.of_lane(assumed, at);
+            for (check, (index, assumed)) in checks {
+                let extended = this.extended(check, this.of_lane(index, at));
+                let off = b.sub(extended, this.of_lane(assumed, at));
+                exact = b.add(exact, b.mul(off, off.ty().int_const(check.factor)));
+            }
             let exact = this.in_window(exact, narrow, access.offset);
             let start = b.add(exact, this.window_scalar(access.space));
             body(this, start, at);
         });
     }
 
-    /// Finds what an address is computed from that no lane takes from another's.
-    fn find_roots(&mut self, value: IrValue, roots: &mut Vec<(IrValue, InLane<'c>)>) {
-        if roots.iter().any(|(known, _)| *known == value) {
-            return;
-        }
-        if self.p.shapes.checks(value).is_empty() {
-            let root = self.by_lane(value);
-            return roots.push((value, root));
-        }
-        let data = self.p.func.def_inst(value).expect("a checked value is a result");
-        data.args.iter().for_each(|arg| self.find_roots(*arg, roots));
+    /// A checked index, and what it is assumed to be extended.
+    fn checked_by_lane(&mut self, check: &Check) -> (InLane<'c>, InLane<'c>) {
+        let index = check.assumption.index;
+        let shape = self.p.shapes.of(index);
+        let natural = self.natural(index);
+        let base = self.assumed_base(natural);
+        let assumed = match shape {
+            LaneShape::Affine(offsets) if let Some(step) = even_step(offsets) => {
+                InLane::Steps(self.offset(base, offsets[0]), step)
+            }
+            shape => {
+                let assumed = self.widen(base, shape);
+                InLane::Array(self.spill(assumed), base.ty())
+            }
+        };
+        (self.by_lane(index), assumed)
     }
 
-    fn exact_in_lane(&mut self, value: IrValue, roots: &[(IrValue, InLane<'c>)], at: Value<'c>) -> Value<'c> {
-        if let Some((_, root)) = roots.iter().find(|(known, _)| *known == value) {
-            return self.of_lane(*root, at);
+    /// The base that an affine extension has, whatever its kind: see `scalar_result`.
+    fn assumed_base(&self, base: Value<'c>) -> Value<'c> {
+        self.unit.b.sext(base, self.unit.types.i64)
+    }
+
+    fn extended(&self, check: &Check, index: Value<'c>) -> Value<'c> {
+        let i64 = self.unit.types.i64;
+        match check.assumption.unsigned {
+            true => self.unit.b.zext(index, i64),
+            false => self.unit.b.sext(index, i64),
         }
-        let data: &InstData = self.p.func.def_inst(value).expect("a checked value is a result");
-        let args: Vec<Value<'c>> = data.args.iter().map(|arg| self.exact_in_lane(*arg, roots, at)).collect();
+    }
+
+    /// Each lane's host address, where an index that it depends on wraps.
+    pub(super) fn exact_address(&mut self, value: IrValue, access: Access) -> Value<'c> {
         let b = self.unit.b;
-        match data.op {
-            Op::ToGeneric(space) => b.add(args[0], self.window_scalar(space)),
-            Op::FromGeneric(space) => b.sub(args[0], self.window_scalar(space)),
-            op => self.math_op(op, data, value, &args).expect("addresses are computed by arithmetic"),
+        let address = self.exact(value);
+        let narrow = self.p.func.ty(value) == IrType::I32;
+        let address = self.in_window(address, narrow, access.offset);
+        let window = self.window_scalar(access.space);
+        b.add(address, b.splat(window, self.unit.lanes))
+    }
+
+    fn exact(&mut self, value: IrValue) -> Value<'c> {
+        let (b, p) = (self.unit.b, self.p);
+        let mut exact = self.vector(value);
+        for check in p.shapes.checks(value) {
+            let index = check.assumption.index;
+            let base = self.natural(index);
+            let assumed = self.widen(self.assumed_base(base), p.shapes.of(index));
+            let index = self.vector(index);
+            let off = b.sub(self.extended(check, index), assumed);
+            exact = b.add(exact, b.mul(off, off.ty().int_const(check.factor)));
         }
+        exact
     }
 
     fn by_lane(&mut self, value: IrValue) -> InLane<'c> {

@@ -20,7 +20,7 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
-    fn has_gather(&self, bytes: u32) -> bool {
+    pub(super) fn has_gather(&self, bytes: u32) -> bool {
         self.unit.machine.cpu().level() >= Level::Avx512 && bytes >= 4
     }
 

@@ -23,6 +23,8 @@ pub enum Address<'c> {
     Rows(Value<'c>, Offsets),
     /// One for each lane.
     Varying(Value<'c>),
+    /// A base, and signed indices of 32 bits of elements of so many bytes.
+    Indexed(Value<'c>, Value<'c>, u32),
 }
 
 /// How the lanes of an access lie in memory. A lane's element is all it accesses.
@@ -37,6 +39,8 @@ pub(super) enum Pattern<'c> {
     Strided(u32, Value<'c>),
     /// Anywhere.
     Scattered(Value<'c>),
+    /// Likewise, as [`Address::Indexed`].
+    Indexed(Value<'c>, Value<'c>, u32),
 }
 
 /// How the accesses of one instruction are marked.
@@ -60,10 +64,14 @@ impl<'c> Emitter<'_, 'c> {
         let address = self.address(data.args[0], access);
         let groups = self.groups(data.args[0], access, &address, size, count, true);
         self.check_alignment(data.args[0], access, size * count, data.loc, groups.as_ref());
+        let address = match groups {
+            None => self.indexed(data.args[0], access, size).unwrap_or(address),
+            Some(_) => address,
+        };
         if access.order != Order::Weak && !self.keeps_order(&address, access, size * count) {
             let address = match self.p.shapes.checks(data.args[0]) {
                 [] => address,
-                _ => Address::Varying(self.exact_address(data.args[0], access)?),
+                _ => Address::Varying(self.exact_address(data.args[0], access)),
             };
             self.ordered_load(&data.results, lane, &address, access);
             return Ok(());
@@ -116,10 +124,14 @@ impl<'c> Emitter<'_, 'c> {
         let address = self.address(data.args[0], access);
         let groups = self.groups(data.args[0], access, &address, size, count, false);
         self.check_alignment(data.args[0], access, size * count, data.loc, groups.as_ref());
+        let address = match groups {
+            None => self.indexed(data.args[0], access, size).unwrap_or(address),
+            Some(_) => address,
+        };
         if access.order != Order::Weak && !self.keeps_order(&address, access, size * count) {
             let address = match self.p.shapes.checks(data.args[0]) {
                 [] => address,
-                _ => Address::Varying(self.exact_address(data.args[0], access)?),
+                _ => Address::Varying(self.exact_address(data.args[0], access)),
             };
             self.ordered_store(values, lane, &address, access);
             return Ok(());
@@ -202,6 +214,10 @@ impl<'c> Emitter<'_, 'c> {
                 let lanes: Vec<i32> = (0..self.unit.lanes as i32).map(|lane| lane * stride as i32).collect();
                 vec![b.shuffle(wide, wide, &lanes)]
             }
+            Pattern::Indexed(base, indices, bytes) => {
+                let (mask, ty) = (self.active(), lane.vector(self.unit.lanes));
+                vec![b.gather(ty, self.elements(base, indices, bytes), size, mask, ty.zero())]
+            }
             Pattern::Scattered(addresses) => {
                 let (word, per) = self.word_of(lane, count);
                 let mut elements = Vec::new();
@@ -243,6 +259,9 @@ impl<'c> Emitter<'_, 'c> {
                 let wide = self.spread(values[0], stride);
                 b.masked_store(wide, b.inttoptr(start), size, spread);
             }
+            Pattern::Indexed(base, indices, bytes) => {
+                b.scatter(values[0], self.elements(base, indices, bytes), size, mask);
+            }
             Pattern::Scattered(addresses) => {
                 let (word, per) = self.word_of(values[0].ty().scalar(), count);
                 for (at, values) in values.chunks(per as usize).enumerate() {
@@ -277,9 +296,9 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let p = self.p;
         let mut all = None;
-        for assumption in p.shapes.checks(address) {
-            let base = self.natural(assumption.index);
-            let holds = self.stays_in_range(assumption, base);
+        for check in p.shapes.checks(address) {
+            let base = self.natural(check.assumption.index);
+            let holds = self.stays_in_range(&check.assumption, base);
             all = Some(all.map_or(holds, |all| b.and(all, holds)));
         }
         all
@@ -339,6 +358,11 @@ impl<'c> Emitter<'_, 'c> {
             Address::Affine(base, offsets) => self.widen(*base, &LaneShape::Affine(offsets.clone())),
             Address::Rows(bases, offsets) => self.widen(*bases, &LaneShape::Rows(offsets.clone())),
             Address::Varying(addresses) => *addresses,
+            Address::Indexed(base, indices, bytes) => {
+                let (b, i64) = (self.unit.b, self.unit.types.i64);
+                let wide = b.sext(*indices, i64);
+                b.add(b.splat(*base, self.unit.lanes), b.mul(wide, wide.ty().int_const((*bytes).into())))
+            }
         }
     }
 
@@ -357,6 +381,7 @@ impl<'c> Emitter<'_, 'c> {
             Address::Affine(_, offsets) => (offsets, self.unit.lanes as usize),
             Address::Rows(_, offsets) => (offsets, self.unit.row_lanes() as usize),
             Address::Uniform(_) | Address::Varying(_) => return scattered(),
+            Address::Indexed(base, indices, bytes) => return Pattern::Indexed(*base, *indices, *bytes),
         };
         // The address of a lane that may serve others.
         let start = |lane: usize| match address {
@@ -365,7 +390,7 @@ impl<'c> Emitter<'_, 'c> {
                 let first = b.extract(*bases, (lane / rows) as u32);
                 self.offset(first, offsets[lane])
             }
-            Address::Uniform(address) | Address::Varying(address) => *address,
+            Address::Uniform(address) | Address::Varying(address) | Address::Indexed(address, ..) => *address,
         };
         let element = i64::from(size * count);
         let steps =

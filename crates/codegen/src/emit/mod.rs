@@ -7,6 +7,7 @@
 //! * [`alignment`][]: accesses at odd addresses;
 //! * [`grouped`][]: accesses of parts of rows;
 //! * [`joined`][]: loads of neighbours;
+//! * [`indexed`][]: gathers and scatters by indices;
 //! * [`masked`][]: accesses by some lanes;
 //! * [`exact`][]: accesses at addresses that wrap between lanes;
 //! * [`atomic`][]: what goes lane by lane;
@@ -28,6 +29,7 @@ mod exact;
 mod function;
 mod grouped;
 mod host;
+mod indexed;
 mod joined;
 mod masked;
 mod matrix;

@@ -160,14 +160,20 @@ impl<'c> Builder<'c> {
     /// `ptr` moved by `offset` bytes. Either may be a vector. The sum may leave the object: nothing is assumed.
     #[track_caller]
     pub fn ptr_add(&self, ptr: Value<'c>, offset: Value<'c>) -> Value<'c> {
+        self.ptr_index(ptr, offset, 1)
+    }
+
+    /// `ptr` moved by so many elements of so many bytes, a signed number; either may be a vector.
+    #[track_caller]
+    pub fn ptr_index(&self, ptr: Value<'c>, index: Value<'c>, bytes: u32) -> Value<'c> {
         self.ready();
-        assert!(ptr.ty().is_ptr() && offset.ty().is_int(), "address of {} and {}", ptr.ty(), offset.ty());
-        let (a, b) = (ptr.ty().lanes(), offset.ty().lanes());
+        assert!(ptr.ty().is_ptr() && index.ty().is_int(), "address of {} and {}", ptr.ty(), index.ty());
+        let (a, b) = (ptr.ty().lanes(), index.ty().lanes());
         assert!(a == b || a == 1 || b == 1, "{a} pointers and {b} offsets");
-        let byte = self.context().int(8);
+        let element = self.context().int(8 * bytes);
         // SAFETY: positioned; operands checked.
         self.value(unsafe {
-            core::LLVMBuildGEP2(self.raw(), byte.raw(), ptr.raw(), &mut offset.raw(), 1, UNNAMED)
+            core::LLVMBuildGEP2(self.raw(), element.raw(), ptr.raw(), &mut index.raw(), 1, UNNAMED)
         })
     }
 

@@ -1,0 +1,60 @@
+//! Scattered accesses that have one base and an index of 32 bits in each lane: the processor takes these as they are, in half as many
+//! instructions as it takes addresses in, and computes the addresses itself.
+
+use simt_ir::{Access, Convert, IntBinary, Op, Order, Shift, Space, Type as IrType, Value as IrValue};
+
+use super::function::Emitter;
+use super::memory::Address;
+use crate::llvm::Value;
+
+impl<'c> Emitter<'_, 'c> {
+    /// The host addresses of an access in this form, if the address is computed like that and the access may be a gather or a scatter.
+    pub(super) fn indexed(&mut self, address: IrValue, access: Access, bytes: u32) -> Option<Address<'c>> {
+        let is_simple = access.lanes == 1 && access.order == Order::Weak && access.space != Space::Local;
+        if !is_simple || !self.has_gather(bytes) || !self.p.shapes.of(address).is_varying() {
+            return None;
+        }
+        let sum = self.p.func.def_inst(address)?;
+        if sum.op != Op::Int(IntBinary::Add) || self.p.func.ty(address) != IrType::I64 {
+            return None;
+        }
+        let (base, scaled) = match self.p.shapes.of(sum.args[0]).is_uniform() {
+            true => (sum.args[0], sum.args[1]),
+            false => (sum.args[1], sum.args[0]),
+        };
+        let (index, scale) = self.scaled_index(scaled)?;
+        if !self.p.shapes.of(base).is_uniform() || !self.is_at_hand(base) || !self.is_at_hand(index) {
+            return None;
+        }
+        let b = self.unit.b;
+        let start = self.natural(base);
+        let start = self.offset(b.add(start, self.window_scalar(access.space)), access.offset);
+        Some(Address::Indexed(start, self.vector(index), scale))
+    }
+
+    /// Pointers to the elements that indices tell.
+    pub(super) fn elements(&self, base: Value<'c>, indices: Value<'c>, bytes: u32) -> Value<'c> {
+        // Not extended here: where that lies in another block, LLVM does not see that the indices are of 32 bits.
+        self.unit.b.ptr_index(self.unit.b.inttoptr(base), indices, bytes)
+    }
+
+    /// An index of 32 bits, and what a processor can multiply it by once it is extended.
+    fn scaled_index(&self, value: IrValue) -> Option<(IrValue, u32)> {
+        let func = &self.p.func;
+        let data = func.def_inst(value)?;
+        let constant = |at: usize| func.constant(data.args[at]);
+        let (wide, scale) = match data.op {
+            Op::Int(IntBinary::Mul) => match (constant(0), constant(1)) {
+                (_, Some(factor)) => (data.args[0], factor),
+                (Some(factor), _) => (data.args[1], factor),
+                _ => return None,
+            },
+            Op::Shift(Shift::Left) => (data.args[0], 1u64.checked_shl(constant(1)?.try_into().ok()?)?),
+            _ => (value, 1),
+        };
+        let extension = func.def_inst(wide)?;
+        let is_index =
+            extension.op == Op::Convert(Convert::SExt) && func.ty(extension.args[0]) == IrType::I32;
+        (is_index && matches!(scale, 1 | 2 | 4 | 8)).then(|| (extension.args[0], scale as u32))
+    }
+}
