@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use kernel_abi::CompileError;
-use simt_ir::{Access, Def, IntBinary, Op, Order, Shift, Space, Type as IrType, Value as IrValue};
+use simt_ir::{Access, Convert, Def, IntBinary, Op, Order, Shift, Space, Type as IrType, Value as IrValue};
 
 use super::function::Emitter;
 use super::memory::{Address, Mark, Pattern};
@@ -15,6 +15,7 @@ const DEPTH: u32 = 16;
 
 /// What a value's lanes have besides something they have in common, modulo 2 to its width: known numbers, and products of uniform values with
 /// known numbers.
+#[derive(Clone)]
 struct Differences {
     known: Vec<i64>,
     products: BTreeMap<Vec<IrValue>, Vec<i64>>,
@@ -58,12 +59,22 @@ impl Differences {
     }
 }
 
+/// A value of 32 bits that is extended on the way to an address, and how its lanes differ: they do so as wide numbers only if it wraps
+/// nowhere between lanes of a group.
+struct Extended {
+    value: IrValue,
+    unsigned: bool,
+    differences: Differences,
+}
+
 /// Groups of lanes, each of which accesses so many elements in a row.
 pub(super) struct Groups<'c> {
     elements: u32,
     /// The address of each group's first element, and the lane that has it.
     pub(super) starts: Vec<Value<'c>>,
     first: Vec<usize>,
+    /// Whether they are groups, where it must be tested.
+    pub(super) hold: Option<Value<'c>>,
     /// Which element each lane has, counted through all groups.
     element_of: Vec<i32>,
     /// A lane that has the element, of each.
@@ -73,12 +84,14 @@ pub(super) struct Groups<'c> {
 impl<'c> Groups<'c> {
     /// Lanes whose differences are known numbers, as groups of consecutive elements of so many bytes; nothing if these are many, or not of
     /// one size.
-    fn new(differences: &Differences, bytes: i64, width: u32) -> Option<Groups<'c>> {
+    fn new(differences: &Differences, extended: &[Extended], bytes: i64, width: u32) -> Option<Groups<'c>> {
         let lanes = differences.known.len();
         let narrowed = |number: i64| number << (64 - width) >> (64 - width);
         let mut groups: BTreeMap<Vec<i64>, Vec<(i64, usize)>> = BTreeMap::new();
         for lane in 0..lanes {
-            let key = differences.products.values().map(|numbers| narrowed(numbers[lane])).collect();
+            let all = extended.iter().flat_map(|extended| extended.differences.products.values());
+            let all = all.chain(differences.products.values());
+            let key = all.map(|numbers| narrowed(numbers[lane])).collect();
             // Told from the first lane on: what they have in common may be anything.
             let own = narrowed(differences.known[lane].wrapping_sub(differences.known[0]));
             groups.entry(key).or_default().push((own, lane));
@@ -87,6 +100,7 @@ impl<'c> Groups<'c> {
             elements: 0,
             starts: Vec::new(),
             first: Vec::new(),
+            hold: None,
             element_of: vec![0; lanes],
             lane_of: Vec::new(),
         };
@@ -141,8 +155,10 @@ impl<'c> Emitter<'_, 'c> {
         {
             return None;
         }
-        let differences = self.differences(value, DEPTH)?;
-        let mut groups = Groups::new(&differences, (size * count).into(), self.p.func.ty(value).bits())?;
+        let mut extended = Vec::new();
+        let differences = self.differences(value, DEPTH, &mut extended)?;
+        let bytes = i64::from(size * count);
+        let mut groups = Groups::new(&differences, &extended, bytes, self.p.func.ty(value).bits())?;
         let masked = !self.is_full();
         if (masked || !load) && !groups.are_distinct() || masked && !self.has_masked(size) {
             return None;
@@ -158,11 +174,46 @@ impl<'c> Emitter<'_, 'c> {
             };
             groups.starts.push(self.unit.b.add(start, window));
         }
+        for extended in &extended {
+            self.test_extended(&mut groups, extended)?;
+        }
         Some(groups)
     }
 
-    /// How a value's lanes differ.
-    fn differences(&self, value: IrValue, depth: u32) -> Option<Differences> {
+    /// Adds the test that a value wraps in no group.
+    fn test_extended(&mut self, groups: &mut Groups<'c>, extended: &Extended) -> Option<()> {
+        let b = self.unit.b;
+        let known = &extended.differences.known;
+        for (at, &first) in groups.first.iter().enumerate() {
+            let of_group = at as u32 * groups.elements..(at as u32 + 1) * groups.elements;
+            let (mut least, mut most) = (0, 0);
+            for (lane, number) in known.iter().enumerate() {
+                if of_group.contains(&(groups.element_of[lane] as u32)) {
+                    let number = number.wrapping_sub(known[first]);
+                    (least, most) = (number.min(least), number.max(most));
+                }
+            }
+            if (least, most) == (0, 0) {
+                continue;
+            }
+            let (low, high) = match extended.unsigned {
+                true => (0, i64::from(u32::MAX)),
+                false => (i64::from(i32::MIN), i64::from(i32::MAX)),
+            };
+            if most - least > i64::from(i32::MAX) {
+                return None;
+            }
+            let own = self.in_one_lane(extended.value, first, DEPTH)?;
+            let number = |number: i64| own.ty().int_const(number as u64);
+            let above = b.sub(own, number(low - least));
+            let holds = b.icmp(IntPredicate::Ule, above, number((high - most) - (low - least)));
+            groups.hold = Some(groups.hold.map_or(holds, |hold| b.and(hold, holds)));
+        }
+        Some(())
+    }
+
+    /// How a value's lanes differ, if these extended values wrap nowhere.
+    fn differences(&self, value: IrValue, depth: u32, extended: &mut Vec<Extended>) -> Option<Differences> {
         let p = self.p;
         if let Some(offsets) = p.shapes.of(value).offsets(self.unit.lanes as usize) {
             return Some(Differences::known(&offsets));
@@ -172,10 +223,10 @@ impl<'c> Emitter<'_, 'c> {
         }
         let Def::Result(inst, _) = p.func.def(value) else {
             let through = self.through_params(value);
-            return if through == value { None } else { self.differences(through, depth - 1) };
+            return if through == value { None } else { self.differences(through, depth - 1, extended) };
         };
         let data = p.func.inst(inst);
-        let of = |at: usize| self.differences(data.args[at], depth - 1);
+        let mut of = |at: usize| self.differences(data.args[at], depth - 1, extended);
         match data.op {
             Op::Int(IntBinary::Add) => Some(of(0)?.plus(of(1)?, 1)),
             Op::Int(IntBinary::Sub) => Some(of(0)?.plus(of(1)?, -1)),
@@ -193,6 +244,19 @@ impl<'c> Emitter<'_, 'c> {
                 Some(of(0)?.times(1 << amount))
             }
             Op::ToGeneric(space) | Op::FromGeneric(space) if space != Space::Local => of(0),
+            Op::Convert(op @ (Convert::SExt | Convert::ZExt)) if p.func.ty(data.args[0]) == IrType::I32 => {
+                let mut inner = Vec::new();
+                let differences = self.differences(data.args[0], depth - 1, &mut inner)?;
+                // One extension on the way is enough.
+                if !inner.is_empty() {
+                    return None;
+                }
+                let known = differences.known.iter().map(|number| i64::from(*number as i32)).collect();
+                let differences = Differences { known, ..differences };
+                let (value, unsigned) = (data.args[0], op == Convert::ZExt);
+                extended.push(Extended { value, unsigned, differences: differences.clone() });
+                Some(differences)
+            }
             _ => None,
         }
     }
@@ -223,6 +287,14 @@ impl<'c> Emitter<'_, 'c> {
                 // The amount is a constant less than the width, or the lanes would not be groups.
                 _ => b.shl(first, b.int_resize(second, first.ty(), false)),
             });
+        }
+        if let Some(data) = p.func.def_inst(value).filter(|_| depth > 0)
+            && let Op::Convert(op @ (Convert::SExt | Convert::ZExt)) = data.op
+            && p.func.ty(data.args[0]) == IrType::I32
+            && let Some(narrow) = self.in_one_lane(data.args[0], lane, depth - 1)
+        {
+            let wide = self.lane_type(value);
+            return Some(if op == Convert::SExt { b.sext(narrow, wide) } else { b.zext(narrow, wide) });
         }
         // In a lane that is not active it may be anything.
         (self.is_full() && self.is_at_hand(value)).then(|| {

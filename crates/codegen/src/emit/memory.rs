@@ -94,7 +94,14 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         if let Some(groups) = groups {
-            let values = self.load_groups(&groups, lane, count, mark)?;
+            let values = match groups.hold {
+                None => self.load_groups(&groups, lane, count, mark)?,
+                Some(hold) => self.either(
+                    hold,
+                    |this| this.load_groups(&groups, lane, count, mark),
+                    |this| this.load_lanes(&address, lane, count, mark),
+                )?,
+            };
             for (result, value) in data.results.iter().zip(values) {
                 self.define(*result, value);
             }
@@ -147,7 +154,11 @@ impl<'c> Emitter<'_, 'c> {
         }
         let vectors: Vec<Value<'c>> = values.iter().map(|value| self.vector(*value)).collect();
         if let Some(groups) = groups {
-            return self.store_groups(&groups, &vectors, mark);
+            let Some(hold) = groups.hold else { return self.store_groups(&groups, &vectors, mark) };
+            let none = |()| Vec::new();
+            let usual = |this: &mut Self| this.store_groups(&groups, &vectors, mark).map(none);
+            self.either(hold, usual, |this| this.store_lanes(&address, &vectors, mark).map(none))?;
+            return Ok(());
         }
         match self.in_range(data.args[0]) {
             None => self.store_lanes(&address, &vectors, mark)?,
