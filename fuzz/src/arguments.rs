@@ -370,6 +370,23 @@ impl Maker<'_, '_> {
                     if self.bytes.decision().is_multiple_of(8) { 0 } else { called as *const () as usize };
                 self.arena.slot(&[function, host::memory()])
             }
+            "*mut CUgraphNodeParams" | "*mut cudaGraphNodeParams" => {
+                let [x, y, z] = [(); 3].map(|()| self.dimension());
+                // Of other kinds of nodes all pointers are null and all lists empty.
+                let kind = self.bytes.decision() % 14;
+                let (first, rest) = match kind {
+                    0 => (self.value("CUfunction"), [x | 1 << 32, 1 | y << 32, 1 | z << 32]),
+                    3 => (called as *const () as usize, [host::memory(), 0, 0]),
+                    4 => (self.value("CUgraph"), [0; 3]),
+                    6 | 7 => (self.value("CUevent"), [0; 3]),
+                    11 => (self.address(), [0; 3]),
+                    13 => (self.bytes.choose(NUMBERS), [x % 3, 0, 0]),
+                    _ => (0, [0; 3]),
+                };
+                let mut words = [0; 32];
+                words[..6].copy_from_slice(&[kind, 0, first, rest[0], rest[1], rest[2]]);
+                self.arena.slot(&words)
+            }
             "*mut CUctxCreateParams" | "*mut cudaMemAllocNodeParams" => {
                 // Lists of nothing.
                 let size = self.size();

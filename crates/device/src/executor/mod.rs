@@ -113,7 +113,8 @@ impl Executor {
             last_short: AtomicU64::new(0),
             progress: AtomicU64::new(0),
             watched: AtomicBool::new(false),
-            block_memory: BlockMemoryPool::default(),
+            // One more for who submits.
+            block_memory: BlockMemoryPool::keeping(threads + 1),
         })
     }
 
@@ -318,6 +319,10 @@ impl Executor {
         self.roaming.fetch_sub(1, Ordering::Relaxed);
         state.workers -= 1;
         state.extra -= usize::from(is_extra);
+        drop(state);
+        if is_extra {
+            self.block_memory.shrink();
+        }
     }
 
     fn next_job(self: &Arc<Executor>, is_extra: bool) -> Option<Job> {

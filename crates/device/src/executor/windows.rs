@@ -144,24 +144,27 @@ impl Window {
     }
 }
 
-/// Block memories that are not in use.
+/// Block memories that are not in use: as many as there are threads as a rule. Those of threads that waiting blocks made necessary go when
+/// these do.
 pub struct BlockMemoryPool {
     state: RankedMutex<PoolState>,
+    kept: usize,
 }
 
 #[derive(Default)]
 struct PoolState {
     free: Vec<BlockMemory>,
-    made: u32,
-}
-
-impl Default for BlockMemoryPool {
-    fn default() -> BlockMemoryPool {
-        BlockMemoryPool { state: RankedMutex::new(Rank::BlockMemory, PoolState::default()) }
-    }
+    /// How many numbers were given out, and those of memories that are gone.
+    numbered: u32,
+    unused: Vec<u32>,
 }
 
 impl BlockMemoryPool {
+    /// A pool that keeps so many memories for the next grids.
+    pub fn keeping(kept: usize) -> BlockMemoryPool {
+        BlockMemoryPool { state: RankedMutex::new(Rank::BlockMemory, PoolState::default()), kept }
+    }
+
     /// The memory that was given back last, or a new one.
     pub fn take(&self) -> Result<BlockMemory> {
         let index = {
@@ -169,8 +172,10 @@ impl BlockMemoryPool {
             if let Some(memory) = state.free.pop() {
                 return Ok(memory);
             }
-            state.made += 1;
-            state.made - 1
+            state.unused.pop().unwrap_or_else(|| {
+                state.numbered += 1;
+                state.numbered - 1
+            })
         };
         BlockMemory::new(index)
     }
@@ -178,6 +183,19 @@ impl BlockMemoryPool {
     /// Takes a memory back.
     pub fn give(&self, memory: BlockMemory) {
         self.state.lock().free.push(memory);
+    }
+
+    /// A thread that used a memory now and then is gone: the system gets one back, if more are free than are kept.
+    pub fn shrink(&self) {
+        let mut state = self.state.lock();
+        if state.free.len() <= self.kept {
+            return;
+        }
+        let memory = state.free.pop();
+        state.unused.extend(memory.as_ref().map(|memory| memory.index));
+        // Unmapping takes a while.
+        drop(state);
+        drop(memory);
     }
 }
 
@@ -188,7 +206,7 @@ mod tests {
 
     #[test]
     fn offsets_out_of_a_window_fault() {
-        let pool = BlockMemoryPool::default();
+        let pool = BlockMemoryPool::keeping(2);
         let mut memory = pool.take().unwrap();
         let launch = crate::executor::grid::empty_launch_frame();
         let needs = BlockNeeds { shared: 3000, local: 100_000, state: 5000 };
@@ -211,7 +229,7 @@ mod tests {
 
     #[test]
     fn windows_of_a_cluster_lie_a_stride_apart() {
-        let pool = BlockMemoryPool::default();
+        let pool = BlockMemoryPool::keeping(2);
         let mut memory = pool.take().unwrap();
         let launch = LaunchFrame {
             grid: [4, 1, 1],
@@ -236,5 +254,21 @@ mod tests {
         // SAFETY: as above.
         let beyond = unsafe { guard::load::<u8>(frames[0].shared as u64 + 4 * CLUSTER_STRIDE) };
         assert!(beyond.is_err(), "there is no fifth block");
+    }
+
+    #[test]
+    fn no_more_is_kept_than_was_asked_for() {
+        let pool = BlockMemoryPool::keeping(2);
+        let memories: Vec<_> = (0..5).map(|_| pool.take().unwrap()).collect();
+        let mut numbers: Vec<u32> = memories.iter().map(|memory| memory.index).collect();
+        assert_eq!(numbers, [0, 1, 2, 3, 4]);
+        memories.into_iter().for_each(|memory| pool.give(memory));
+        (0..5).for_each(|_| pool.shrink());
+        assert_eq!(pool.state.lock().free.len(), 2);
+        // Numbers of what is gone are used again, each once.
+        let again: Vec<_> = (0..5).map(|_| pool.take().unwrap()).collect();
+        numbers = again.iter().map(|memory| memory.index).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [0, 1, 2, 3, 4]);
     }
 }

@@ -236,8 +236,9 @@ pub unsafe fn read_uses<P: Copy>(
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     let used = |index| -> CuResult<SemaphoreUse> {
-        let (value, flags) = read(&params.get(index)?);
+        // What is no list of semaphores is noticed at its first, before more is read.
         let semaphore = external::find_semaphore(semaphores.get(index)?)?;
+        let (value, flags) = read(&params.get(index)?);
         // Flags are for semaphores of another sort.
         if flags == 0 { Ok(SemaphoreUse { semaphore, value }) } else { Err(CUDA_ERROR_INVALID_VALUE.into()) }
     };
