@@ -11,7 +11,7 @@ use kernel_abi::{
 
 use crate::Result;
 use crate::limits;
-use crate::lock::{Rank, RankedMutex};
+use crate::lock::{Rank, RankedGuard, RankedMutex};
 use crate::memory::range::{AddressRange, PAGE};
 
 /// Reach of a negative offset.
@@ -157,6 +157,8 @@ struct PoolState {
     /// How many numbers were given out, and those of memories that are gone.
     numbered: u32,
     unused: Vec<u32>,
+    /// Threads that are gone and whose memories were in use elsewhere then.
+    owed: usize,
 }
 
 impl BlockMemoryPool {
@@ -182,13 +184,23 @@ impl BlockMemoryPool {
 
     /// Takes a memory back.
     pub fn give(&self, memory: BlockMemory) {
-        self.state.lock().free.push(memory);
+        let mut state = self.state.lock();
+        state.free.push(memory);
+        if state.owed > 0 {
+            state.owed -= 1;
+            self.shrink_with(state);
+        }
     }
 
     /// A thread that used a memory now and then is gone: the system gets one back, if more are free than are kept.
     pub fn shrink(&self) {
-        let mut state = self.state.lock();
+        self.shrink_with(self.state.lock());
+    }
+
+    fn shrink_with(&self, mut state: RankedGuard<'_, PoolState>) {
         if state.free.len() <= self.kept {
+            let there = state.numbered as usize - state.unused.len();
+            state.owed = (state.owed + 1).min(there.saturating_sub(self.kept));
             return;
         }
         let memory = state.free.pop();
@@ -264,6 +276,11 @@ mod tests {
         assert_eq!(numbers, [0, 1, 2, 3, 4]);
         memories.into_iter().for_each(|memory| pool.give(memory));
         (0..5).for_each(|_| pool.shrink());
+        assert_eq!(pool.state.lock().free.len(), 2);
+        let memories: Vec<_> = (0..5).map(|_| pool.take().unwrap()).collect();
+        // Those that are in use go when they come back.
+        (0..5).for_each(|_| pool.shrink());
+        memories.into_iter().for_each(|memory| pool.give(memory));
         assert_eq!(pool.state.lock().free.len(), 2);
         // Numbers of what is gone are used again, each once.
         let again: Vec<_> = (0..5).map(|_| pool.take().unwrap()).collect();
