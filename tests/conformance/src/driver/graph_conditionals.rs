@@ -172,19 +172,26 @@ pub fn a_switch_runs_the_graph_of_a_number() {
     }
 }
 
-pub fn conditions_are_set_where_their_graph_runs() {
-    for launches in [0, 1] {
-        let setup = Setup::new();
-        let graph = graph();
-        let chosen = condition(graph, 1);
-        add(graph, &[], chosen, IF, 1);
-        let executable = instantiate(graph);
-        (0..launches).for_each(|_| drop(setup.launch(executable, [0; 8])));
-        let kernel = function(setup.module, c"choose");
-        let arguments = &mut [arg(&chosen), arg(&1_u32)];
-        assert_eq!(launch(kernel, 1, 1, CUstream::NULL, arguments), CUDA_SUCCESS);
-        fails!(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
-    }
+/// Sets a condition from a launch of its own, after so many of its graph.
+fn set_outside(launches: u32) {
+    let setup = Setup::new();
+    let graph = graph();
+    let chosen = condition(graph, 1);
+    add(graph, &[], chosen, IF, 1);
+    let executable = instantiate(graph);
+    (0..launches).for_each(|_| drop(setup.launch(executable, [0; 8])));
+    let kernel = function(setup.module, c"choose");
+    let arguments = &mut [arg(&chosen), arg(&1_u32)];
+    assert_eq!(launch(kernel, 1, 1, CUstream::NULL, arguments), CUDA_SUCCESS);
+    fails!(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
+}
+
+pub fn conditions_are_not_set_before_their_graph_runs() {
+    set_outside(0);
+}
+
+pub fn conditions_are_not_set_after_their_graph_ran() {
+    set_outside(1);
 }
 
 pub fn conditional_nodes_nest() {

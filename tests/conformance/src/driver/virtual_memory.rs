@@ -215,7 +215,8 @@ pub fn copies_and_sets_have_the_access_that_was_given() {
     let (mut bytes, other) = ([7u8; 64], alloc(64));
     let place = bytes.as_mut_ptr().cast::<c_void>();
     let codes = |flags| {
-        cu!(cuMemSetAccess(p, g, &access_of_device(flags), 1));
+        // What was asked for before may still run.
+        cu!(cuCtxSynchronize(); cuMemSetAccess(p, g, &access_of_device(flags), 1));
         // SAFETY: as many bytes as are there on all sides.
         unsafe {
             [
