@@ -27,6 +27,10 @@ inline long entries(const char *folder) {
     return count - 2;
 }
 
+// The C library keeps a piece of address space for each thread that ever allocated, up to a number that grows with the processors, and who has
+// many threads for a while would seem to hold more afterwards.
+static const int few_arenas = mallopt(M_ARENA_MAX, 2);
+
 struct Holding {
     long threads, files, mappings, heap_bytes, resident_kib;
     size_t device_bytes;
