@@ -229,21 +229,12 @@ fn groups_are_what_their_lanes_are() {
                 continue;
             }
             let program = kernel(layout, load);
-            let words = || (0..2400u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect::<Vec<_>>();
+            let words: Vec<_> = (0..2400u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
             let args = |words: &mut [u64]| {
                 let more = layout.extended.unwrap_or(0);
                 [words[8..].as_mut_ptr() as u64, words[1900..].as_mut_ptr() as u64, layout.width, more as u64]
             };
-            let mut expected = words();
-            let given = args(&mut expected);
-            launch.interpret(&program, &given).unwrap();
-            for cpu in launch::cpus() {
-                let compiled = launch.compile(&program, &cpu).unwrap();
-                let mut got = words();
-                let given = args(&mut got);
-                launch.run(&compiled, &given).unwrap();
-                assert!(got == expected, "layout {number} on {}, load: {load}", cpu.name());
-            }
+            launch.must_agree(&program, &words, args, format_args!("layout {number}, load: {load}"));
         }
     }
 }
@@ -261,20 +252,10 @@ fn groups_may_wrap() {
         bytes[at] = at as u8;
         bytes[2 * half - 1 - at] = (3 * at + 1) as u8;
     }
-    let mut got = vec![0u64; 32];
     for start in [i32::MAX - 3, i32::MAX - 35, i32::MAX - 200] {
         let data = bytes.as_mut_ptr() as u64 + half as u64;
         let args = |out: &mut [u64]| [data, out.as_mut_ptr() as u64, layout.width, start as u64];
-        let mut expected = vec![0u64; 32];
-        let given = args(&mut expected);
-        launch.interpret(&program, &given).unwrap();
-        for cpu in launch::cpus() {
-            let compiled = launch.compile(&program, &cpu).unwrap();
-            got.fill(0);
-            let given = args(&mut got);
-            launch.run(&compiled, &given).unwrap();
-            assert!(got == expected, "from {start} on {}", cpu.name());
-        }
+        launch.must_agree(&program, &[0; 32], args, format_args!("from {start}"));
     }
 }
 

@@ -97,19 +97,10 @@ fn neighbours_are_what_they_are_one_by_one() {
     let launch = Launch { grid: [1, 1, 1], block: [THREADS, 1, 1] };
     for (number, layout) in layouts().into_iter().enumerate() {
         let program = kernel(layout);
-        let words = || (0..1200u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect::<Vec<_>>();
+        let words: Vec<_> = (0..1200u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
         // The matrix begins a little further on, for those that look before it.
         let args = |words: &mut [u64]| [words[8..].as_mut_ptr() as u64, words[900..].as_mut_ptr() as u64];
-        let mut expected = words();
-        let given = args(&mut expected);
-        launch.interpret(&program, &given).unwrap();
-        for cpu in launch::cpus() {
-            let compiled = launch.compile(&program, &cpu).unwrap();
-            let mut got = words();
-            let given = args(&mut got);
-            launch.run(&compiled, &given).unwrap();
-            assert!(got == expected, "layout {number} on {}", cpu.name());
-        }
+        launch.must_agree(&program, &words, args, format_args!("layout {number}"));
     }
 }
 

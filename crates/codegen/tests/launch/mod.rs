@@ -82,6 +82,27 @@ pub struct Launch {
 }
 
 impl Launch {
+    /// Runs a program on the interpreter, and on every CPU as machine code, which must leave the same words behind. The
+    /// parameters follow from where the words lie.
+    pub fn must_agree<const N: usize>(
+        &self,
+        program: &Program,
+        words: &[u64],
+        params: impl Fn(&mut [u64]) -> [u64; N],
+        what: impl std::fmt::Display,
+    ) {
+        let mut expected = words.to_vec();
+        let given = params(&mut expected);
+        self.interpret(program, &given).unwrap();
+        for cpu in cpus() {
+            let compiled = self.compile(program, &cpu).unwrap();
+            let mut got = words.to_vec();
+            let given = params(&mut got);
+            self.run(&compiled, &given).unwrap();
+            assert!(got == expected, "{what} on {}", cpu.name());
+        }
+    }
+
     pub fn shape(&self) -> Shape {
         Shape::of(self.grid, self.block)
     }
