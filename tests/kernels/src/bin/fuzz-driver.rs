@@ -53,6 +53,30 @@ fn settings() -> Result<Settings, String> {
     Ok(settings)
 }
 
+/// What a driver makes of a program.
+enum Verdict {
+    Same,
+    /// Where it differs, and all that the driver's kernel left behind.
+    Differs(String, Vec<u64>),
+    Refused(String),
+    Lost(u32),
+}
+
+fn judge(program: &Program, driver: &Driver, oracle: &Interpreter) -> Verdict {
+    let Outcome::Ran(expected) = fuzz::run(program, oracle) else { return Verdict::Same };
+    match driver.run(&program.text(), program::ENTRY, program.grid, &program.input(), expected.len()) {
+        Ok(got) => match expected.iter().zip(&got).position(|(a, b)| a != b) {
+            Some(at) => {
+                let place = fuzz::place(program, at);
+                Verdict::Differs(format!("{place} there {:#x}, here {:#x}", got[at], expected[at]), got)
+            }
+            None => Verdict::Same,
+        },
+        Err(Failure::Refused(why)) => Verdict::Refused(why.replace('\n', " ")),
+        Err(Failure::Lost(code)) => Verdict::Lost(code),
+    }
+}
+
 fn run(settings: Settings) -> Result<(), String> {
     let driver = Driver::open(&settings.library)?;
     let oracle = Interpreter { approximations: Approximations::Hardware, ..Interpreter::default() };
@@ -61,44 +85,23 @@ fn run(settings: Settings) -> Result<(), String> {
     for seed in settings.seed..settings.seed + settings.count {
         let program = generate::program(seed, &mut table);
         let mut lost = false;
-        let mut shows = |program: &Program| {
-            if lost {
-                return None;
-            }
-            let Outcome::Ran(expected) = fuzz::run(program, &oracle) else { return None };
-            let mut buffers = [program.input(), vec![0; expected.len()]];
-            match driver.run(&program.text(), program::ENTRY, program.grid, &mut buffers) {
-                Ok(()) => {
-                    let at = expected.iter().zip(&buffers[1]).position(|(a, b)| a != b)?;
-                    let found = format!(
-                        "{} there {:#x}, here {:#x}",
-                        fuzz::place(program, at),
-                        buffers[1][at],
-                        expected[at]
-                    );
-                    Some((found, buffers[1].clone()))
-                }
-                Err(Failure::Refused(why)) => Some((why, Vec::new())),
-                Err(Failure::Lost(code)) => {
-                    lost = true;
-                    Some((format!("code {code} there"), Vec::new()))
-                }
+        // Only what runs and answers otherwise counts, so that one difference does not become another.
+        let mut differs = |candidate: &Program| match judge(candidate, &driver, &oracle) {
+            Verdict::Differs(why, words) if !lost => Some((why, words)),
+            verdict => {
+                lost |= matches!(verdict, Verdict::Lost(_));
+                None
             }
         };
-        match shows(&program) {
-            None => passed += 1,
-            Some((why, words)) if words.is_empty() => {
-                println!("kernel {seed}, block {:?}: {}", program.grid.block, why.replace('\n', " "));
-                if lost { failed += 1 } else { refused += 1 }
+        let why = match judge(&program, &driver, &oracle) {
+            Verdict::Same => {
+                passed += 1;
+                continue;
             }
-            Some(_) => {
+            Verdict::Differs(..) => {
                 failed += 1;
-                // Only what runs and answers otherwise counts, so that one difference does not become another.
-                let reduced = reduce::reduce(&program, |candidate| {
-                    shows(candidate).is_some_and(|(_, words)| !words.is_empty())
-                });
-                let (why, words) = shows(&reduced).unwrap_or_default();
-                println!("kernel {seed}, block {:?}: {why}", program.grid.block);
+                let reduced = reduce::reduce(&program, |candidate| differs(candidate).is_some());
+                let (why, words) = differs(&reduced).unwrap_or_default();
                 let text = fuzz::as_test(&reduced, seed, &why, Some(&words));
                 match &settings.keep {
                     Some(folder) => {
@@ -108,31 +111,40 @@ fn run(settings: Settings) -> Result<(), String> {
                     }
                     None => println!("{text}"),
                 }
+                why
             }
-        }
+            Verdict::Refused(why) => {
+                refused += 1;
+                why
+            }
+            Verdict::Lost(code) => {
+                failed += 1;
+                lost = true;
+                format!("code {code} there")
+            }
+        };
+        println!("kernel {seed}, block {:?}: {why}", program.grid.block);
         if lost {
             let left = settings.seed + settings.count - seed - 1;
-            let error =
-                std::process::Command::new(std::env::current_exe().map_err(|error| error.to_string())?)
-                    .args([
-                        "--library",
-                        &settings.library,
-                        "--seed",
-                        &(seed + 1).to_string(),
-                        "--count",
-                        &left.to_string(),
-                    ])
-                    .args(["--so-far", &format!("{passed},{failed},{refused}")])
-                    .args(
-                        settings
-                            .keep
-                            .iter()
-                            .flat_map(|folder| ["--keep".into(), folder.clone().into_os_string()]),
-                    )
-                    .exec();
-            return Err(error.to_string());
+            let so_far = [passed, failed, refused];
+            return Err(anew(Settings { seed: seed + 1, count: left, so_far, ..settings }));
         }
     }
     println!("{passed} passed, {failed} failed, {refused} refused");
     Ok(())
+}
+
+/// Starts the process anew, with a driver that has seen no fault; answers why it could not.
+fn anew(Settings { library, seed, count, keep, so_far: [passed, failed, refused] }: Settings) -> String {
+    let program = match std::env::current_exe() {
+        Ok(program) => program,
+        Err(error) => return error.to_string(),
+    };
+    let mut command = std::process::Command::new(program);
+    command.args(["--library", &library, "--seed", &seed.to_string(), "--count", &count.to_string()]);
+    command.args(["--so-far", &format!("{passed},{failed},{refused}")]);
+    if let Some(folder) = keep {
+        command.arg("--keep").arg(folder);
+    }
+    command.exec().to_string()
 }
