@@ -3,7 +3,7 @@
 mod launch;
 
 use codegen::Choice;
-use codegen::target::Cpu;
+use codegen::target::{Cpu, Level};
 use kernel_abi::FaultKind;
 use launch::Launch;
 use simt_ir::*;
@@ -299,7 +299,7 @@ fn what_a_warp_means_keeps_warps_apart() {
 
 #[test]
 fn a_block_that_is_a_gang_does_not_suspend() {
-    let cpu = Cpu::native().unwrap();
+    let cpu = Cpu::level_cpu(Level::Avx512);
     let compile = |width, height| {
         let program = product(width, height, 64, Twist::None);
         launch_of(width, height, 64).compile_in_gangs(&program, &cpu, Choice::Always).unwrap().info
@@ -327,7 +327,7 @@ fn a_fault_names_its_thread() {
                 let (program, launch) = (product(width, height, n, twist), launch_of(width, height, n));
                 let cpu = Cpu::native().unwrap();
                 let compiled = launch.compile_in_gangs(&program, &cpu, choice).unwrap();
-                assert_eq!(compiled.info.gang, if choice == Choice::Always { 8 } else { 1 });
+                assert_eq!(compiled.info.gang > 1, choice == Choice::Always);
                 let mut data = matrices(n);
                 let (fault, warp) = launch.fault(&compiled, &[data.as_mut_ptr() as u64, n.into()]);
                 assert_eq!(fault.kind, kind as u32);
