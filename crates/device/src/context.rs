@@ -119,6 +119,7 @@ impl Context {
             health: Health::new(hardware.options.report_faults, id),
             output: Output::new(limit(Limit::PrintfFifoSize)),
             heap,
+            memory: hardware.space.clone(),
             usage: hardware.space.usage(hardware.ordinal),
         });
         let context = Arc::new(Context {

@@ -2,7 +2,9 @@
 
 use crate::callbacks::{DeviceHeap, Output};
 use crate::fault::Health;
+use crate::memory::AddressSpace;
 use crate::usage::Usage;
+use std::sync::Arc;
 
 /// A context as its commands see it.
 pub(crate) struct Domain {
@@ -12,6 +14,8 @@ pub(crate) struct Domain {
     pub(crate) output: Output,
     /// What kernels allocate from.
     pub(crate) heap: DeviceHeap,
+    /// What kernels access.
+    pub(crate) memory: Arc<AddressSpace>,
     /// Where the time that kernels take is counted.
     pub(crate) usage: Usage,
 }

@@ -475,11 +475,12 @@ mod tests {
 
     fn queue(executor: &Arc<Executor>) -> Arc<Queue> {
         let space = Arc::new(AddressSpace::new(&[1 << 20]).unwrap());
-        let heap = DeviceHeap::new(space, 0, ContextId(1), 0);
+        let heap = DeviceHeap::new(space.clone(), 0, ContextId(1), 0);
         let domain = Arc::new(Domain {
             health: Health::new(false, ContextId(1)),
             output: Output::new(0),
             heap,
+            memory: space,
             usage: Usage::private(),
         });
         Queue::new(executor.clone(), domain, 0)

@@ -1,8 +1,9 @@
 //! Where in a device's address range allocations lie.
 //!
 //! Up to [`LARGEST_SLOT`], an allocation is a slot of a slab of equal ones: fast, without guard pages. Above, it has pages
-//! of its own, followed by at least one page that faults; when it is freed all of it faults. Freed pages are kept for the next allocation
-//! of the same size up to a limit, since memory that was touched before is far cheaper than new memory.
+//! of its own, followed by at least one page that faults. Freed pages are kept for the next allocation of the same size up to a limit, since
+//! memory that was touched before is far cheaper than new memory. They are *exposed* until [`Heap::conceal_freed`] has all of them fault: who
+//! frees and allocates in turn need not ask the system to take away what it is to give back at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::RawFd;
@@ -53,11 +54,22 @@ pub struct Heap {
     slabs: Vec<BTreeMap<u64, Slab>>,
     /// Slabs with a free slot, by class.
     partial: Vec<BTreeSet<u64>>,
-    /// Extent length to starts of concealed extents, with the bytes that have been committed.
-    cached: BTreeMap<u64, Vec<(u64, u64)>>,
+    /// Extent length to freed extents whose memory is kept.
+    cached: BTreeMap<u64, Vec<Kept>>,
     cached_bytes: u64,
+    /// How many of them do not fault.
+    exposed: usize,
     /// Start of an extent or a slab to the file that its memory was moved to.
     shared: BTreeMap<u64, SharedFile>,
+}
+
+/// A freed extent.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    start: u64,
+    /// Bytes that have memory.
+    committed: u64,
+    is_exposed: bool,
 }
 
 #[derive(Debug)]
@@ -78,6 +90,7 @@ impl Heap {
             partial: vec![BTreeSet::new(); classes],
             cached: BTreeMap::new(),
             cached_bytes: 0,
+            exposed: 0,
             shared: BTreeMap::new(),
         }
     }
@@ -101,7 +114,7 @@ impl Heap {
         if size <= LARGEST_SLOT { self.allocate_slot(size) } else { self.allocate_pages(size) }
     }
 
-    /// Takes an allocation back.
+    /// Takes an allocation back. What has pages of its own is exposed.
     pub fn free(&mut self, placement: Placement) {
         if !self.shared.is_empty() {
             self.withdraw(placement);
@@ -241,15 +254,16 @@ impl Heap {
         let pages = size.checked_next_multiple_of(PAGE).ok_or(Error::OutOfMemory)?;
         let extent = extent_len(pages)?;
         let placement = |address| Placement { address, reserved: pages };
-        if let Some(starts) = self.cached.get_mut(&extent)
-            && let Some((start, committed)) = starts.pop()
-        {
-            self.cached_bytes -= committed;
-            if committed > pages {
-                self.range.decommit(start + pages, committed - pages)?;
+        if let Some(kept) = self.cached.get_mut(&extent).and_then(Vec::pop) {
+            self.cached_bytes -= kept.committed;
+            self.exposed -= usize::from(kept.is_exposed);
+            if kept.committed > pages {
+                self.range.decommit(kept.start + pages, kept.committed - pages)?;
             }
-            self.range.commit(start, pages)?;
-            return Ok(placement(start));
+            if !kept.is_exposed || kept.committed < pages {
+                self.range.commit(kept.start, pages)?;
+            }
+            return Ok(placement(kept.start));
         }
         let start = match self.extents.take(extent, HUGE_PAGE) {
             Some(start) => start,
@@ -269,21 +283,40 @@ impl Heap {
         let Ok(extent) = extent_len(reserved) else { return };
         // Other processes may still look at memory that was shared: it is not used again.
         let was_shared = self.shared.remove(&address).is_some();
-        if !was_shared
-            && self.cached_bytes + reserved <= LARGEST_CACHE
-            && self.range.conceal(address, reserved).is_ok()
-        {
+        if !was_shared && self.cached_bytes + reserved <= LARGEST_CACHE {
             self.cached_bytes += reserved;
-            self.cached.entry(extent).or_default().push((address, reserved));
+            self.exposed += 1;
+            let kept = Kept { start: address, committed: reserved, is_exposed: true };
+            self.cached.entry(extent).or_default().push(kept);
         } else if self.range.decommit(address, reserved).is_ok() {
             self.extents.give(address, extent);
         }
     }
 
+    /// Whether there are freed pages that do not fault.
+    pub fn has_exposed(&self) -> bool {
+        self.exposed > 0
+    }
+
+    /// From now on freed pages fault.
+    pub fn conceal_freed(&mut self) {
+        if std::mem::take(&mut self.exposed) == 0 {
+            return;
+        }
+        for kept in self.cached.values_mut().flatten().filter(|kept| kept.is_exposed) {
+            kept.is_exposed = false;
+            // Pages that cannot be concealed lose their memory instead.
+            if self.range.conceal(kept.start, kept.committed).is_err() {
+                let _ = self.range.decommit(kept.start, kept.committed);
+            }
+        }
+    }
+
     /// Gives the memory of freed allocations back to the machine.
     pub fn drop_cache(&mut self) {
-        for (extent, starts) in std::mem::take(&mut self.cached) {
-            for (start, committed) in starts {
+        self.exposed = 0;
+        for (extent, extents) in std::mem::take(&mut self.cached) {
+            for Kept { start, committed, .. } in extents {
                 self.cached_bytes -= committed;
                 // An extent whose pages cannot be given back stays out of use.
                 if self.range.decommit(start, committed).is_ok() {
@@ -360,13 +393,42 @@ mod tests {
             guard::store(block.address, 7_u32).unwrap();
             assert!(guard::load::<u8>(block.address + (3 << 20)).is_err(), "a guard page follows");
             heap.free(block);
+            heap.conceal_freed();
             assert!(guard::load::<u32>(block.address).is_err());
         }
         let again = heap.allocate((3 << 20) - 100).unwrap();
         assert_eq!(again.address, block.address, "freed pages are used again");
+        assert!(!heap.has_exposed());
         heap.free(again);
+        assert!(heap.has_exposed());
         heap.drop_cache();
         assert_eq!(heap.cached_bytes, 0);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reserves address space with mmap flags that Miri lacks")]
+    fn exposed_pages_are_used_as_they_are() {
+        let mut heap = Heap::new(AddressRange::reserve(1 << 30).unwrap());
+        let page = |block: Placement, at: u64| block.address + at * PAGE;
+        let block = heap.allocate(1000 * PAGE).unwrap();
+        // SAFETY: nobody else uses the heap.
+        unsafe {
+            guard::store(page(block, 999), 7_u32).unwrap();
+            heap.free(block);
+            let less = heap.allocate(900 * PAGE).unwrap();
+            assert_eq!((less.address, heap.has_exposed()), (block.address, false));
+            assert!(guard::load::<u32>(page(less, 899)).is_ok());
+            assert!(guard::load::<u32>(page(less, 900)).is_err(), "a page that faults follows");
+            heap.free(less);
+            let more = heap.allocate(1000 * PAGE).unwrap();
+            assert_eq!(guard::load::<u32>(page(more, 999)).ok(), Some(0));
+            heap.conceal_freed();
+            assert!(guard::load::<u32>(page(more, 999)).is_ok(), "it is in use");
+            heap.free(more);
+            heap.drop_cache();
+            assert!(guard::load::<u32>(page(more, 0)).is_err());
+            assert!(!heap.has_exposed());
+        }
     }
 
     #[test]

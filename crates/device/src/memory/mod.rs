@@ -161,6 +161,8 @@ pub struct AddressSpace {
     advice: RankedMutex<AdviceMap>,
     shared_pools: RankedMutex<SharedPools>,
     graphs: RankedMutex<GraphAllocations>,
+    /// Some heap may have freed pages that do not fault.
+    has_exposed: AtomicBool,
 }
 
 struct DeviceMemory {
@@ -218,6 +220,7 @@ impl AddressSpace {
             advice: RankedMutex::new(Rank::Advice, AdviceMap::default()),
             shared_pools: RankedMutex::new(Rank::Mappings, SharedPools::default()),
             graphs: RankedMutex::new(Rank::Pools, GraphAllocations::default()),
+            has_exposed: AtomicBool::new(false),
         })
     }
 
@@ -437,6 +440,13 @@ impl AddressSpace {
         Ok((unused.min(machine::available().unwrap_or(unused)), memory.total))
     }
 
+    /// Has memory fault that was freed: work is about to begin that must not find it. What the host may access itself faults since it was freed.
+    pub(crate) fn conceal_freed(&self) {
+        if self.has_exposed.load(Ordering::Acquire) && self.has_exposed.swap(false, Ordering::AcqRel) {
+            self.devices.iter().flat_map(DeviceMemory::zones).for_each(|zone| zone.heap.lock().conceal_freed());
+        }
+    }
+
     fn device(&self, device: usize) -> Result<&DeviceMemory> {
         self.devices.get(device).ok_or(Error::InvalidDevice)
     }
@@ -460,7 +470,13 @@ impl AddressSpace {
         let memory = &self.devices[allocation.device];
         let is_charged = match allocation.placement {
             Some(placement) => {
-                memory.heap_at(placement.address).lock().free(placement);
+                let mut heap = memory.heap_at(placement.address).lock();
+                heap.free(placement);
+                if memory.is_seen_by_host(placement.address) {
+                    heap.conceal_freed();
+                } else if heap.has_exposed() {
+                    self.has_exposed.store(true, Ordering::Release);
+                }
                 true
             }
             // Otherwise it is the program's, or another process's.
@@ -477,6 +493,11 @@ impl AddressSpace {
 }
 
 impl DeviceMemory {
+    /// Whether the program may access this address by itself.
+    fn is_seen_by_host(&self, address: u64) -> bool {
+        self.host.get().is_some_and(|zone| zone.addresses.contains(&address))
+    }
+
     /// The heap that an address is of.
     fn heap_at(&self, address: u64) -> &RankedMutex<Heap> {
         &self.zones().find(|zone| zone.addresses.contains(&address)).unwrap_or(&self.own).heap

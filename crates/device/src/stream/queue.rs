@@ -411,6 +411,7 @@ impl Queue {
             grid.skip();
             return Continue::Here;
         }
+        self.domain.memory.conceal_freed();
         self.executor.start(grid, role);
         self.executor.run_blocks(grid, role);
         if grid.leave() { Continue::Here } else { Continue::ByOther }
@@ -425,7 +426,10 @@ impl Queue {
                 Ok(())
             }
             Work::Task(_) if health.has_failed() => Ok(()),
-            Work::Task(task) => task(),
+            Work::Task(task) => {
+                self.domain.memory.conceal_freed();
+                task()
+            }
             Work::Callback(callback) => {
                 self.domain.output.flush();
                 callback(health.check());
