@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// Every kind of lock, in the order in which they may be taken.
@@ -94,6 +94,22 @@ impl<T> RankedMutex<T> {
     pub fn lock(&self) -> RankedGuard<'_, T> {
         let held = Held::take(self.rank);
         RankedGuard { guard: self.mutex.lock().unwrap_or_else(PoisonError::into_inner), held }
+    }
+
+    /// Likewise, for a lock that many threads want at the same time and none holds for long: it looks again and again for a while. Threads
+    /// that sleep here would be woken up one by one.
+    pub fn lock_soon(&self) -> RankedGuard<'_, T> {
+        const LOOKS: usize = 200;
+        for _ in 0..LOOKS {
+            match self.mutex.try_lock() {
+                Ok(guard) => return RankedGuard { guard, held: Held::take(self.rank) },
+                Err(TryLockError::Poisoned(poisoned)) => {
+                    return RankedGuard { guard: poisoned.into_inner(), held: Held::take(self.rank) };
+                }
+                Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+            }
+        }
+        self.lock()
     }
 }
 

@@ -403,29 +403,32 @@ impl Grid {
             Ok(frames) => frames,
             Err(error) => return self.fail_to_start(&error),
         };
-        let (mut resume, mut took_part) = (false, false);
+        // What this thread has done is counted in the end: all threads count in one place, which they would take from each other.
+        let (mut done, mut took_part) = (0, false);
         loop {
             let shared_out = self.shared_out.load(Ordering::Relaxed);
             let taker = if shared_out { Taker::here() } else { Taker::Alone };
-            let Some((first, count)) = self.supply.take(taker) else { return resume };
+            let Some((first, count)) = self.supply.take(taker) else { break };
             if !std::mem::replace(&mut took_part, true) {
                 self.took_part.fetch_add(1, Ordering::Relaxed);
             }
             // SAFETY: the frame is as the kernel's interface asks: parameters, variables and windows were sized from
             // the kernel's own description when the grid was made, and `first + count` is within the grid.
             let run = AssertUnwindSafe(|| unsafe { frames.run(&*self.parts.ready.kernel, first, count) });
-            resume = match catch_unwind(run) {
-                Ok(Ok(())) => self.count_done(count),
+            done += count;
+            match catch_unwind(run) {
+                Ok(Ok(())) => {}
                 Ok(Err(fault)) => {
                     let fault = self.explained(fault, &mut frames);
-                    self.fail(frames.in_cluster(fault), count)
+                    return self.fail(frames.in_cluster(fault), done);
                 }
-                Err(panic) => self.fail(FaultReport::of_command(describe_panic(&*panic)).fault, count),
-            };
-            if resume || self.supply.is_empty() || stop() {
-                return resume;
+                Err(panic) => return self.fail(FaultReport::of_command(describe_panic(&*panic)).fault, done),
+            }
+            if stop() {
+                break;
             }
         }
+        self.count_done(done)
     }
 
     /// The thread that started the grid leaves it. True if it must go on with the queue itself.

@@ -25,7 +25,7 @@ pub use ready::Ready;
 use windows::BlockMemoryPool;
 
 use crate::clock;
-use crate::lock::{Rank, RankedMutex};
+use crate::lock::{Rank, RankedGuard, RankedMutex};
 use crate::stream::{Completion, Queue};
 
 /// Why a thread runs commands.
@@ -59,11 +59,15 @@ pub(crate) struct Executor {
     roaming: AtomicUsize,
     /// When the last grid began that is short, but long enough for two.
     last_short: AtomicU64,
-    /// Counts commands and chunks that have ended.
-    progress: AtomicU64,
+    progress: Progress,
     watched: AtomicBool,
     block_memory: BlockMemoryPool,
 }
+
+/// Counts commands and chunks that have ended. All threads write here: apart from what those who look for work read.
+#[derive(Default)]
+#[repr(align(128))]
+struct Progress(AtomicU64);
 
 #[derive(Default)]
 struct State {
@@ -77,8 +81,12 @@ struct State {
     sleeping: usize,
     /// Workers that look at [`Executor::arrivals`].
     spinning: usize,
-    /// Threads signalled that have not woken up yet.
+    /// Threads that are signalled, or will be by whoever gives the lock up, and have not woken up yet.
     waking: usize,
+    /// Of those, the ones to be signalled.
+    signals: usize,
+    /// More threads that are to wake up: those who do so signal them.
+    relayed: usize,
     shut_down: bool,
 }
 
@@ -93,6 +101,8 @@ const LINGER: Duration = Duration::from_millis(500);
 /// How often the watch looks for progress, and after how many looks without work it ends.
 const WATCH: Duration = Duration::from_millis(4);
 const WATCHES: u32 = 250;
+/// How many threads one thread signals. A signal takes as long as a short block, so a grid for many threads does not begin with one for each.
+const SIGNALS: usize = 3;
 /// Most workers that are started at a time.
 const MAX_BATCH: usize = 32;
 /// Bytes of a worker's stack: a kernel that launches another has it compiled there.
@@ -111,7 +121,7 @@ impl Executor {
             ready: AtomicUsize::new(0),
             roaming: AtomicUsize::new(0),
             last_short: AtomicU64::new(0),
-            progress: AtomicU64::new(0),
+            progress: Progress::default(),
             watched: AtomicBool::new(false),
             // One more for who submits.
             block_memory: BlockMemoryPool::keeping(threads + 1),
@@ -132,6 +142,7 @@ impl Executor {
         state.ready.insert(key, queue);
         self.ready.store(state.ready.len(), Ordering::Relaxed);
         self.summon(&mut state, 1);
+        self.give_up(state);
     }
 
     /// Changes when there is work to look for.
@@ -167,15 +178,17 @@ impl Executor {
         if grid.blocks_wait() {
             let helpers = helpers.min(self.threads.max(needed) as u64) as usize;
             let coming = state.spinning;
-            return self.call_for_blocks(&mut state, helpers, coming, true);
+            self.call_for_blocks(&mut state, helpers, coming, true);
+            return self.give_up(state);
         }
         let others_wait =
             state.grids.iter().any(|other| !Arc::ptr_eq(other, grid) && other.has_blocks_left());
-        let roaming = if others_wait { state.spinning } else { self.roaming() + state.waking };
+        let roaming = if others_wait { state.spinning } else { self.roaming() + state.coming() };
         let helpers = helpers.min(self.threads as u64 - 1) as usize;
         // Whoever is near by now looks once more before it sleeps, and finds the grid.
         fence(Ordering::SeqCst);
         self.call_for_blocks(&mut state, helpers, near() + roaming, false);
+        self.give_up(state);
     }
 
     fn roaming(&self) -> usize {
@@ -189,9 +202,10 @@ impl Executor {
         let last = self.last_short.swap(now, Ordering::Relaxed);
         if self.threads > 1 && now.saturating_sub(last) < SPIN.as_nanos() as u64 {
             let mut state = self.state.lock();
-            if self.roaming() + state.waking == 0 {
+            if self.roaming() + state.coming() == 0 {
                 self.wake(&mut state, 1);
             }
+            self.give_up(state);
         }
     }
 
@@ -202,6 +216,7 @@ impl Executor {
         state.grids.push(grid.clone());
         let coming = state.spinning;
         self.call_for_blocks(&mut state, helpers, coming, grid.blocks_wait());
+        self.give_up(state);
     }
 
     /// Has so many threads come for blocks that may wait for each other, or never do; some are coming already.
@@ -269,7 +284,7 @@ impl Executor {
 
     /// A command or a chunk of blocks has ended.
     pub(crate) fn note_progress(&self) {
-        self.progress.fetch_add(1, Ordering::Relaxed);
+        self.progress.0.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Has up to `count` workers come, those who spin first.
@@ -278,16 +293,25 @@ impl Executor {
         self.wake(state, count.saturating_sub(state.spinning));
     }
 
-    /// Wakes or starts so many workers.
+    /// Starts so many workers, or has those who sleep signalled when the lock is [given up](Self::give_up).
     fn wake(self: &Arc<Executor>, state: &mut State, count: usize) {
         for _ in 0..count {
-            if state.waking < state.sleeping {
-                state.waking += 1;
-                self.work_arrived.notify_one();
+            if state.coming() < state.sleeping {
+                state.relayed += 1;
+                state.relay();
             } else if state.workers >= self.threads || !self.add_worker(state) {
                 self.watch();
                 return;
             }
+        }
+    }
+
+    /// Gives the lock up, and signals those who are to wake up: not before, since they want it first of all.
+    fn give_up(&self, mut state: RankedGuard<'_, State>) {
+        let signals = std::mem::take(&mut state.signals);
+        drop(state);
+        for _ in 0..signals {
+            self.work_arrived.notify_one();
         }
     }
 
@@ -328,8 +352,8 @@ impl Executor {
     fn next_job(self: &Arc<Executor>, is_extra: bool) -> Option<Job> {
         let mut seen = self.arrivals.load(Ordering::Acquire);
         let mut idle_since = None;
+        let mut state = self.state.lock_soon();
         loop {
-            let mut state = self.state.lock();
             if let Some(job) = state.take_job() {
                 self.ready.store(state.ready.len(), Ordering::Relaxed);
                 // Nobody was woken for what arrived while this thread was about to look for work; it may not wait for the job
@@ -337,6 +361,7 @@ impl Executor {
                 if !state.ready.is_empty() {
                     self.summon(&mut state, 1);
                 }
+                self.give_up(state);
                 return Some(job);
             }
             if state.shut_down {
@@ -345,17 +370,24 @@ impl Executor {
             let start = *idle_since.get_or_insert_with(clock::now);
             if clock::since(start) < SPIN {
                 state.spinning += 1;
-                drop(state);
+                self.give_up(state);
                 while self.arrivals.load(Ordering::Acquire) == seen && clock::since(start) < SPIN {
                     std::hint::spin_loop();
                 }
                 seen = self.arrivals.load(Ordering::Acquire);
-                self.state.lock().spinning -= 1;
+                state = self.state.lock_soon();
+                state.spinning -= 1;
+                continue;
+            }
+            if state.signals > 0 {
+                // What others were called for is gone already.
+                self.give_up(state);
+                state = self.state.lock_soon();
                 continue;
             }
             state.sleeping += 1;
             self.roaming.fetch_sub(1, Ordering::Relaxed);
-            let mut state = if is_extra {
+            state = if is_extra {
                 state.wait_timeout(&self.work_arrived, LINGER)
             } else {
                 state.wait(&self.work_arrived)
@@ -363,7 +395,14 @@ impl Executor {
             state.sleeping -= 1;
             self.roaming.fetch_add(1, Ordering::Relaxed);
             state.waking = state.waking.saturating_sub(1);
-            if is_extra && !state.has_job() && clock::since(start) > LINGER {
+            let has_job = state.has_job();
+            if has_job {
+                state.relay();
+            } else {
+                // Those who were to come are too late as well.
+                state.relayed = 0;
+            }
+            if is_extra && !has_job && clock::since(start) > LINGER {
                 return None;
             }
         }
@@ -381,7 +420,7 @@ impl Executor {
             loop {
                 std::thread::sleep(WATCH);
                 let Some(executor) = executor.upgrade() else { return };
-                let progress = executor.progress.load(Ordering::Relaxed);
+                let progress = executor.progress.0.load(Ordering::Relaxed);
                 let mut state = executor.state.lock();
                 match watch.look(&state, progress) {
                     Remedy::Nothing => {}
@@ -458,6 +497,20 @@ impl State {
         self.grids.iter().find(|grid| grid.takes_threads()).map(|grid| Job::Grid(grid.clone()))
     }
 
+    /// Threads that sleep and will wake up.
+    fn coming(&self) -> usize {
+        self.waking + self.relayed
+    }
+
+    /// Has some of the threads that are to wake up signalled when the lock is given up.
+    fn relay(&mut self) {
+        let room = SIGNALS.saturating_sub(self.signals);
+        let count = self.relayed.min(room).min(self.sleeping.saturating_sub(self.waking));
+        self.relayed -= count;
+        self.waking += count;
+        self.signals += count;
+    }
+
     fn has_job(&self) -> bool {
         !self.ready.is_empty() || self.grids.iter().any(|grid| grid.takes_threads())
     }
@@ -522,6 +575,33 @@ mod tests {
             assert_eq!(watch.look(&state, 8), Remedy::Nothing);
         }
         assert_eq!(watch.look(&state, 8), Remedy::End);
+    }
+
+    #[test]
+    fn those_who_wake_up_signal_the_rest() {
+        let executor = Executor::new(16);
+        let mut state = executor.state.lock();
+        (state.workers, state.sleeping) = (15, 15);
+        executor.wake(&mut state, 12);
+        assert_eq!((state.waking, state.relayed, state.signals), (SIGNALS, 12 - SIGNALS, SIGNALS));
+        assert_eq!(state.coming(), 12);
+        // Nobody is called twice.
+        executor.wake(&mut state, 3);
+        assert_eq!(state.coming(), 15);
+        state.signals = 0;
+        let mut rounds = 0;
+        while state.waking > 0 {
+            // One wakes up.
+            state.sleeping -= 1;
+            state.waking -= 1;
+            state.relay();
+            state.signals = 0;
+            rounds += 1;
+        }
+        assert_eq!((rounds, state.sleeping, state.relayed), (15, 0, 0));
+        state.workers = 0;
+        drop(state);
+        executor.shut_down();
     }
 
     #[test]

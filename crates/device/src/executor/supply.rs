@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most sections of a grid. With more processors several share one.
-const MOST: usize = 16;
+const MOST: usize = 64;
 /// Chunks that one thread, which has the grid to itself, takes it in: it stops now and then, to see whether it should.
 const PIECES_ALONE: u64 = 4;
 
@@ -21,9 +21,13 @@ pub(super) struct Supply {
 enum Left {
     /// From this one on.
     InOrder(AtomicU64),
-    /// So many sections, each as numbers of chunks: the first left in the lower half, the first behind those left in the upper.
-    Sections(usize, [AtomicU64; MOST]),
+    Sections(Box<[Section]>),
 }
+
+/// A section, as numbers of chunks: the first left in the lower half, the first behind those left in the upper. Processors write
+/// theirs at the same time, so no two are in one cache line, nor in a pair that is fetched together.
+#[repr(align(128))]
+struct Section(AtomicU64);
 
 /// Who takes blocks.
 #[derive(Clone, Copy)]
@@ -57,9 +61,8 @@ impl Supply {
             return Supply::in_order(total, chunk);
         }
         let bound = |at: usize| (chunks * at as u64 / count as u64) as u32;
-        let section = |at: usize| if at < count { packed(bound(at), bound(at + 1)) } else { 0 };
-        let sections = std::array::from_fn(|at| AtomicU64::new(section(at)));
-        Supply { total, chunk, left: Left::Sections(count, sections) }
+        let section = |at: usize| Section(AtomicU64::new(packed(bound(at), bound(at + 1))));
+        Supply { total, chunk, left: Left::Sections((0..count).map(section).collect()) }
     }
 
     /// How many there were.
@@ -78,10 +81,10 @@ impl Supply {
             Left::InOrder(next) => {
                 self.total.saturating_sub(next.load(Ordering::Relaxed)).div_ceil(self.chunk)
             }
-            Left::Sections(count, sections) => sections[..*count]
+            Left::Sections(sections) => sections
                 .iter()
                 .map(|section| {
-                    let (front, back) = unpacked(section.load(Ordering::Relaxed));
+                    let (front, back) = unpacked(section.0.load(Ordering::Relaxed));
                     u64::from(back - front)
                 })
                 .sum(),
@@ -105,15 +108,16 @@ impl Supply {
                 let first = next.fetch_add(count, Ordering::Relaxed);
                 (first < self.total).then(|| (first, count.min(self.total - first)))
             }
-            Left::Sections(count, sections) => {
+            Left::Sections(sections) => {
+                let count = sections.len();
                 let own = match taker {
                     Taker::Alone => 0,
                     Taker::Processor(number) => number % count,
                 };
-                (0..*count).find_map(|step| {
+                (0..count).find_map(|step| {
                     let from_front = step == 0 || matches!(taker, Taker::Alone);
                     let (first, chunks) =
-                        take_from(&sections[(own + step) % count], most as u32, from_front)?;
+                        take_from(&sections[(own + step) % count].0, most as u32, from_front)?;
                     let first = u64::from(first) * self.chunk;
                     Some((first, (u64::from(chunks) * self.chunk).min(self.total - first)))
                 })
@@ -125,10 +129,10 @@ impl Supply {
     pub(super) fn drain(&self) -> u64 {
         match &self.left {
             Left::InOrder(next) => self.total.saturating_sub(next.swap(self.total, Ordering::Relaxed)),
-            Left::Sections(count, sections) => sections[..*count]
+            Left::Sections(sections) => sections
                 .iter()
                 .map(|section| {
-                    let (front, back) = unpacked(section.swap(0, Ordering::Relaxed));
+                    let (front, back) = unpacked(section.0.swap(0, Ordering::Relaxed));
                     let bound = |chunk: u32| (u64::from(chunk) * self.chunk).min(self.total);
                     bound(back) - bound(front)
                 })

@@ -170,7 +170,7 @@ impl BlockMemoryPool {
     /// The memory that was given back last, or a new one.
     pub fn take(&self) -> Result<BlockMemory> {
         let index = {
-            let mut state = self.state.lock();
+            let mut state = self.state.lock_soon();
             if let Some(memory) = state.free.pop() {
                 return Ok(memory);
             }
@@ -184,7 +184,7 @@ impl BlockMemoryPool {
 
     /// Takes a memory back.
     pub fn give(&self, memory: BlockMemory) {
-        let mut state = self.state.lock();
+        let mut state = self.state.lock_soon();
         state.free.push(memory);
         if state.owed > 0 {
             state.owed -= 1;
