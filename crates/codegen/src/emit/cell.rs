@@ -32,7 +32,7 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let (place, ty, align) = self.cell(cell);
         let value = self.vector(value);
-        let full = self.p.full[self.current.index()];
+        let full = self.is_full();
         let mask = self.active();
         let new = if ty.is_vector() {
             if full { value } else { b.select(mask, value, b.load(ty, place, align)) }

@@ -72,6 +72,8 @@ pub struct Emitter<'a, 'c> {
     /// Loads that another has taken along: see [`joined`](super::joined).
     pub(super) joined: HashSet<Inst>,
     pub(super) current: Block,
+    /// The code being emitted is for the case that all lanes execute the block: see [`full`](super::full).
+    pub(super) all_active: bool,
     /// Arguments and results of a device function.
     pub(super) arguments: Option<(Value<'c>, Value<'c>)>,
 }
@@ -111,6 +113,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             cells: Cells::new(),
             joined: HashSet::new(),
             current: simt_ir::Function::ENTRY,
+            all_active: false,
             arguments: None,
         }
     }
@@ -160,10 +163,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             b.cond_br(any, body, self.llvm_block(skip));
             b.position_at_end(body);
         }
-        for &inst in &self.p.func.block(block).insts {
-            self.scratch.values_mut().for_each(|(_, taken)| *taken = 0);
-            self.inst(inst)?;
-        }
+        self.insts(block)?;
         if self.p.polling.yields.contains(&block) {
             self.give_way();
         }
@@ -350,14 +350,14 @@ impl<'a, 'c> Emitter<'a, 'c> {
         }
     }
 
-    /// The lanes that execute the block being emitted.
+    /// The lanes that execute the code being emitted.
     pub(super) fn active(&mut self) -> Value<'c> {
-        self.mask(self.current)
+        if self.all_active { self.unit.types.mask.all_ones() } else { self.mask(self.current) }
     }
 
-    /// Whether all lanes surely execute the block being emitted.
+    /// Whether all lanes surely execute the code being emitted.
     pub(super) fn is_full(&self) -> bool {
-        self.p.full[self.current.index()]
+        self.all_active || self.p.full[self.current.index()]
     }
 
     // Values
@@ -373,9 +373,14 @@ impl<'a, 'c> Emitter<'a, 'c> {
             let slot = self.slot(value);
             self.read_slot(slot)
         };
-        self.local.insert(value, at);
-        self.added.push((false, value));
+        self.have(value, at);
         at
+    }
+
+    /// From now on a value is at hand.
+    pub(super) fn have(&mut self, value: IrValue, natural: Value<'c>) {
+        self.local.insert(value, natural);
+        self.added.push((false, value));
     }
 
     /// Whether a value whose definition dominates this place can be had here: what no other block reads is known in its own block
@@ -467,8 +472,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
 
     /// Records the result of an instruction.
     pub(super) fn define(&mut self, value: IrValue, natural: Value<'c>) {
-        self.local.insert(value, natural);
-        self.added.push((false, value));
+        self.have(value, natural);
         if self.crossing[value.index()] {
             let slot = self.slot(value);
             self.write_slot(slot, natural);
@@ -625,6 +629,11 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let memory = self.stack(ty);
         self.slot_list.push((memory, ty));
         SlotId(self.slot_list.len() as u32 - 1)
+    }
+
+    /// The next instruction has all scratch memory.
+    pub(super) fn begin_scratch(&mut self) {
+        self.scratch.values_mut().for_each(|(_, taken)| *taken = 0);
     }
 
     /// Stack memory for one `ty`, for the instruction being emitted.

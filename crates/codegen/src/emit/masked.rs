@@ -39,13 +39,17 @@ impl<'c> Emitter<'_, 'c> {
         if self.is_full() {
             return Ok(self.marked(b.load(ty, ptr, size), mark));
         }
-        if self.has_masked(size) {
+        let is_instruction = self.has_masked(size);
+        if is_instruction && !self.prefers_full() {
             return Ok(b.masked_load(ty, ptr, size, mask, ty.zero()));
         }
         let values = self.either(
             b.all(mask),
             |_| Ok(vec![b.load(ty, ptr, size)]),
             |this| {
+                if is_instruction {
+                    return Ok(vec![b.masked_load(ty, ptr, size, mask, ty.zero())]);
+                }
                 let addresses = this.run(start, count, size);
                 Ok(vec![this.load_each(lane, addresses, Some(mask))])
             },
@@ -66,7 +70,7 @@ impl<'c> Emitter<'_, 'c> {
         let size = value.ty().scalar_bits() / 8;
         if self.is_full() {
             self.marked(b.store(value, ptr, size), mark);
-        } else if self.has_masked(size) {
+        } else if self.has_masked(size) && !self.prefers_full() {
             b.masked_store(value, ptr, size, mask);
         } else {
             self.either(
@@ -76,6 +80,10 @@ impl<'c> Emitter<'_, 'c> {
                     Ok(Vec::new())
                 },
                 |this| {
+                    if this.has_masked(size) {
+                        b.masked_store(value, ptr, size, mask);
+                        return Ok(Vec::new());
+                    }
                     let addresses = this.run(start, value.ty().lanes(), size);
                     this.store_each(value, addresses, Some(mask));
                     Ok(Vec::new())

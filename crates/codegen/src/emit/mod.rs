@@ -26,6 +26,7 @@ mod call;
 mod cell;
 mod entry;
 mod exact;
+mod full;
 mod function;
 mod grouped;
 mod host;
