@@ -443,7 +443,10 @@ impl AddressSpace {
     /// Has memory fault that was freed: work is about to begin that must not find it. What the host may access itself faults since it was freed.
     pub(crate) fn conceal_freed(&self) {
         if self.has_exposed.load(Ordering::Acquire) && self.has_exposed.swap(false, Ordering::AcqRel) {
-            self.devices.iter().flat_map(DeviceMemory::zones).for_each(|zone| zone.heap.lock().conceal_freed());
+            self.devices
+                .iter()
+                .flat_map(DeviceMemory::zones)
+                .for_each(|zone| zone.heap.lock().conceal_freed());
         }
     }
 
