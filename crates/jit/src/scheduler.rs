@@ -4,6 +4,8 @@
 //! All of this runs inside a guarded call, in which a fault discards frames: nothing here owns anything. The state lives
 //! outside, in [`Schedule`].
 
+mod together;
+
 use std::time::{Duration, Instant};
 
 use kernel_abi::{BARRIERS, BlockFrame, FaultKind, LaunchFrame, WARP, Wait, WaitKind, WarpEntry};
@@ -110,6 +112,18 @@ struct BlockWarps {
     barriers: [Barrier; BARRIERS],
     /// Warps that have not ended.
     live: u32,
+    /// No warp has run yet.
+    fresh: bool,
+}
+
+/// What follows a warp's turn.
+enum Turn {
+    /// Another one of its own.
+    Again,
+    /// The others'.
+    Over,
+    /// Nothing.
+    Stopped(Stopped),
 }
 
 /// The warps of the blocks being run. Made once for a range of blocks.
@@ -147,6 +161,7 @@ impl Schedule {
             warps: vec![START; launch.warps as usize],
             barriers: [Barrier::default(); BARRIERS],
             live: launch.warps,
+            fresh: true,
         };
         let mut schedule = Schedule {
             blocks: (0..blocks).map(|_| block()).collect(),
@@ -175,6 +190,7 @@ impl Schedule {
             }
             block.barriers = [Barrier::default(); BARRIERS];
             block.live = block.warps.len() as u32;
+            block.fresh = true;
             self.live += block.live;
         }
         self.cluster = ClusterBarrier::default();
@@ -232,9 +248,14 @@ impl Schedule {
     /// As for [`Schedule::run`], of this block's frame.
     unsafe fn run_block(&mut self, frame: *mut BlockFrame) -> Result<Did, Stopped> {
         let mut did = Did { ran: false, yielded: false };
+        let mut from = 0;
+        if std::mem::take(&mut self.blocks[self.rank].fresh) {
+            // SAFETY: the caller's contract.
+            from = unsafe { self.run_together(frame)? };
+        }
         loop {
-            let (mut ran, mut yielded) = (false, false);
-            for index in 0..self.blocks[self.rank].warps.len() {
+            let (mut ran, mut yielded) = (from > 0, false);
+            for index in std::mem::take(&mut from)..self.blocks[self.rank].warps.len() {
                 match self.blocks[self.rank].warps[index].state {
                     State::Ready => ran = true,
                     State::Yielded => yielded = true,
@@ -275,70 +296,80 @@ impl Schedule {
                 let resume = (code.entry)(frame, index as u32 / gang, warp.resume);
                 (resume, (*frame).wait)
             };
-            let block = &mut self.blocks[self.rank];
-            let warp = &mut block.warps[index];
-            match resume {
-                0 => {
-                    warp.state = State::Done;
-                    block.live -= gang;
-                    self.live -= gang;
-                    if warp.arrived == Some(self.cluster.phase) {
-                        self.cluster.arrived -= gang;
-                    }
-                    self.complete_cluster();
-                    return None;
-                }
-                // The assumption is tested before anything is done, so the warp can start again.
-                u32::MAX if warp.resume == 0 && !warp.plain => {
-                    // Each by itself.
-                    block.warps[index..index + gang as usize].fill(Warp { plain: true, ..START });
-                    continue;
-                }
-                _ => {}
+            match self.settle(index, resume, wait) {
+                Turn::Again => {}
+                Turn::Over => return None,
+                Turn::Stopped(stopped) => return Some(stopped),
             }
-            warp.resume = resume;
-            warp.wait = wait;
-            if wait.kind == WaitKind::Yield as u32 {
-                warp.state = State::Yielded;
-                return None;
-            }
-            if wait.kind == WaitKind::ClusterArrive as u32 {
-                warp.state = State::Ready;
-                if warp.arrived != Some(self.cluster.phase) {
-                    warp.arrived = Some(self.cluster.phase);
-                    self.cluster.arrived += gang;
+        }
+    }
+
+    /// Accounts for a warp that has run up to the suspension point after which it goes on at `resume`, or to its end.
+    fn settle(&mut self, index: usize, resume: u32, wait: Wait) -> Turn {
+        let block = &mut self.blocks[self.rank];
+        let gang = if block.warps[index].plain { 1 } else { self.code.gang };
+        let warp = &mut block.warps[index];
+        match resume {
+            0 => {
+                warp.state = State::Done;
+                block.live -= gang;
+                self.live -= gang;
+                if warp.arrived == Some(self.cluster.phase) {
+                    self.cluster.arrived -= gang;
                 }
                 self.complete_cluster();
-                continue;
+                return Turn::Over;
             }
-            if wait.kind == WaitKind::ClusterWait as u32 {
-                // The phase it arrived in may be over.
-                if warp.arrived.is_some_and(|phase| phase != self.cluster.phase) {
-                    warp.state = State::Ready;
-                    warp.arrived = None;
-                    continue;
-                }
-                warp.state = State::WaitingForCluster;
-                return None;
+            // The assumption is tested before anything is done, so the warp can start again.
+            u32::MAX if warp.resume == 0 && !warp.plain => {
+                // Each by itself.
+                block.warps[index..index + gang as usize].fill(Warp { plain: true, ..START });
+                return Turn::Again;
             }
-            let Some(barrier) = block.barriers.get_mut(wait.barrier as usize) else {
-                return Some(Stopped::NoSuchBarrier);
-            };
-            if !barrier.admits(wait.threads) {
-                return Some(Stopped::CountsDiffer);
-            }
-            if wait.kind == WaitKind::Arrive as u32 {
-                barrier.announced += gang;
-                warp.state = State::Ready;
-                // An announcement may be what others wait for.
-                block.complete(wait.barrier);
-                continue;
-            }
-            barrier.waiting += gang;
-            warp.state = State::Waiting;
-            block.complete(wait.barrier);
-            return None;
+            _ => {}
         }
+        warp.resume = resume;
+        warp.wait = wait;
+        if wait.kind == WaitKind::Yield as u32 {
+            warp.state = State::Yielded;
+            return Turn::Over;
+        }
+        if wait.kind == WaitKind::ClusterArrive as u32 {
+            warp.state = State::Ready;
+            if warp.arrived != Some(self.cluster.phase) {
+                warp.arrived = Some(self.cluster.phase);
+                self.cluster.arrived += gang;
+            }
+            self.complete_cluster();
+            return Turn::Again;
+        }
+        if wait.kind == WaitKind::ClusterWait as u32 {
+            // The phase it arrived in may be over.
+            if warp.arrived.is_some_and(|phase| phase != self.cluster.phase) {
+                warp.state = State::Ready;
+                warp.arrived = None;
+                return Turn::Again;
+            }
+            warp.state = State::WaitingForCluster;
+            return Turn::Over;
+        }
+        let Some(barrier) = block.barriers.get_mut(wait.barrier as usize) else {
+            return Turn::Stopped(Stopped::NoSuchBarrier);
+        };
+        if !barrier.admits(wait.threads) {
+            return Turn::Stopped(Stopped::CountsDiffer);
+        }
+        if wait.kind == WaitKind::Arrive as u32 {
+            barrier.announced += gang;
+            warp.state = State::Ready;
+            // An announcement may be what others wait for.
+            block.complete(wait.barrier);
+            return Turn::Again;
+        }
+        barrier.waiting += gang;
+        warp.state = State::Waiting;
+        block.complete(wait.barrier);
+        Turn::Over
     }
 
     /// Lets the cluster's barrier go if every warp that has not ended has arrived.
@@ -519,6 +550,33 @@ mod tests {
         assert!(steps.is_sorted(), "no warp runs ahead: {trace:?}");
         steps.dedup();
         assert_eq!((steps.len(), trace.len()), (3, 9));
+    }
+
+    #[test]
+    fn warps_that_part_after_a_while_have_what_they_had_together() {
+        // The last warp ends after two votes, the first announces itself then, and the others vote once more.
+        unsafe extern "C" fn entry(frame: *mut BlockFrame, warp: u32, resume: u32) -> u32 {
+            trace(warp, resume);
+            // SAFETY: the frame of the test.
+            unsafe {
+                let Wait { result, arrived, .. } = (*frame).wait;
+                match resume {
+                    1 | 2 => assert_eq!((result, arrived), (2, 128), "warp {warp}"),
+                    3 if warp > 0 => assert_eq!((result, arrived), (1, 64), "warp {warp}"),
+                    _ => {}
+                }
+                let kind = if (warp, resume) == (0, 2) { WaitKind::Arrive } else { WaitKind::Barrier };
+                suspend(frame, warp, kind, 0, 0);
+            }
+            if (warp, resume) == (3, 2) || resume == 3 { 0 } else { resume + 1 }
+        }
+        let (stopped, trace) = run(4, entry, None);
+        assert_eq!(stopped, Stopped::Done);
+        let together: Vec<_> = (0..3).flat_map(|step| (0..4).map(move |warp| (warp, step))).collect();
+        let mut expected = together;
+        expected.insert(9, (0, 3));
+        expected.extend([(1, 3), (2, 3)]);
+        assert_eq!(trace, expected);
     }
 
     #[test]
