@@ -9,13 +9,18 @@ import examples
 from bench_workers import OURS
 
 ROOT = examples.ROOT
-PAGE, FIGURE, DATA, README = (ROOT / name for name in ("docs/speed.md", "docs/speed.svg", "docs/speed.json", "README.md"))
-BEGIN, END = "<!-- scripts/bench --page writes from here -->", "<!-- to here -->"
+README = ROOT / "README.md"
+BEGIN, END = "<!-- scripts/bench --page on a machine with {} writes from here -->", "<!-- to here -->"
 COLOURS = {"PoCL": "#c2571a", "Intel OpenCL": "#2b6cb0", "C++ OpenMP": "#2f855a", "OpenBLAS": "#805ad5"}
 
 
+def vectors(flags):
+    """The widest vectors there are, which decide more than anything else how fast kernels are: each kind has a page."""
+    return "AVX-512" if "avx512f" in flags else "AVX2" if "avx2" in flags else "SSE"
+
+
 def machine():
-    """The processor's name, what it can do, and how much memory there is."""
+    """The processor's name, how much memory there is, and its kind of vectors."""
     name, flags, memory = "an unknown processor", [], ""
     for line in open("/proc/cpuinfo"):
         key, _, value = line.partition(":")
@@ -27,9 +32,10 @@ def machine():
     for line in open("/proc/meminfo"):
         if line.startswith("MemTotal"):
             memory = f", {int(line.split()[1]) / 2**20:.0f} GiB of memory"
-    vectors = "AVX-512" if "avx512f" in flags else "AVX2" if "avx2" in flags else "SSE"
+    kind = vectors(flags)
     virtual = ", a virtual machine" if "hypervisor" in flags else ""
-    return f"{name} with {vectors}{virtual}, {len(os.sched_getaffinity(0))} processors{memory}"
+    described = f"{name} with {kind}{virtual}, {len(os.sched_getaffinity(0))} processors{memory}"
+    return {"machine": described, "vectors": kind}
 
 
 def duration(nanoseconds):
@@ -234,6 +240,11 @@ def figure(rows):
     return "\n".join([*out, "</svg>"]) + "\n"
 
 
+def stem(result):
+    """The name of the page for this kind of machine, and of its figure and data, without their endings."""
+    return f"speed-{result['vectors'].lower().replace('-', '')}"
+
+
 def summary(result):
     """For the README."""
     rows = compared(result.get("kernels") or [])[0]
@@ -244,7 +255,8 @@ def summary(result):
         if value:
             shown.append([name, f"{value:.2f}×", f"{faster} of {count}"])
     table = markdown(["compared with", "its time in times of ours, geometric mean", "kernels where ours is faster"], shown)
-    return f"{heading(result)}\n\n{table}\n\n![Each kernel against each of them](docs/speed.svg)\n\nAll figures: [docs/speed.md](docs/speed.md)."
+    page = f"docs/{stem(result)}"
+    return f"{heading(result)}\n\n{table}\n\n![Each kernel against each of them]({page}.svg)\n\nAll figures: [{page}.md]({page}.md)."
 
 
 def write(result):
@@ -252,17 +264,19 @@ def write(result):
     rows = result.get("kernels") or []
     if len(names(compared(rows)[0])) < 2:
         raise SystemExit("--page needs the kernels, and something to compare with")
-    FIGURE.write_text(figure(rows))
-    DATA.write_text(json.dumps(result) + "\n")
+    name = stem(result)
+    (ROOT / f"docs/{name}.svg").write_text(figure(rows))
+    (ROOT / f"docs/{name}.json").write_text(json.dumps(result) + "\n")
     intro = (
-        "# Speed\n\nWhat `make bench` measured; `scripts/bench --page` writes this page, and every time that it took into "
-        "[speed.json](speed.json).\n\n"
+        f"# Speed with {result['vectors']}\n\nWhat `make bench` measured; `scripts/bench --page` writes this page, and every time "
+        f"that it took into [{name}.json]({name}.json).\n\n"
     )
-    body = text(result).replace("## Kernels\n", "![Each kernel against each of them](speed.svg)\n\n## Kernels\n", 1)
-    PAGE.write_text(f"{intro}{body}\n")
+    body = text(result).replace("## Kernels\n", f"![Each kernel against each of them]({name}.svg)\n\n## Kernels\n", 1)
+    (ROOT / f"docs/{name}.md").write_text(f"{intro}{body}\n")
     readme = README.read_text()
-    before, begin, rest = readme.partition(BEGIN)
+    start = BEGIN.format(result["vectors"])
+    before, begin, rest = readme.partition(start)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise SystemExit(f"README.md has no lines {BEGIN} and {END}")
-    README.write_text(f"{before}{BEGIN}\n{summary(result)}\n{END}{after}")
+        raise SystemExit(f"README.md has no lines {start} and {END}: the page is written, the summary is not")
+    README.write_text(f"{before}{start}\n{summary(result)}\n{END}{after}")
