@@ -170,9 +170,20 @@ fn level_of(features: &str) -> Level {
 /// more compile time than it gains on code that is vectors already, and some of it makes such code slower.
 const PASSES: &CStr = c"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,loop-mssa(licm),gvn<no-load-pre>,instsimplify,dce)";
 
-/// Options of LLVM's code generation, after a program's name; LLVM is in our library alone. Loops here have few addresses, and those that a
-/// processor's instructions compute: finding cheaper ones takes up to a tenth of the time of small kernels and gains nothing.
-const OPTIONS: [&CStr; 2] = [c"anywarp", c"-disable-lsr"];
+/// Options of LLVM's code generation, after a program's name; LLVM is in our library alone.
+///
+/// * Loops here have few addresses, and those that a processor's instructions compute: finding cheaper ones takes up to a tenth of the time of
+///   small kernels and gains nothing.
+/// * The order of instructions after registers are given out is nothing to a processor that has its own, and finding one takes time that grows with
+///   the square of a block's length: most of all for a kernel whose loops are unrolled.
+/// * Before, in blocks of more than so many accesses, what may alias is told for many at once.
+const OPTIONS: [&CStr; 5] = [
+    c"anywarp",
+    c"-disable-lsr",
+    c"-disable-post-ra",
+    c"-dag-maps-huge-region=200",
+    c"-dag-maps-reduction-size=100",
+];
 
 /// Makes machine code for one CPU. Belongs to a thread: get it by [`Machine::for_cpu`].
 pub struct Machine {
@@ -276,8 +287,12 @@ impl Machine {
             let options = pass_builder::LLVMCreatePassBuilderOptions();
             let error = pass_builder::LLVMRunPasses(module.raw(), PASSES.as_ptr(), self.raw, options);
             pass_builder::LLVMDisposePassBuilderOptions(options);
-            take_error(error)
+            take_error(error)?;
         }
+        if self.cpu.level() < Level::Avx512 {
+            module.widen_crossing_masks(self.cpu.vector_bits() / 8);
+        }
+        Ok(())
     }
 
     /// Machine code as a relocatable ELF object.

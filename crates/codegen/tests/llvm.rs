@@ -92,6 +92,52 @@ fn assembly_uses_the_vectors_of_the_level() {
     }
 }
 
+/// A mask of 64 lanes that goes around a loop and is read after it.
+fn crossing_mask(module: Module<'_>, machine: &Machine) {
+    let context = module.context();
+    let (ptr, i32, mask) = (context.ptr(), context.int(32), context.int(1).vector(64));
+    let function = module.add_function("crossing", context.void(), &[ptr, i32], Linkage::External);
+    machine.set_attributes(function);
+    let b = Builder::new(module);
+    let [entry, body, exit] = ["entry", "body", "exit"].map(|name| function.append_block(name));
+    b.position_at_end(entry);
+    b.br(body);
+    b.position_at_end(body);
+    let (left, at) = (b.phi(mask), b.phi(i32));
+    left.add_incoming(mask.all_ones(), entry);
+    at.add_incoming(i32.zero(), entry);
+    let lanes = i32.int_vector(&(0..64).collect::<Vec<_>>());
+    let limit = b.splat(b.sub(function.param(1), at.value()), 64);
+    let still = b.and(left.value(), b.icmp(IntPredicate::Slt, lanes, limit));
+    let next = b.add(at.value(), i32.int_const(1));
+    left.add_incoming(still, body);
+    at.add_incoming(next, body);
+    b.cond_br(b.any(still), body, exit);
+    b.position_at_end(exit);
+    b.masked_store(b.splat(next, 64), function.param(0), 4, b.xor(still, left.value()));
+    b.ret_void();
+}
+
+#[test]
+fn masks_without_registers_of_their_own_stay_vectors_between_blocks() {
+    for level in [Level::Baseline, Level::Avx2] {
+        let context = Context::new();
+        let machine = Machine::for_cpu(&Cpu::level_cpu(level)).unwrap();
+        let module = context.module("test");
+        machine.prepare(module);
+        crossing_mask(module, &machine);
+        machine.optimize(module).unwrap();
+        module.verify().unwrap();
+        let text = module.to_string();
+        let crosses = |line: &&str| line.contains("phi <64 x i1>");
+        assert_eq!(text.lines().find(crosses), None, "{level:?}");
+        assert!(text.contains("phi <64 x i8>"), "{level:?}");
+        let assembly = machine.emit_assembly(module).unwrap();
+        let inserts = assembly.lines().filter(|line| line.contains("pinsrb")).count();
+        assert_eq!(inserts, 0, "{level:?}: a lane at a time");
+    }
+}
+
 #[test]
 fn levels_are_ordered_and_found_again() {
     for level in LEVELS {

@@ -71,7 +71,7 @@ fn device_function<'c>(
         warp: field(offset_of!(BlockFrame, warp)),
         tid: None,
     };
-    let mask = b.int_to_mask(function.param(1));
+    let mask = unit.int_to_mask(function.param(1));
     let mut emitter = Emitter::new(unit, &prepared, place, mask, function.param(2));
     emitter.arguments = Some((function.param(3), function.param(4)));
     let end = b.append_block("end");
@@ -110,7 +110,7 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let place = b.ptr_offset(memory, i64::from(SLOT) * index as i64);
         if ty == IrType::Pred {
-            b.int_to_mask(b.load(self.unit.types.i32, place, 4))
+            self.unit.int_to_mask(b.load(self.unit.types.i32, place, 4))
         } else {
             b.load(value_type(self.unit.context(), ty).vector(LANES), place, 64)
         }
@@ -170,7 +170,7 @@ impl<'c> Emitter<'_, 'c> {
         let lane = b.cttz(left.value());
         let token = self.element(token_array, lane, i64);
         let same = b.icmp(IntPredicate::Eq, tokens, b.splat(token, LANES));
-        let same = b.and(same, b.int_to_mask(left.value()));
+        let same = b.and(same, self.unit.int_to_mask(left.value()));
         let (unknown, joined) = (b.append_block("unknown"), b.append_block("returned"));
         let program = self.unit.program;
         let candidates: Vec<(FuncRef, llvm::Block<'c>)> = (0u32..)

@@ -49,7 +49,7 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let (place, ty, align) = self.cell(cell);
         let value = b.load(ty, place, align);
-        let value = if ty.is_vector() { value } else { b.int_to_mask(value) };
+        let value = if ty.is_vector() { value } else { self.unit.int_to_mask(value) };
         self.define(result, value);
     }
 

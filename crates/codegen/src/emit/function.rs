@@ -15,7 +15,7 @@ use transform::{LaneShape, Prepared};
 
 use super::cell::Cells;
 use super::suspend::{Flow, SlotId, Suspension};
-use super::{Unit, unsupported};
+use super::{LANES, Unit, unsupported};
 use crate::llvm::{self, IntPredicate, Type, Value};
 use crate::math::value_type;
 
@@ -725,7 +725,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
     /// Runs `body` for each lane set in `lanes`, an integer with a bit for each, with the lane's index as i32, lowest first.
     pub(super) fn for_each_lane(&mut self, lanes: Value<'c>, body: impl FnOnce(&mut Self, Value<'c>)) {
         let b = self.unit.b;
-        if self.unit.shape.gang == 1 {
+        let count = lanes.ty().scalar_bits().div_ceil(LANES);
+        if count == 1 {
             return self.for_each_lane_of_warp(lanes, body);
         }
         // One warp after another.
@@ -743,7 +744,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         self.for_each_lane_of_warp(own, |this, at| body(this, b.or(first, at)));
         let next = b.add(warp.value(), i32.int_const(1));
         warp.add_incoming(next, b.block());
-        let done = b.icmp(IntPredicate::Eq, next, i32.int_const(self.unit.shape.gang.into()));
+        let done = b.icmp(IntPredicate::Eq, next, i32.int_const(count.into()));
         b.cond_br(done, after, head);
         b.position_at_end(after);
     }

@@ -1,11 +1,11 @@
 //! Accesses by the lanes of a mask.
 //!
-//! Where the processor has no instruction for one, LLVM would branch around each lane. Here each lane is accessed without a
-//! branch instead: those that are not active go to a place on the stack.
+//! Where the processor has no instruction for one, LLVM would branch around each lane. Here a loop goes from one active lane to the next instead:
+//! short code, and quick where few lanes are active.
 
 use kernel_abi::CompileError;
 
-use super::function::Emitter;
+use super::function::{Emitter, stack_align};
 use super::memory::Mark;
 use crate::llvm::{Type, Value};
 use crate::target::Level;
@@ -180,10 +180,19 @@ impl<'c> Emitter<'_, 'c> {
 
     fn load_each(&mut self, lane: Type<'c>, addresses: Value<'c>, mask: Option<Value<'c>>) -> Value<'c> {
         let b = self.unit.b;
-        let addresses = self.harmless(addresses, mask);
-        let mut result = lane.vector(addresses.ty().lanes()).zero();
-        for at in 0..addresses.ty().lanes() {
-            let value = b.load(lane, b.inttoptr(b.extract(addresses, at)), lane.scalar_bits() / 8);
+        let (ty, size) = (lane.vector(addresses.ty().lanes()), lane.scalar_bits() / 8);
+        if let Some(mask) = mask {
+            let (places, array) = (self.spill(addresses), self.scratch(ty));
+            self.for_each_lane(b.mask_to_int(mask), |this, at| {
+                let place = this.element(places, at, this.unit.types.i64);
+                let value = b.load(lane, b.inttoptr(place), size);
+                b.store(value, this.element_ptr(array, at, lane), size);
+            });
+            return b.load(ty, array, stack_align(ty));
+        }
+        let mut result = ty.zero();
+        for at in 0..ty.lanes() {
+            let value = b.load(lane, b.inttoptr(b.extract(addresses, at)), size);
             result = b.insert(result, value, at);
         }
         result
@@ -191,19 +200,18 @@ impl<'c> Emitter<'_, 'c> {
 
     fn store_each(&mut self, value: Value<'c>, addresses: Value<'c>, mask: Option<Value<'c>>) {
         let b = self.unit.b;
-        let addresses = self.harmless(addresses, mask);
+        let (lane, size) = (value.ty().scalar(), value.ty().scalar_bits() / 8);
+        if let Some(mask) = mask {
+            let (places, array) = (self.spill(addresses), self.spill(value));
+            self.for_each_lane(b.mask_to_int(mask), |this, at| {
+                let place = this.element(places, at, this.unit.types.i64);
+                b.store(this.element(array, at, lane), b.inttoptr(place), size);
+            });
+            return;
+        }
         for at in 0..addresses.ty().lanes() {
             let ptr = b.inttoptr(b.extract(addresses, at));
-            b.store(b.extract(value, at), ptr, value.ty().scalar_bits() / 8);
+            b.store(b.extract(value, at), ptr, size);
         }
-    }
-
-    /// The addresses of active lanes, and for the others a place of our own.
-    fn harmless(&mut self, addresses: Value<'c>, mask: Option<Value<'c>>) -> Value<'c> {
-        let b = self.unit.b;
-        let Some(mask) = mask else { return addresses };
-        let place = self.scratch(self.unit.types.i64);
-        let place = b.splat(b.ptrtoint(place, self.unit.types.i64), addresses.ty().lanes());
-        b.select(mask, addresses, place)
     }
 }

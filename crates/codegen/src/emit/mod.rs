@@ -50,7 +50,7 @@ use transform::gang::{self, Choice};
 
 use crate::llvm::{self, Builder, Context, Type};
 use crate::math::Lowering;
-use crate::target::Machine;
+use crate::target::{Level, Machine};
 
 /// Lanes of a warp.
 const LANES: u32 = kernel_abi::WARP;
@@ -117,6 +117,22 @@ impl<'a, 'c> Unit<'a, 'c> {
     /// The indices of the lanes, as integers of this type.
     fn lane_indices(&self, ty: Type<'c>) -> llvm::Value<'c> {
         ty.int_vector(&(0..u64::from(self.lanes)).collect::<Vec<_>>())
+    }
+
+    /// Bit i of `bits` as lane i of a mask.
+    fn int_to_mask(&self, bits: llvm::Value<'c>) -> llvm::Value<'c> {
+        let b = self.b;
+        let lanes = bits.ty().scalar_bits();
+        if self.machine.cpu().level() >= Level::Avx512 || !lanes.is_multiple_of(8) {
+            return b.int_to_mask(bits);
+        }
+        // Without registers for masks LLVM would take the bits one by one.
+        let bytes = b.bitcast(bits, self.context().int(8).vector(lanes / 8));
+        let own: Vec<i32> = (0..lanes as i32).map(|lane| lane / 8).collect();
+        let bytes = b.shuffle(bytes, bytes, &own);
+        let bit_of: Vec<u64> = (0..lanes).map(|lane| 1 << (lane % 8)).collect();
+        let bit = b.and(bytes, bytes.ty().int_vector(&bit_of));
+        b.icmp(llvm::IntPredicate::Ne, bit, bit.ty().zero())
     }
 
     fn math(&self) -> Lowering<'a, 'c> {

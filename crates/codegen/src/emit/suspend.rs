@@ -303,7 +303,7 @@ impl<'c> Emitter<'_, 'c> {
                 b.position_at_end(suspension.resume);
                 let stored = if is_mask { self.unit.context().int(ty.lanes()) } else { ty };
                 let value = b.load(stored, b.ptr_offset(state, offset.into()), align);
-                let value = if is_mask { b.int_to_mask(value) } else { value };
+                let value = if is_mask { self.unit.int_to_mask(value) } else { value };
                 b.store(value, memory, stack_align(ty));
             }
             b.position_at_end(suspension.save);

@@ -86,7 +86,7 @@ impl<'c> Emitter<'_, 'c> {
             return vector;
         }
         let part = self.taking_part(members);
-        b.select(b.int_to_mask(part), vector, vector.ty().zero())
+        b.select(self.unit.int_to_mask(part), vector, vector.ty().zero())
     }
 
     /// Whether surely all lanes take part in an operation with this member mask.
@@ -275,7 +275,7 @@ impl<'c> Emitter<'_, 'c> {
         let i32 = self.unit.types.i32;
         let results = self.for_members(data.args[1], &[i32], |this, part| {
             let b = this.unit.b;
-            let value = b.select(b.int_to_mask(part), vector, identity);
+            let value = b.select(this.unit.int_to_mask(part), vector, identity);
             vec![b.intrinsic(name, &[ty], &[value])]
         });
         self.define_scalar_or_vector(data.results[0], results[0]);
@@ -330,7 +330,7 @@ impl<'c> Emitter<'_, 'c> {
         let same = b.icmp(IntPredicate::Eq, named, b.splat(own, LANES));
         let group = b.and(b.mask_to_int(same), left.value());
         let results = body(self, b.and(group, own));
-        let lanes = b.int_to_mask(group);
+        let lanes = self.unit.int_to_mask(group);
         for ((array, value), ty) in arrays.iter().zip(results).zip(&kept) {
             let value = if value.ty() == self.unit.types.bit { b.zext(value, i32) } else { value };
             let old = b.load(ty.vector(LANES), *array, 64);

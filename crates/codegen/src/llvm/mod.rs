@@ -11,6 +11,7 @@
 mod arithmetic;
 mod builder;
 mod context;
+mod masks;
 mod memory;
 mod metadata;
 mod types;
