@@ -3,6 +3,7 @@
 //! Levels count in 1/256. The level that suits gradients is the logarithm of a length: the longest of both gradients, and
 //! of 11/16 of their sum and difference. All of it is done with few places, and the logarithm is read from a table of 256.
 
+use super::gradient::Gradients;
 use super::{Filter, Sampler};
 
 /// Levels between which a sample is taken, and how much of the second, in 1/256.
@@ -40,26 +41,17 @@ pub(super) fn blend(level: Option<f32>, sampler: &Sampler, count: usize) -> Blen
     }
 }
 
-/// The level that suits gradients, which count in texels of the largest level after they are multiplied by `scale`.
-pub(super) fn of_gradients(x: [f32; 3], y: [f32; 3], scale: [f64; 3]) -> f32 {
-    let is_finite = x.iter().chain(&y).all(|gradient| gradient.is_finite());
-    let scaled = |gradient: [f32; 3]| -> [f64; 3] {
-        std::array::from_fn(|axis| match is_finite {
-            true => times(gradient[axis], scale[axis]),
-            false => f64::from(gradient[axis]) * scale[axis],
-        })
+/// The level that suits gradients. What goes around an edge of a cube has no sum and no difference.
+pub(super) fn of_gradients(Gradients { x, y, bent }: Gradients) -> f32 {
+    let diagonal = |sign: f64| {
+        let halfway = std::array::from_fn(|axis| sum(x[axis], sign * y[axis]));
+        if bent { 0.0 } else { length_of_half(halfway) }
     };
-    let (x, y) = (scaled(x), scaled(y));
-    let diagonal = |sign: f64| -> f64 {
-        let halfway = std::array::from_fn(|axis| eleven_sixteenths(sum(x[axis], sign * y[axis])));
-        length(halfway, eleven_parts_of_32)
-    };
-    let of_one = |gradient| length(gradient, |x| eleven_sixteenths(x) / 2.0);
-    logarithm(of_one(x).max(of_one(y)).max(diagonal(1.0)).max(diagonal(-1.0)))
+    logarithm(length(x).max(length(y)).max(diagonal(1.0)).max(diagonal(-1.0)))
 }
 
 /// The power of two below a number.
-fn power(x: f64) -> f64 {
+pub(super) fn power(x: f64) -> f64 {
     f64::from_bits(x.to_bits() & 0x7ff << 52)
 }
 
@@ -69,28 +61,21 @@ fn cut(x: f64, unit: f64) -> f64 {
 }
 
 /// `places` binary places of a number's mantissa.
-fn places(x: f64, places: i32) -> f64 {
+pub(super) fn places(x: f64, places: i32) -> f64 {
     cut(x, power(x) * 2f64.powi(-places))
 }
 
-/// A product as the hardware's small multiplier has it: of nine places of one factor and eight of the other, the part that each
-/// bit of the latter adds is cut at twelve, and a constant makes up for the loss.
-fn times(gradient: f32, scale: f64) -> f64 {
-    let gradient = f64::from(gradient);
-    if !gradient.is_normal() || gradient.abs() < f64::from(f32::MIN_POSITIVE) || !scale.is_normal() {
-        return 0.0;
+/// The sum, of nine places. A difference is computed with one place more, and what it loses of the lesser number counts as a whole one.
+pub(super) fn sum(x: f64, y: f64) -> f64 {
+    let (larger, lesser) = if x.abs() >= y.abs() { (x, y) } else { (y, x) };
+    let unit = power(larger) / 512.0;
+    if x * y >= 0.0 {
+        return places(cut(x, unit) + cut(y, unit), 9);
     }
-    let factor = (gradient.abs() / power(gradient) * 512.0) as u32;
-    let bits = (scale / power(scale) * 256.0) as u32;
-    let parts = (0..9).filter(|place| bits >> (8 - place) & 1 != 0).map(|place| factor << 3 >> place);
-    let product = f64::from(parts.sum::<u32>() + 7) / 4096.0 * power(gradient) * power(scale);
-    places(product, 10).copysign(gradient)
-}
-
-/// The sum, of nine places.
-fn sum(x: f64, y: f64) -> f64 {
-    let unit = power(x.abs().max(y.abs())) / 512.0;
-    places(cut(x, unit) + cut(y, unit), 9)
+    let unit = unit / 2.0;
+    let whole = cut(lesser, unit);
+    let lost = if whole == lesser { 0.0 } else { unit.copysign(lesser) };
+    places(cut(larger, unit) + (whole + lost), 9)
 }
 
 /// As [`times`].
@@ -105,18 +90,34 @@ fn eleven_sixteenths(x: f64) -> f64 {
 }
 
 /// Nine places of the largest component, and of what the others add: 11/32 of the next, and a quarter of the least.
-fn length(vector: [f64; 3], eleven_parts_of_32: fn(f64) -> f64) -> f64 {
-    let mut sorted = vector.map(f64::abs);
-    sorted.sort_by(f64::total_cmp);
-    let [least, middle, largest] = sorted;
-    let unit = power(largest) / 512.0;
-    let others = places(eleven_parts_of_32(middle), 9) + cut(least / 4.0, power(middle) / 2048.0);
-    cut(largest, unit) + cut(others, unit)
+fn length(vector: [f64; 3]) -> f64 {
+    let [least, middle, largest] = by_size(vector);
+    length_of(largest, eleven_sixteenths(middle) / 2.0, least / 4.0, power(middle))
 }
 
-/// 11/32 of a number that is a product of this kind itself: no constant makes up for what is cut.
-fn eleven_parts_of_32(x: f64) -> f64 {
-    [4.0, 16.0, 32.0].iter().map(|part| cut(x / part, power(x) / 8192.0)).sum()
+/// The same of 11/16 of a vector: the component in the middle is multiplied once by both factors.
+fn length_of_half(vector: [f64; 3]) -> f64 {
+    let [least, middle, largest] = by_size(vector);
+    let part = middle * 121.0 / 512.0 + power(middle) / 8192.0;
+    length_of(
+        eleven_sixteenths(largest),
+        part,
+        eleven_sixteenths(least) / 4.0,
+        power(eleven_sixteenths(middle)),
+    )
+}
+
+fn by_size(vector: [f64; 3]) -> [f64; 3] {
+    let mut sorted = vector.map(f64::abs);
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// The sum of the largest component and of parts of the others; places of the last part count from the middle component's.
+fn length_of(largest: f64, middle: f64, least: f64, of_middle: f64) -> f64 {
+    let unit = power(largest) / 512.0;
+    let others = places(middle, 9) + cut(least, of_middle / 2048.0);
+    cut(largest, unit) + cut(others, unit)
 }
 
 /// What the hardware has for 1 + i/256.
@@ -154,6 +155,7 @@ fn logarithm(length: f64) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::gradient::of_coordinates;
     use super::*;
 
     #[test]
@@ -168,14 +170,15 @@ mod tests {
         for (length, level) in all {
             assert_eq!(logarithm(length), level, "{length}");
         }
-        let of_gradients = |x, y| of_gradients(x, y, [1.0; 3]);
+        let of_gradients = |x, y| of_gradients(of_coordinates(x, y, [1.0; 3]));
         assert_eq!(of_gradients([1.0, 0.0, 0.0], [1.0, 0.0, 0.0]), 118.0 / 256.0);
         assert_eq!(of_gradients([2.0, 1.0, 1.0], [0.0; 3]), 1.0 + 97.0 / 256.0);
         assert_eq!(of_gradients([0.25, 4.0, 0.0], [4.0, 0.25, 0.0]), 2.0 + 8.0 / 256.0);
         // As an H100 has them, of images of 1024 by 1024 and of 128 by 128 by 128 texels.
-        let flat = super::of_gradients([0.21520552, 0.24148183, 0.0], [0.0; 3], [1024.0, 1024.0, 1.0]);
+        let of_scaled = |x, scale| super::of_gradients(of_coordinates(x, [0.0; 3], scale));
+        let flat = of_scaled([0.21520552, 0.24148183, 0.0], [1024.0, 1024.0, 1.0]);
         assert_eq!(flat, 2133.0 / 256.0);
-        let deep = super::of_gradients([0.04962246, -0.10318865, 0.023129517], [0.0; 3], [128.0; 3]);
+        let deep = of_scaled([0.04962246, -0.10318865, 0.023129517], [128.0; 3]);
         assert_eq!(deep, 1028.0 / 256.0);
     }
 

@@ -12,6 +12,7 @@ mod coordinate;
 mod cube;
 mod filter;
 mod format;
+mod gradient;
 mod level;
 mod op;
 mod query;

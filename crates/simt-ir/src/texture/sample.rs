@@ -6,7 +6,8 @@ use super::filter::{self, Quad, WHOLE, square};
 use super::format::half_from_f32;
 use super::op::{Lod, Sample};
 use super::{
-    AddressMode, Channel, Filter, Geometry, ImageView, Level, Packing, ReadMode, Sampler, Texels, level, srgb,
+    AddressMode, Channel, Filter, Geometry, ImageView, Level, Packing, ReadMode, Sampler, Texels, gradient,
+    level, srgb,
 };
 use crate::Rounding;
 
@@ -107,20 +108,18 @@ impl Place {
             Lod::Level if op.integers => Some(next() as i32 as f32),
             Lod::Level => Some(f32::from_bits(next())),
             Lod::Gradients => {
-                let mut scale = [1.0; 3];
-                if is_cube {
-                    // A face goes from -1 to 1 at the distance 1.
-                    scale = [extent[0] / 2.0 / f64::from(largest(floats)); 3];
-                } else if sampler.normalized {
-                    scale = extent;
-                }
-                let mut gradient = || {
+                let mut vector = || {
                     let mut parts = [0.0; 3];
                     parts[..count].fill_with(|| f32::from_bits(next()));
                     parts
                 };
-                let (x, y) = (gradient(), gradient());
-                Some(level::of_gradients(x, y, scale))
+                let (x, y) = (vector(), vector());
+                let scale = if sampler.normalized { extent } else { [1.0; 3] };
+                Some(level::of_gradients(match op.geometry {
+                    _ if is_cube => gradient::on_cube(floats, x, y, extent[0] / 2.0),
+                    Geometry::D3 => gradient::between(floats, x, y, scale),
+                    _ => gradient::of_coordinates(x, y, scale),
+                }))
             }
         };
         let mut offsets = [0; 3];
@@ -142,10 +141,6 @@ impl Place {
         let face = is_cube.then_some(face);
         Place { axes, deep, flat, offsets, layer, face, level, fetched, clamped }
     }
-}
-
-fn largest(vector: [f32; 3]) -> f32 {
-    vector.into_iter().map(f32::abs).fold(0.0, f32::max)
 }
 
 /// Where a texel lies.
