@@ -2,8 +2,10 @@
 
 use simt_ir::{IntBinary, IntCmp, IntUnary, Op, Shift, Type, Value};
 
+use super::rules::number;
 use super::{Form, form};
 use crate::lower::expander::Expander;
+use crate::resolve::Operand;
 
 pub(super) const FORMS: &[Form] = &[
     form("popc.T{b32,b64} d=u32, a:T", |x| count(x, IntUnary::PopCount)).since(2, 0, 20),
@@ -15,8 +17,12 @@ pub(super) const FORMS: &[Form] = &[
     })
     .since(2, 0, 20),
     form("bfind.shiftamt?.T{$word} d=u32, a:T", bfind).since(2, 0, 20),
-    form("bfe.T{$word} d=T, a:T, b:u32, c:u32", bfe).since(2, 0, 20),
-    form("bfi.T{b32,b64} f=T, a:T, b:T, c:u32, d:u32", bfi).since(2, 0, 20),
+    form("bfe.T{$word} d=T, a:T, b:u32, c:u32", bfe)
+        .since(2, 0, 20)
+        .only_with(|operands| within_a_byte(operands, 2)),
+    form("bfi.T{b32,b64} f=T, a:T, b:T, c:u32, d:u32", bfi)
+        .since(2, 0, 20)
+        .only_with(|operands| within_a_byte(operands, 3)),
     form("bmsk.mode{clamp,wrap}.b32 d=b32, a:u32, b:u32", |x| {
         let (a, b) = (x.src("a"), x.src("b"));
         let (a, b) = (amount(x, a), amount(x, b));
@@ -71,6 +77,12 @@ fn bfind(x: &mut Expander<'_, '_>) {
 fn place(x: &mut Expander<'_, '_>, name: &str) -> Value {
     let value = x.src(name);
     if x.ty("T").bits() == 32 { x.int_imm(IntBinary::And, value, 0xff) } else { value }
+}
+
+/// Position and length of a field are eight bits of their operands: as numbers they are no larger.
+fn within_a_byte(operands: &[Operand<'_, '_>], first: usize) -> Result<(), &'static str> {
+    let large = |at| number(operands, at).is_some_and(|number| number > 255);
+    if large(first) || large(first + 1) { Err("position and length are at most 255") } else { Ok(()) }
 }
 
 /// A field of `c` bits from bit `b`. Bits beyond the word are copies of its sign (zero if unsigned).

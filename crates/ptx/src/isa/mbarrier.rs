@@ -128,7 +128,11 @@ fn sem_with_scope(chosen: &Chosen) -> Result<(), &'static str> {
 }
 
 fn some_arrive(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
-    if number(operands, 2) == Some(0) { Err("at least one arrives") } else { Ok(()) }
+    if number(operands, 2).is_some_and(|count| count as i64 <= 0) {
+        Err("at least one arrives")
+    } else {
+        Ok(())
+    }
 }
 
 /// A barrier of another block answers with no state.

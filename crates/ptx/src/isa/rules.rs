@@ -18,12 +18,18 @@ pub(super) fn check(
         rules.special_registers(operand)?;
         rules.address(at, operand)?;
         rules.parts(at, operand)?;
+        rules.conversion(at, operand)?;
     }
     let why = rules.caches(entry, inst).or_else(|| rules.whole_lines(inst));
     why.map_or(Ok(()), |why| {
         let message = format!("{why} for instruction '{}'", rules.opcode);
         Err(Problem::mismatch(inst.syntax.span, message))
     })
+}
+
+/// Whether the word names a type that no register has.
+pub(super) fn is_narrow_type(word: &str) -> bool {
+    matches!(word, "e4m3x2" | "e5m2x2" | "u4" | "s4" | "u2" | "s2")
 }
 
 /// The integer that an operand is.
@@ -79,11 +85,13 @@ impl Rules<'_> {
         Err(Problem::mismatch(operand.span, message))
     }
 
-    /// Special registers are read by moves and conversions only.
+    /// Special registers are read by moves, and by conversions between integers, only.
     fn special_registers(&self, operand: &Operand<'_, '_>) -> Result<(), Problem> {
+        let floats = || self.chosen.all().filter_map(Ty::from_name).any(Ty::is_float);
+        let converts = || self.opcode == "cvt" && !self.chosen.has("pack") && !floats();
         match &operand.kind {
-            OperandKind::Special(..) if !matches!(self.opcode, "mov" | "cvt") => {
-                self.mismatch(operand, "only mov and cvt read a special register")
+            OperandKind::Special(..) if self.opcode != "mov" && !converts() => {
+                self.mismatch(operand, "only mov and cvt between integers read a special register")
             }
             OperandKind::Vector(list) | OperandKind::List(list) => {
                 list.iter().try_for_each(|element| self.special_registers(element))
@@ -112,6 +120,35 @@ impl Rules<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Floats of fewer bits than a register's type can say are in registers of bits, and none of them is a constant. Packed integers
+    /// are no float, and barriers know none.
+    fn conversion(&self, at: usize, operand: &Operand<'_, '_>) -> Result<(), Problem> {
+        let ty = |id| Ty::from_name(self.context.register(id).ty.name());
+        match operand.kind {
+            OperandKind::Register(id) if self.opcode == "mbarrier" && ty(id).is_some_and(Ty::is_float) => {
+                return self.mismatch(operand, "states and counts are no floats");
+            }
+            _ if self.opcode != "cvt" => return Ok(()),
+            _ => {}
+        }
+        let eight_bits =
+            |slot| self.chosen.word(slot).is_some_and(|word| matches!(word, "e4m3x2" | "e5m2x2"));
+        let unpacks = eight_bits("F") && self.chosen.word("D").is_some();
+        let narrow = if unpacks { at == 1 } else { at == 0 && (eight_bits("F") || self.chosen.has("tf32")) };
+        let ty = match operand.kind {
+            OperandKind::Register(id) => ty(id).unwrap_or(Ty::B32),
+            OperandKind::Immediate(_) if narrow => return self.mismatch(operand, "a register is required"),
+            _ => return Ok(()),
+        };
+        if narrow && ty.kind() != Kind::Bits {
+            return self.mismatch(operand, "a register without a type of its own is required");
+        }
+        if self.chosen.has("pack") && at == 0 && ty == Ty::F32 {
+            return self.mismatch(operand, "the result is no float");
+        }
+        Ok(())
     }
 
     /// What is wrong with the advice on caches, which concerns global memory.

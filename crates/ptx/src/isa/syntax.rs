@@ -18,6 +18,7 @@
 //! `name?` may be left out together with all that follow; `name_` may be the sink `_`. `d=b32|p?=pred` is a pair of
 //! results of which the second may be left out. An operand `...` stands for any further operands.
 
+use super::rules::is_narrow_type;
 use super::types::Ty;
 
 /// Named lists for the braces of an entry.
@@ -254,7 +255,8 @@ impl Syntax {
         let mut chosen: Vec<Option<&'static str>> = vec![None; self.slots.len()];
         let (mut next_type, mut next_space, mut parts) = (0, 0, 0);
         for (at, modifier) in modifiers.enumerate() {
-            let (is_type, is_space) = (Ty::from_name(modifier).is_some(), is_space(modifier));
+            let is_type = Ty::from_name(modifier).is_some() || is_narrow_type(modifier);
+            let is_space = is_space(modifier);
             let first = match (is_type, is_space) {
                 (true, _) => next_type,
                 (_, true) => next_space,
