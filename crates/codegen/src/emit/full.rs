@@ -4,16 +4,26 @@
 //! times as long as plain ones, and some processors take tens of cycles for a store: a block that accesses memory is there twice then.
 
 use kernel_abi::CompileError;
-use simt_ir::{Block, Op, Value as IrValue};
+use simt_ir::{Block, IntBinary, IntCmp, IntUnary, Op, Target, Terminator, Type as IrType, Value as IrValue};
+use transform::LaneShape;
 
 use super::function::Emitter;
-use crate::llvm::Value;
+use crate::llvm::{self, IntPredicate, Value};
 use crate::target::Level;
 
 /// Vectors of a warp that a block may compute to be there twice. In larger ones each access is.
 const SMALL: u32 = 64;
 
-impl<'c> Emitter<'_, 'c> {
+/// A way that all lanes take together.
+struct Way<'a, 'c> {
+    edges: Vec<&'a Target>,
+    /// It goes back to the beginning of a loop.
+    is_back: bool,
+    /// Where it leads.
+    start: Option<llvm::Block<'c>>,
+}
+
+impl<'a, 'c> Emitter<'a, 'c> {
     /// Whether accesses by some lanes take much longer than those by all.
     pub(super) fn prefers_full(&self) -> bool {
         self.unit.machine.cpu().level() < Level::Avx512
@@ -21,32 +31,228 @@ impl<'c> Emitter<'_, 'c> {
 
     /// Emits the instructions of the current block.
     pub(super) fn insts(&mut self, block: Block) -> Result<(), CompileError> {
-        if self.is_full() || !self.prefers_full() || !self.is_worth_two(block) {
-            return self.insts_once(block);
-        }
+        let Some(full) = self.full_version(block) else { return self.insts_once(block) };
         let b = self.unit.b;
         let mask = self.active();
         let results = self.needed_at_end(block);
         let before = self.joined.clone();
-        let values = self.either(
-            b.all(mask),
-            |this| {
-                this.all_active = true;
-                let done = this.insts_once(block);
-                this.all_active = false;
-                done?;
-                Ok(this.naturals(&results))
-            },
-            |this| {
-                this.joined = before;
-                this.insts_once(block)?;
-                Ok(this.naturals(&results))
-            },
-        )?;
-        for (result, value) in results.into_iter().zip(values) {
-            self.have(result, value);
+        let (some, after) = (b.append_block("some"), b.append_block("either"));
+        let branch = b.cond_br(b.all(mask), full, some);
+        b.mark_odds(branch, 2000, 1);
+        let mark = self.mark();
+        b.position_at_end(full);
+        self.all_active = true;
+        let done = self.insts_once(block);
+        let goes_on = !self.p.polling.yields.contains(&block) && self.leave_together(block);
+        let usual = self.naturals(&results);
+        self.all_active = false;
+        done?;
+        let usual_end = b.block();
+        if !goes_on {
+            b.br(after);
+        }
+        self.forget_since(mark);
+        b.position_at_end(some);
+        self.joined = before;
+        self.insts_once(block)?;
+        let rare = self.naturals(&results);
+        let rare_end = b.block();
+        b.br(after);
+        self.forget_since(mark);
+        b.position_at_end(after);
+        for ((result, usual), rare) in results.into_iter().zip(usual).zip(rare) {
+            let phi = b.phi(rare.ty());
+            if !goes_on {
+                phi.add_incoming(usual, usual_end);
+            }
+            phi.add_incoming(rare, rare_end);
+            self.have(result, phi.value());
         }
         Ok(())
+    }
+
+    /// Where the code of a block begins that is for all lanes, if it has such code beside that for some.
+    fn full_version(&mut self, block: Block) -> Option<llvm::Block<'c>> {
+        if let Some(known) = self.full_versions.get(&block) {
+            return *known;
+        }
+        let has_two = self.prefers_full() && !self.p.full[block.index()] && self.is_worth_two(block);
+        let start = has_two.then(|| self.unit.b.append_block(&format!("b{}.all", block.0)));
+        self.full_versions.insert(block, start);
+        start
+    }
+
+    /// At the end of code that all lanes execute: where all of them go the same way, to a block that has code for all lanes, they go there
+    /// at once. Nothing need be merged, since no lane is elsewhere. Answers whether that is always so.
+    pub(super) fn leave_together(&mut self, block: Block) -> bool {
+        let p = self.p;
+        if !self.prefers_full() || !self.is_full() {
+            return false;
+        }
+        let (cond, then, otherwise) = match &p.func.block(block).term {
+            Terminator::Jump(target) => {
+                let Some(way) = self.way_together(block, target) else { return false };
+                self.go_together(&way);
+                return true;
+            }
+            Terminator::Branch { cond, then, otherwise, .. } if p.shapes.divergent()[block.index()] => {
+                (*cond, then, otherwise)
+            }
+            _ => return false,
+        };
+        let b = self.unit.b;
+        for (target, other, holds) in [(then, otherwise, true), (otherwise, then, false)] {
+            let Some(way) = self.way_together(block, target) else { continue };
+            let all = match self.surely_all(cond, holds) {
+                Some(all) => all,
+                // In a loop it saves more than it costs.
+                None if way.is_back => {
+                    let cond = self.vector(cond);
+                    b.all(if holds { cond } else { b.not(cond) })
+                }
+                None => continue,
+            };
+            let (together, apart) = (b.append_block("together"), b.append_block("apart"));
+            let branch = b.cond_br(all, together, apart);
+            b.mark_odds(branch, 100, 1);
+            let node = self.flow.current();
+            b.position_at_end(together);
+            let mark = self.mark();
+            self.flow.branch_from(node);
+            if !p.linear.is_delayed(other.block) {
+                self.pass_on(other, self.unit.types.mask.zero());
+            }
+            self.go_together(&way);
+            self.forget_since(mark);
+            b.position_at_end(apart);
+            self.flow.branch_from(node);
+            break;
+        }
+        false
+    }
+
+    /// The edges from the end of a block, the first to `target`, over blocks that do nothing to one that has code for all lanes.
+    fn way_together(&mut self, block: Block, target: &'a Target) -> Option<Way<'a, 'c>> {
+        let p = self.p;
+        let (mut from, mut target) = (block, target);
+        let mut way = Way { edges: Vec::new(), is_back: false, start: None };
+        // Over the preheader or the latch of a loop.
+        for _ in 0..2 {
+            way.edges.push(target);
+            way.is_back |= p.loops.is_back_edge(from, target.block);
+            way.start = self.full_version(target.block);
+            let data = p.func.block(target.block);
+            match &data.term {
+                _ if way.start.is_some() => return Some(way),
+                Terminator::Jump(next)
+                    if data.insts.is_empty() && !p.polling.yields.contains(&target.block) =>
+                {
+                    (from, target) = (target.block, next);
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    fn go_together(&mut self, way: &Way<'a, 'c>) {
+        let here = self.current;
+        let all = self.unit.types.mask.all_ones();
+        for target in &way.edges {
+            self.pass_on(target, all);
+            if let Some(id) = self.p.loops.headed_by(target.block) {
+                self.clear_masks(Some(id));
+            }
+            self.current = target.block;
+        }
+        self.flow.edge_to_block(self.current);
+        self.unit.b.br(way.start.expect("a way ends at such code"));
+        self.current = here;
+    }
+
+    /// A scalar that is true only if the predicate is `holds` in all lanes, where there is one: comparisons of numbers that differ by
+    /// constants between lanes are decided by the least and the greatest.
+    fn surely_all(&mut self, cond: IrValue, holds: bool) -> Option<Value<'c>> {
+        let p = self.p;
+        let b = self.unit.b;
+        let data = p.func.def_inst(cond)?;
+        match data.op {
+            Op::IntUnary(IntUnary::Not) => self.surely_all(data.args[0], !holds),
+            Op::Int(op @ (IntBinary::And | IntBinary::Or)) => {
+                let sides = [0, 1].map(|at| self.surely_all(data.args[at], holds));
+                match (op == IntBinary::And) == holds {
+                    true => Some(b.and(sides[0]?, sides[1]?)),
+                    false => match sides {
+                        [Some(first), Some(second)] => Some(b.or(first, second)),
+                        [first, second] => first.or(second),
+                    },
+                }
+            }
+            Op::IntCmp(cmp) if p.func.ty(data.args[0]) == IrType::I32 => {
+                let (mut low, mut high) = (data.args[0], data.args[1]);
+                if matches!(cmp, IntCmp::GtS | IntCmp::GtU | IntCmp::LeS | IntCmp::LeU) {
+                    (low, high) = (high, low);
+                }
+                let is_less = match cmp {
+                    IntCmp::LtS | IntCmp::LtU | IntCmp::GtS | IntCmp::GtU => true,
+                    IntCmp::LeS | IntCmp::LeU | IntCmp::GeS | IntCmp::GeU => false,
+                    IntCmp::Eq | IntCmp::Ne => return None,
+                };
+                let unsigned = matches!(cmp, IntCmp::LtU | IntCmp::LeU | IntCmp::GtU | IntCmp::GeU);
+                // `low < high`, or its opposite, `high <= low`.
+                match is_less == holds {
+                    true => self.surely_less(low, high, unsigned, true),
+                    false => self.surely_less(high, low, unsigned, false),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether one number is less than the other in all lanes, or not greater if that is not `strict`.
+    fn surely_less(
+        &mut self,
+        low: IrValue,
+        high: IrValue,
+        unsigned: bool,
+        strict: bool,
+    ) -> Option<Value<'c>> {
+        let b = self.unit.b;
+        let i64 = self.unit.types.i64;
+        let (least, most) =
+            if unsigned { (0, i64::from(u32::MAX)) } else { (i64::from(i32::MIN), i64::from(i32::MAX)) };
+        let mut holds = None;
+        let mut side = |this: &mut Self, value: IrValue, greatest: bool| {
+            let (first, last) = match this.p.shapes.of(value) {
+                LaneShape::Uniform => (0, 0),
+                LaneShape::Affine(offsets) => {
+                    offsets.iter().fold((0, 0), |(l, m), offset| (*offset.min(&l), *offset.max(&m)))
+                }
+                LaneShape::Rows(_) | LaneShape::Varying => return None,
+            };
+            if first < i64::from(i32::MIN) || last > i64::from(i32::MAX) || !this.is_at_hand(value) {
+                return None;
+            }
+            let base = this.natural(value);
+            let base = if unsigned { b.zext(base, i64) } else { b.sext(base, i64) };
+            // What wraps in some lane is told by the slow way.
+            let mut bound = |predicate, offset: i64, limit: i64| {
+                let inside = b.icmp(predicate, base, i64.int_const((limit - offset) as u64));
+                holds = Some(holds.map_or(inside, |holds| b.and(holds, inside)));
+            };
+            if first < 0 {
+                bound(IntPredicate::Sge, first, least);
+            }
+            if last > 0 {
+                bound(IntPredicate::Sle, last, most);
+            }
+            Some(this.offset(base, if greatest { last } else { first }))
+        };
+        let greatest = side(self, low, true)?;
+        let smallest = side(self, high, false)?;
+        let predicate = if strict { IntPredicate::Slt } else { IntPredicate::Sle };
+        let less = b.icmp(predicate, greatest, smallest);
+        Some(holds.map_or(less, |holds| b.and(holds, less)))
     }
 
     fn insts_once(&mut self, block: Block) -> Result<(), CompileError> {

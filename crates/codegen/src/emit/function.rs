@@ -55,8 +55,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) prologue_regs: HashMap<simt_ir::SpecialReg, Value<'c>>,
     /// The stack pointers of the lanes, where the function sets them.
     pub(super) stack: Option<SlotId>,
-    slots: HashMap<IrValue, SlotId>,
-    masks: HashMap<Block, SlotId>,
+    pub(super) slots: HashMap<IrValue, SlotId>,
+    pub(super) masks: HashMap<Block, SlotId>,
     pub(super) slot_list: Vec<(Value<'c>, Type<'c>)>,
     /// Values at hand in the block being emitted, in natural form.
     pub(super) local: HashMap<IrValue, Value<'c>>,
@@ -74,6 +74,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) current: Block,
     /// The code being emitted is for the case that all lanes execute the block: see [`full`](super::full).
     pub(super) all_active: bool,
+    /// Where that code of a block begins, of those that have it.
+    pub(super) full_versions: HashMap<Block, Option<llvm::Block<'c>>>,
     /// Arguments and results of a device function.
     pub(super) arguments: Option<(Value<'c>, Value<'c>)>,
 }
@@ -114,6 +116,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             joined: HashSet::new(),
             current: simt_ir::Function::ENTRY,
             all_active: false,
+            full_versions: HashMap::new(),
             arguments: None,
         }
     }
@@ -228,6 +231,9 @@ impl<'a, 'c> Emitter<'a, 'c> {
                 self.go(next);
             }
             Terminator::Branch { cond, then, otherwise, .. } if p.shapes.divergent()[block.index()] => {
+                if p.full[block.index()] {
+                    self.leave_together(block);
+                }
                 let mask = self.mask(block);
                 let cond = self.vector(*cond);
                 let taken = b.and(mask, cond);
@@ -279,7 +285,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
     }
 
     /// Gives an edge's target its arguments and its lanes.
-    fn pass_on(&mut self, target: &Target, lanes: Value<'c>) {
+    pub(super) fn pass_on(&mut self, target: &Target, lanes: Value<'c>) {
         let b = self.unit.b;
         let p = self.p;
         let delayed = p.linear.is_delayed(target.block);
@@ -320,7 +326,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
     }
 
     /// Empties the masks of blocks that lanes may wait for, directly inside a loop or outside all.
-    fn clear_masks(&mut self, level: Option<transform::LoopId>) {
+    pub(super) fn clear_masks(&mut self, level: Option<transform::LoopId>) {
         for &block in self.p.linear.order() {
             let own = self.p.linear.mask_of(block) == block && !self.p.full[block.index()];
             let header = self.p.loops.headed_by(block).is_some();
@@ -415,12 +421,12 @@ impl<'a, 'c> Emitter<'a, 'c> {
     }
 
     /// What is at hand now.
-    fn mark(&self) -> usize {
+    pub(super) fn mark(&self) -> usize {
         self.added.len()
     }
 
     /// What has come to hand since is not at hand where control goes on.
-    fn forget_since(&mut self, mark: usize) {
+    pub(super) fn forget_since(&mut self, mark: usize) {
         for (vector, value) in self.added.drain(mark..) {
             if vector {
                 self.vectors.remove(&value)
@@ -599,37 +605,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         b.icmp(IntPredicate::Ule, b.sub(base, ty.int_const(low as u64)), ty.int_const((high - low) as u64))
     }
 
-    // Slots
-
-    fn slot(&mut self, value: IrValue) -> SlotId {
-        if let Some(slot) = self.slots.get(&value) {
-            return *slot;
-        }
-        let lane = self.lane_type(value);
-        let ty = match self.p.shapes.of(value) {
-            LaneShape::Varying => lane.vector(self.unit.lanes),
-            LaneShape::Rows(_) => lane.vector(self.unit.rows()),
-            LaneShape::Uniform | LaneShape::Affine(_) => lane,
-        };
-        let slot = self.new_slot(ty);
-        self.slots.insert(value, slot);
-        slot
-    }
-
-    fn mask_slot(&mut self, block: Block) -> SlotId {
-        if let Some(slot) = self.masks.get(&block) {
-            return *slot;
-        }
-        let slot = self.new_slot(self.unit.types.mask);
-        self.masks.insert(block, slot);
-        slot
-    }
-
-    pub(super) fn new_slot(&mut self, ty: Type<'c>) -> SlotId {
-        let memory = self.stack(ty);
-        self.slot_list.push((memory, ty));
-        SlotId(self.slot_list.len() as u32 - 1)
-    }
+    // Stack memory
 
     /// The next instruction has all scratch memory.
     pub(super) fn begin_scratch(&mut self) {
@@ -657,18 +633,6 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let memory = b.alloca(ty, stack_align(ty));
         b.position_at_end(here);
         memory
-    }
-
-    pub(super) fn read_slot(&mut self, slot: SlotId) -> Value<'c> {
-        self.flow.read(slot);
-        let (memory, ty) = self.slot_list[slot.0 as usize];
-        self.unit.b.load(ty, memory, stack_align(ty))
-    }
-
-    pub(super) fn write_slot(&mut self, slot: SlotId, value: Value<'c>) {
-        self.flow.write(slot);
-        let (memory, ty) = self.slot_list[slot.0 as usize];
-        self.unit.b.store(value, memory, stack_align(ty));
     }
 
     // Pieces of control flow inside a block

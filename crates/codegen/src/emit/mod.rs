@@ -36,6 +36,7 @@ mod masked;
 mod matrix;
 mod mbarrier;
 mod memory;
+mod slots;
 mod suspend;
 mod texture;
 mod value;

@@ -1,0 +1,52 @@
+//! Slots: stack memory for values that several blocks use. LLVM makes registers of them.
+
+use simt_ir::{Block, Value as IrValue};
+use transform::LaneShape;
+
+use super::function::{Emitter, stack_align};
+use super::suspend::SlotId;
+use crate::llvm::{Type, Value};
+
+impl<'c> Emitter<'_, 'c> {
+    pub(super) fn slot(&mut self, value: IrValue) -> SlotId {
+        if let Some(slot) = self.slots.get(&value) {
+            return *slot;
+        }
+        let lane = self.lane_type(value);
+        let ty = match self.p.shapes.of(value) {
+            LaneShape::Varying => lane.vector(self.unit.lanes),
+            LaneShape::Rows(_) => lane.vector(self.unit.rows()),
+            LaneShape::Uniform | LaneShape::Affine(_) => lane,
+        };
+        let slot = self.new_slot(ty);
+        self.slots.insert(value, slot);
+        slot
+    }
+
+    pub(super) fn mask_slot(&mut self, block: Block) -> SlotId {
+        if let Some(slot) = self.masks.get(&block) {
+            return *slot;
+        }
+        let slot = self.new_slot(self.unit.types.mask);
+        self.masks.insert(block, slot);
+        slot
+    }
+
+    pub(super) fn new_slot(&mut self, ty: Type<'c>) -> SlotId {
+        let memory = self.stack(ty);
+        self.slot_list.push((memory, ty));
+        SlotId(self.slot_list.len() as u32 - 1)
+    }
+
+    pub(super) fn read_slot(&mut self, slot: SlotId) -> Value<'c> {
+        self.flow.read(slot);
+        let (memory, ty) = self.slot_list[slot.0 as usize];
+        self.unit.b.load(ty, memory, stack_align(ty))
+    }
+
+    pub(super) fn write_slot(&mut self, slot: SlotId, value: Value<'c>) {
+        self.flow.write(slot);
+        let (memory, ty) = self.slot_list[slot.0 as usize];
+        self.unit.b.store(value, memory, stack_align(ty));
+    }
+}
