@@ -99,6 +99,39 @@ fn copies_stop_at_the_wall() {
 }
 
 #[test]
+fn copies_come_as_far_wherever_both_ends_lie_in_their_pages() {
+    let (from, to) = (two_pages_and_a_wall(), two_pages_and_a_wall());
+    // SAFETY: see above.
+    unsafe {
+        for at in (0..2 * PAGE).step_by(2) {
+            store(from + at, (at as u16).wrapping_mul(40503)).unwrap();
+        }
+        for distance in [0, 16, 48, 500, 512, 4080] {
+            for (start, wanted) in [(0, 1000), (16, 4000), (8, 3000), (PAGE + 32, 2 * PAGE)] {
+                fill(to, 0, 2 * PAGE).unwrap();
+                let (source, destination) = (from + start, to + (start + distance) % PAGE);
+                let result = copy(destination, source, wanted);
+                let room = (from + 2 * PAGE - source).min(to + 2 * PAGE - destination);
+                let copied = wanted.min(room);
+                assert_eq!(result.is_ok(), copied == wanted, "{distance}, {start}");
+                for at in 0..copied {
+                    assert_eq!(
+                        load::<u8>(destination + at),
+                        load::<u8>(source + at),
+                        "{distance}, {start}: {at}"
+                    );
+                }
+                let after = destination + copied;
+                assert!(
+                    after == to + 2 * PAGE || load::<u8>(after) == Ok(0),
+                    "{distance}, {start}: nothing more"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn a_failed_access_keeps_the_callers_registers() {
     let wall = two_pages_and_a_wall() + 2 * PAGE;
     let numbers: Vec<u64> = (0..64).map(std::hint::black_box).collect();
