@@ -14,7 +14,7 @@
 use std::collections::{HashMap, HashSet};
 
 use kernel_abi::Shape;
-use simt_ir::{BarrierKind, Block, Function, Op, Order, Space, SpecialReg, Type, Value};
+use simt_ir::{BarrierKind, Block, Function, Inst, Op, Order, Space, SpecialReg, Type, Value};
 
 use crate::{LaneShape, Prepared, in_step, prepare};
 
@@ -65,15 +65,25 @@ pub fn choose(
     if in_step::obstacle(&prepared).is_some() {
         return None;
     }
-    if shape.gangs.most == 1 || !is_allowed(func, choice) {
+    let uses = Uses::of(func);
+    if !uses.allowed {
         return Some((*shape, prepared));
     }
-    let chosen = in_gangs(func, shape, &Gang::new(&prepared, shape, registers), choice);
+    let warp = Gang::new(&prepared, shape, registers);
+    let chosen = match (uses.barriers, uses.shared) {
+        (true, true) => in_gangs(func, shape, &warp, choice),
+        (false, _) if choice != Choice::Always => in_strips_alone(func, shape, &warp, choice),
+        _ if choice == Choice::WhereItPays => None,
+        _ => in_gangs(func, shape, &warp, choice),
+    };
     Some(chosen.unwrap_or((*shape, prepared)))
 }
 
 /// The shape for gangs or strips, if they pay, where this is what a warp does by itself.
 fn in_gangs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> Option<(Shape, Prepared)> {
+    if shape.gangs.most == 1 {
+        return None;
+    }
     let registers = warp.registers;
     let needed = warp.registers_needed();
     if choice == Choice::InStrips || choice == Choice::WhereItPays && needed > registers.count {
@@ -99,6 +109,21 @@ fn in_gangs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
     None
 }
 
+/// The shape for strips of a kernel without barriers, each of which runs to its end. Two registers of each value are enough for the processor to
+/// do one thing while it waits for another.
+fn in_strips_alone(
+    func: &Function,
+    shape: &Shape,
+    warp: &Gang<'_>,
+    choice: Choice,
+) -> Option<(Shape, Prepared)> {
+    let crowded = || warp.value_registers() > 2 && warp.registers_needed() > warp.registers.count;
+    if choice == Choice::WhereItPays && !crowded() {
+        return None;
+    }
+    in_strips(func, shape, warp, choice)
+}
+
 /// The shape with as few strips as it takes to keep what lives in loops in registers.
 fn in_strips(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> Option<(Shape, Prepared)> {
     // Where all lanes of a warp come to each barrier, all strips do. Lanes of other strips are not to be had between them.
@@ -111,68 +136,85 @@ fn in_strips(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) ->
     if func.blocks().any(meets) {
         return None;
     }
-    if !warp.is_possible() || !warp.has_barriers() {
+    if !warp.is_possible() {
         return None;
     }
     let strips = [2, 4].into_iter().map_while(|strips| shape.in_strips(strips));
+    let mut fallback = None;
     for shape in strips {
         // More would leave registers empty.
         if warp.registers.taken(&shape, Type::I32) * warp.registers.bytes > 4 * shape.lanes() {
-            return None;
+            break;
         }
         let prepared = prepare(func.clone(), true, &shape).ok()?;
         let strip = Gang::new(&prepared, &shape, warp.registers);
+        if !strip.is_possible() {
+            break;
+        }
         if choice == Choice::InStrips || strip.registers_needed() <= warp.registers.count {
-            return strip.is_possible().then_some((shape, prepared));
+            return Some((shape, prepared));
+        }
+        if warp.value_registers() > 2 && strip.value_registers() <= 2 && fallback.is_none() {
+            fallback = Some((shape, prepared));
         }
     }
-    None
+    // Where even the fewest lanes are too many, most goes to memory and back: what hides its latency pays, more is only more code.
+    fallback
 }
 
-/// Whether every operation means to a gang what it means to its warps, and there may be something to gain: barriers, and shared memory.
-fn is_allowed(func: &Function, choice: Choice) -> bool {
-    let (mut barriers, mut shared) = (false, false);
-    for inst in func.blocks().flat_map(|block| &func.block(block).insts) {
-        let data = func.inst(*inst);
-        let allowed = match data.op {
-            Op::Load(access) | Op::Store(access) => {
-                shared |= access.space == Space::Shared;
-                access.order == Order::Weak && access.space != Space::Local
-            }
-            Op::Barrier { kind: BarrierKind::Sync, count: false } => {
-                barriers = true;
-                func.constant(data.args[0]).is_some_and(|id| id < kernel_abi::BARRIERS as u64)
-            }
-            Op::SpecialReg(reg) => {
-                !matches!(
-                    reg,
-                    SpecialReg::LaneId
-                        | SpecialReg::WarpId
-                        | SpecialReg::LanemaskEq
-                        | SpecialReg::LanemaskLe
-                        | SpecialReg::LanemaskLt
-                        | SpecialReg::LanemaskGe
-                        | SpecialReg::LanemaskGt
-                ) && !reg.is_counter()
-            }
-            Op::Shuffle(_) => {
-                let constants: Vec<_> = data.args[1..].iter().map(|arg| func.constant(*arg)).collect();
-                constants.iter().all(Option::is_some)
-                    && constants.get(2).is_none_or(|all| *all == Some(u32::MAX.into()))
-            }
-            Op::Atomic(_, access) => {
-                access.lanes == 1
-                    && matches!(access.order, Order::Weak | Order::Relaxed)
-                    && access.space != Space::Local
-            }
-            Op::LocalBase | Op::ToGeneric(Space::Local) | Op::FromGeneric(Space::Local) => false,
-            op => op.is_pure(),
-        };
-        if !allowed {
-            return false;
-        }
+/// What decides about a kernel as a whole.
+struct Uses {
+    /// Every operation means to a gang or a strip what it means to warps.
+    allowed: bool,
+    barriers: bool,
+    shared: bool,
+}
+
+impl Uses {
+    fn of(func: &Function) -> Uses {
+        let mut uses = Uses { allowed: true, barriers: false, shared: false };
+        let insts = func.blocks().flat_map(|block| &func.block(block).insts);
+        uses.allowed = insts.into_iter().all(|inst| is_allowed(func, *inst, &mut uses));
+        uses
     }
-    choice != Choice::WhereItPays || barriers && shared
+}
+
+fn is_allowed(func: &Function, inst: Inst, uses: &mut Uses) -> bool {
+    let data = func.inst(inst);
+    match data.op {
+        Op::Load(access) | Op::Store(access) => {
+            uses.shared |= access.space == Space::Shared;
+            access.order == Order::Weak && access.space != Space::Local
+        }
+        Op::Barrier { kind: BarrierKind::Sync, count: false } => {
+            uses.barriers = true;
+            func.constant(data.args[0]).is_some_and(|id| id < kernel_abi::BARRIERS as u64)
+        }
+        Op::SpecialReg(reg) => {
+            !matches!(
+                reg,
+                SpecialReg::LaneId
+                    | SpecialReg::WarpId
+                    | SpecialReg::LanemaskEq
+                    | SpecialReg::LanemaskLe
+                    | SpecialReg::LanemaskLt
+                    | SpecialReg::LanemaskGe
+                    | SpecialReg::LanemaskGt
+            ) && !reg.is_counter()
+        }
+        Op::Shuffle(_) => {
+            let constants: Vec<_> = data.args[1..].iter().map(|arg| func.constant(*arg)).collect();
+            constants.iter().all(Option::is_some)
+                && constants.get(2).is_none_or(|all| *all == Some(u32::MAX.into()))
+        }
+        Op::Atomic(_, access) => {
+            access.lanes == 1
+                && matches!(access.order, Order::Weak | Order::Relaxed)
+                && access.space != Space::Local
+        }
+        Op::LocalBase | Op::ToGeneric(Space::Local) | Op::FromGeneric(Space::Local) => false,
+        op => op.is_pure(),
+    }
 }
 
 struct Gang<'a> {
@@ -188,8 +230,9 @@ impl<'a> Gang<'a> {
         Gang { p, lanes: shape.lanes(), row: shape.row_lanes(), registers }
     }
 
-    fn has_barriers(&self) -> bool {
-        self.p.cfg.order().iter().any(|block| self.has(*block, Op::is_barrier))
+    /// The registers that a value of 32 bits takes.
+    fn value_registers(&self) -> u32 {
+        (self.lanes * 4).div_ceil(self.registers.bytes)
     }
 
     /// Whether all warps come to each barrier together, and none waits for another elsewhere.
@@ -265,7 +308,7 @@ impl<'a> Gang<'a> {
         }
     }
 
-    /// The most registers that values in loops take at once.
+    /// The most registers that values in loops take at once, or everywhere if there are no loops.
     fn registers_needed(&self) -> u32 {
         let p = self.p;
         let uses = self.uses();
@@ -301,7 +344,7 @@ impl<'a> Gang<'a> {
                 for param in &data.params {
                     live.remove(param);
                 }
-                if p.loops.innermost(block).is_some() {
+                if p.loops.innermost(block).is_some() || p.loops.count() == 0 {
                     most = most.max(peak);
                 }
                 if live_in.get(&block) != Some(&live) {

@@ -131,9 +131,13 @@ impl Linear {
             let post = PostDominators::new(cfg, self.position.len(), end, loops, level);
             for at in 0..self.order.len() {
                 let block = self.order[at];
-                let Some(parent) = dom.idom(block) else { continue };
-                let on_level = loops.innermost(block) == level && loops.innermost(parent) == level;
-                if on_level && loops.headed_by(block).is_none() && post.dominates(block, parent) {
+                if loops.innermost(block) != level || loops.headed_by(block).is_some() {
+                    continue;
+                }
+                // Lanes that leave an inner loop are those that came to it.
+                let mut dominators = std::iter::successors(dom.idom(block), |parent| dom.idom(*parent));
+                let parent = dominators.find(|parent| loops.innermost(*parent) == level);
+                if let Some(parent) = parent.filter(|parent| post.dominates(block, *parent)) {
                     self.mask_of[block.index()] = self.mask_of(parent);
                 }
             }
@@ -258,6 +262,20 @@ mod tests {
         assert_eq!(deferred(&linear, 1), [4], "from earlier iterations");
         assert_eq!(linear.skip(Block(3)), Some(Block(4)));
         assert_eq!(linear.skip(Block(4)), None);
+    }
+
+    #[test]
+    fn all_lanes_that_come_to_a_loop_are_there_after_it() {
+        // 0 → 1 → 2 → {3, 4}, 3 → 2 (latch), 4 → 5
+        let after = linear(&[&[1], &[2], &[3, 4], &[2], &[5], &[]], &[2], 5);
+        assert_eq!(after.mask_of(Block(4)), Block(0));
+        assert_eq!(after.mask_of(Block(3)), Block(3), "some have left");
+        // 0 → 1 → 2 → 3 → {4, 5}, 4 → 3 (latch), 5 → {6, 7}, 6 → 2 (outer latch)
+        let inside = linear(&[&[1], &[2], &[3], &[4, 5], &[3], &[6, 7], &[2], &[]], &[3], 7);
+        assert_eq!(inside.mask_of(Block(5)), inside.mask_of(Block(2)));
+        // Some return from within.
+        let returns = linear(&[&[1], &[2], &[3, 6], &[4, 5], &[2], &[6], &[]], &[2, 3], 6);
+        assert_eq!(returns.mask_of(Block(5)), Block(5));
     }
 
     #[test]

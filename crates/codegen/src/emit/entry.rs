@@ -31,7 +31,7 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
     let field = |offset: usize| b.mark_invariant(b.load(i32, b.ptr_offset(launch, offset as i64), 4));
     let grid = [field(offset_of!(LaunchFrame, grid)), field(offset_of!(LaunchFrame, grid) + 4)];
     let along_rows = runs_along_rows(unit, kernel);
-    let warps = BlockWarps::new(unit, launch, along_rows);
+    let warps = BlockWarps::new(unit, kernel, launch, along_rows);
     let (width, height) = (b.zext(grid[0], i64), b.zext(grid[1], i64));
 
     let end = b.add(first, count);
@@ -85,7 +85,7 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
     let row = rows.as_ref().or(rows_of_block.as_ref()).map_or(i32.zero(), Counter::value);
     let numbers = Counter::begin(unit, warps.across, "warp");
     let place = warps.place(unit, row, numbers.value());
-    store_field(offset_of!(BlockFrame, warp), b.shl(place[0], unit.gang_bits()));
+    store_field(offset_of!(BlockFrame, warp), unit.first_warp(place[0]));
     b.call(warp, &[&[frame, column, y, z], &place[..]].concat());
     numbers.end(unit);
     rows_of_block.into_iter().for_each(|rows| rows.end(unit));
@@ -102,7 +102,7 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
 
 /// The warps of a block, counted in rows.
 struct BlockWarps<'c> {
-    /// Warps, or gangs, side by side in x.
+    /// Warps, gangs or strips side by side in x.
     across: Value<'c>,
     /// Rows of warps, in y and z, if they are counted.
     along: Option<Value<'c>>,
@@ -111,16 +111,17 @@ struct BlockWarps<'c> {
 }
 
 impl<'c> BlockWarps<'c> {
-    fn new(unit: Unit<'_, 'c>, launch: Value<'c>, along_rows: bool) -> BlockWarps<'c> {
+    fn new(unit: Unit<'_, 'c>, kernel: &Prepared, launch: Value<'c>, along_rows: bool) -> BlockWarps<'c> {
         let b = unit.b;
         let i32 = unit.types.i32;
         let field = |offset: usize| b.mark_invariant(b.load(i32, b.ptr_offset(launch, offset as i64), 4));
         let warps = b.lshr(field(offset_of!(LaunchFrame, warps)), unit.gang_bits());
-        let counts = counts_threads(unit);
+        let warps = b.shl(warps, i32.int_const(unit.shape.strips.trailing_zeros().into()));
+        let counts = counts_threads(unit, kernel);
         if !counts && !along_rows {
             return BlockWarps { across: warps, along: None, height: None };
         }
-        let width = b.lshr(field(offset_of!(LaunchFrame, block)), i32.int_const(5));
+        let width = b.lshr(field(offset_of!(LaunchFrame, block)), lane_bits(unit));
         let across = b.intrinsic("llvm.umax", &[i32], &[width, i32.int_const(1)]);
         let height = counts.then(|| field(offset_of!(LaunchFrame, block) + 4));
         BlockWarps { across, along: Some(b.udiv(warps, across)), height }
@@ -132,7 +133,7 @@ impl<'c> BlockWarps<'c> {
         let before = self.along.map(|_| b.mul(row, self.across));
         let mut place = vec![before.map_or(column, |before| b.add(before, column))];
         if let Some(height) = self.height {
-            let x = b.shl(column, unit.types.i32.int_const(5));
+            let x = b.shl(column, lane_bits(unit));
             let (y, z) = match unit.shape.dims {
                 3 => (b.urem(row, height), b.udiv(row, height)),
                 _ => (row, unit.types.i32.zero()),
@@ -143,15 +144,23 @@ impl<'c> BlockWarps<'c> {
     }
 }
 
-/// Whether the loops over the warps of a block know `tid`: each row is of whole warps.
-fn counts_threads(unit: Unit<'_, '_>) -> bool {
-    unit.lanes == super::LANES && unit.shape.dims > 1 && unit.shape.x == XLayout::Rows
+/// By how many bits the number of what runs at once is shifted to be that of its first thread.
+fn lane_bits<'c>(unit: Unit<'_, 'c>) -> Value<'c> {
+    unit.types.i32.int_const(unit.lanes.trailing_zeros().into())
+}
+
+/// Whether the loops over the warps of a block know `tid`: each row is of whole warps, and no scheduler runs them.
+fn counts_threads(unit: Unit<'_, '_>, kernel: &Prepared) -> bool {
+    unit.lanes <= super::LANES
+        && !super::suspends(kernel)
+        && unit.shape.dims > 1
+        && unit.shape.x == XLayout::Rows
 }
 
 /// Whether blocks run row by row of their threads, interleaved: several rows, each of whole warps or less, no memory of the block's own, and
 /// every access is along x. One that jumps from lane to lane, as in a transposition, touches lines that the next row of the same block needs.
 fn runs_along_rows(unit: Unit<'_, '_>, kernel: &Prepared) -> bool {
-    let regular = unit.lanes == super::LANES
+    let regular = unit.lanes <= super::LANES
         && unit.shape.dims > 1
         && unit.shape.x != XLayout::Irregular
         && unit.shape.whole_warps;
@@ -216,11 +225,17 @@ pub(super) fn launch_of<'c>(unit: Unit<'_, 'c>, frame: Value<'c>) -> Value<'c> {
 }
 
 /// A function `(frame, ctaid x, y, z, warp)`, and `tid x, y, z` of the warp's first thread where [`counts_threads`]; the builder stands in it.
-fn placed_function<'c>(unit: Unit<'_, 'c>, name: &str, result: Type<'c>) -> (llvm::Function<'c>, Place<'c>) {
+fn placed_function<'c>(
+    unit: Unit<'_, 'c>,
+    kernel: &Prepared,
+    name: &str,
+    result: Type<'c>,
+) -> (llvm::Function<'c>, Place<'c>) {
     let b = unit.b;
     let (i32, ptr) = (unit.types.i32, unit.types.ptr);
     let params: &[Type<'c>] = &[ptr, i32, i32, i32, i32, i32, i32, i32];
-    let params = if counts_threads(unit) { params } else { &params[..5] };
+    let counts = counts_threads(unit, kernel);
+    let params = if counts { params } else { &params[..5] };
     let function = b.module().add_function(name, result, params, Linkage::Internal);
     unit.machine.set_attributes(function);
     b.position_at_end(function.append_block("prologue"));
@@ -230,7 +245,7 @@ fn placed_function<'c>(unit: Unit<'_, 'c>, name: &str, result: Type<'c>) -> (llv
         launch: launch_of(unit, frame),
         ctaid: [1, 2, 3].map(|at| function.param(at)),
         warp: function.param(4),
-        tid: counts_threads(unit).then(|| [5, 6, 7].map(|at| function.param(at))),
+        tid: counts.then(|| [5, 6, 7].map(|at| function.param(at))),
     };
     (function, place)
 }
@@ -238,7 +253,7 @@ fn placed_function<'c>(unit: Unit<'_, 'c>, name: &str, result: Type<'c>) -> (llv
 /// The function that runs one warp of a kernel without suspension points.
 fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<llvm::Function<'c>, CompileError> {
     let b = unit.b;
-    let (function, place) = placed_function(unit, "warp", unit.context().void());
+    let (function, place) = placed_function(unit, kernel, "warp", unit.context().void());
     let insts = kernel.cfg.order().iter().flat_map(|block| kernel.func.block(*block).insts.iter());
     // Scalars of the launch and the block are computed outside the loop.
     let costs = |data: &InstData| {
@@ -260,7 +275,7 @@ fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<llvm::Func
 /// The function that tells whether a warp must not run this code.
 fn wraps_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<llvm::Function<'c>, CompileError> {
     let b = unit.b;
-    let (function, place) = placed_function(unit, "wraps", unit.types.bit);
+    let (function, place) = placed_function(unit, kernel, "wraps", unit.types.bit);
     function.add_attribute("alwaysinline");
     let wraps = kernel_emitter(unit, kernel, place).wraps()?;
     b.ret(wraps);
