@@ -52,6 +52,7 @@ impl fmt::Display for FaultReport {
             FaultKind::Misaligned => "misaligned address",
             FaultKind::Trap => "trap instruction",
             FaultKind::OutsideCluster => "access to shared memory of a block that the cluster has not",
+            FaultKind::BarrierCount => "more arrivals or bytes than an mbarrier expects or counts",
             FaultKind::Assert => "assertion failed",
             FaultKind::StackOverflow => "stack overflow",
             FaultKind::IllegalInstruction => "illegal instruction",

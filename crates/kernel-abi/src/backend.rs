@@ -163,11 +163,13 @@ pub enum FaultKind {
     Deadlock = 9,
     /// An access to the shared memory of a block that the cluster has not (719).
     OutsideCluster = 10,
+    /// A barrier in memory at which more arrive, or more bytes come, than it can count (719).
+    BarrierCount = 11,
 }
 
 impl FaultKind {
     /// Every kind.
-    pub const ALL: [FaultKind; 10] = [
+    pub const ALL: [FaultKind; 11] = [
         FaultKind::IllegalAddress,
         FaultKind::Misaligned,
         FaultKind::Trap,
@@ -178,6 +180,7 @@ impl FaultKind {
         FaultKind::InvalidAddressSpace,
         FaultKind::Deadlock,
         FaultKind::OutsideCluster,
+        FaultKind::BarrierCount,
     ];
 
     /// The kind with this number.
@@ -191,6 +194,7 @@ impl From<simt_ir::Refusal> for FaultKind {
         match refusal {
             simt_ir::Refusal::Illegal => FaultKind::IllegalInstruction,
             simt_ir::Refusal::Misaligned => FaultKind::Misaligned,
+            simt_ir::Refusal::BarrierCount => FaultKind::BarrierCount,
         }
     }
 }

@@ -56,7 +56,7 @@ fn fault_code(kind: FaultKind) -> CUresult {
     match kind {
         FaultKind::IllegalAddress | FaultKind::StackOverflow => CUDA_ERROR_ILLEGAL_ADDRESS,
         FaultKind::Misaligned => CUDA_ERROR_MISALIGNED_ADDRESS,
-        FaultKind::Trap | FaultKind::OutsideCluster => CUDA_ERROR_LAUNCH_FAILED,
+        FaultKind::Trap | FaultKind::OutsideCluster | FaultKind::BarrierCount => CUDA_ERROR_LAUNCH_FAILED,
         FaultKind::Assert => CUDA_ERROR_ASSERT,
         FaultKind::IllegalInstruction => CUDA_ERROR_ILLEGAL_INSTRUCTION,
         FaultKind::InvalidPc => CUDA_ERROR_INVALID_PC,

@@ -442,6 +442,8 @@ pub enum Refusal {
     Illegal,
     /// As a misaligned address.
     Misaligned,
+    /// As a failure: a count of a barrier in memory leaves its range.
+    BarrierCount,
 }
 
 /// One half of the barrier of a cluster.

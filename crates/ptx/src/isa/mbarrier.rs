@@ -3,8 +3,8 @@
 //! What threads say when they arrive is one operation, [`Op::MbarrierArrive`]. A wait is a look at the object: loops around it are what
 //! waits, and let others run as any loop does that polls memory.
 
-use simt_ir::mbarrier::{COUNT_MASK, EXPECTED_AT, PENDING_AT, PHASE_AT};
-use simt_ir::{Access, IntBinary, IntCmp, IntUnary, Op, Order, Shift, Space, Type, Value};
+use simt_ir::mbarrier::{COUNT_MASK, EXPECTED_AT, PENDING_AT, PHASE_AT, TX_BITS};
+use simt_ir::{Access, IntBinary, IntCmp, IntUnary, Op, Order, Refusal, Shift, Space, Type, Value};
 
 use super::memory::{real_memory, scope};
 use super::rules::number;
@@ -185,22 +185,37 @@ fn arrive_or_drop(x: &mut Expander<'_, '_>, drop: bool) {
     let count = if expects { None } else { x.src_if("count") };
     let count = count.unwrap_or_else(|| x.imm(Type::I32, 1));
     let bytes = if expects { x.src("bytes") } else { x.imm(Type::I32, 0) };
-    if let Some(old) = arrival(x, "a", drop, count, bytes) {
+    let Some(old) = arrival(x, "a", drop, count, bytes) else { return };
+    let pending = x.shift_imm(Shift::RightU, old, PENDING_AT);
+    let pending = x.fit(pending, Type::I32);
+    let pending = x.int_imm(IntBinary::And, pending, COUNT_MASK);
+    let too_many = x.cmp(IntCmp::LtU, pending, count);
+    x.body.b.effect(Op::Refuse(Refusal::BarrierCount), &[too_many]);
+    if x.wants("state") {
         x.set("state", old);
     }
 }
 
+/// Fewer bytes than 2^20 may be expected, or have come unexpected.
 fn count_bytes(x: &mut Expander<'_, '_>, bytes: Value) {
+    const MOST: u64 = COUNT_MASK;
     let nobody = x.imm(Type::I32, 0);
-    arrival(x, "a", false, nobody, bytes);
+    let Some(old) = arrival(x, "a", false, nobody, bytes) else { return };
+    let above = 64 - TX_BITS;
+    let before = x.shift_imm(Shift::Left, old, above);
+    let before = x.shift_imm(Shift::RightS, before, above);
+    let bytes = x.extend(true, bytes, Type::I64);
+    let sum = x.int(IntBinary::Add, before, bytes);
+    let from_least = x.int_imm(IntBinary::Add, sum, MOST);
+    let outside = x.cmp_imm(IntCmp::GtU, from_least, 2 * MOST);
+    x.body.b.effect(Op::Refuse(Refusal::BarrierCount), &[outside]);
 }
 
-/// Arrivals at the barrier that an operand names; what it was before, if the instruction has a state that is wanted.
+/// Arrivals at the barrier that an operand names; what it was before.
 fn arrival(x: &mut Expander<'_, '_>, name: &str, drop: bool, count: Value, bytes: Value) -> Option<Value> {
     let (space, base, offset) = real_memory(x, name)?;
     let op = Op::MbarrierArrive { drop, access: access(x, space, offset, Order::Release) };
-    let results: &[Type] = if x.wants("state") { &[Type::I64] } else { &[] };
-    x.body.b.insts(op, &[base, count, bytes], results).first().copied()
+    x.body.b.insts(op, &[base, count, bytes], &[Type::I64]).first().copied()
 }
 
 /// Whether the phase of a parity, or that of a state, is over.
