@@ -177,8 +177,37 @@ impl<'c> Emitter<'_, 'c> {
         result: IrValue,
         args: &[Value<'c>],
     ) -> Option<Value<'c>> {
+        if let Some(value) = self.fma_in_binade(op, data, result, args) {
+            return Some(value);
+        }
         let types: Vec<simt_ir::Type> = data.args.iter().map(|arg| self.p.func.ty(*arg)).collect();
         self.unit.math().op(op, args, &types, self.p.func.ty(result))
+    }
+
+    /// A directed sum of a constant and a multiple of what is known to be from 0 to 1, where that is cheap.
+    fn fma_in_binade(
+        &self,
+        op: Op,
+        data: &InstData,
+        result: IrValue,
+        args: &[Value<'c>],
+    ) -> Option<Value<'c>> {
+        let Op::Fma(mode) = op else { return None };
+        let func = &self.p.func;
+        let saturated = |value: IrValue| {
+            func.def_inst(value).is_some_and(|data| match data.op {
+                Op::Float(_, mode) | Op::Fma(mode) | Op::Convert(Convert::FloatToFloat(mode)) => mode.sat,
+                _ => false,
+            })
+        };
+        let constant = |at: usize| func.constant(data.args[at]).map(|bits| f32::from_bits(bits as u32));
+        let x = if saturated(data.args[0]) { 0 } else { 1 };
+        let (y, z) = (constant(1 - x)?, constant(2)?);
+        let math = self.unit.math();
+        let applies = func.ty(result) == simt_ir::Type::F32
+            && saturated(data.args[x])
+            && math.keeps_exponent(mode, y, z);
+        applies.then(|| math.fma_in_binade(mode, args[x], args[1 - x], args[2], z.is_sign_negative()))
     }
 
     fn is_affine(&self, value: IrValue) -> bool {

@@ -232,6 +232,48 @@ impl<'c> Lowering<'_, 'c> {
         parts[0]
     }
 
+    /// `x * y + z` in a direction, where `x` is from 0 to 1 and the constants `y` and `z` are as [`Self::keeps_exponent`] says. What the nearest
+    /// result adds to `z` is exact then, and one more operation tells on which side of the exact result it is.
+    pub fn fma_in_binade(
+        &self,
+        mode: FloatMode,
+        x: Value<'c>,
+        y: Value<'c>,
+        z: Value<'c>,
+        negative: bool,
+    ) -> Value<'c> {
+        let b = self.b;
+        let x = if mode.ftz && !self.flushing { self.flush(IrType::F32, x) } else { x };
+        let near = b.fma(x, y, z);
+        let rest = b.fma(x, y, b.fsub(z, near));
+        let below = match mode.round {
+            Rounding::Zero => !negative,
+            round => round == Rounding::Down,
+        };
+        let predicate = if below { FloatPredicate::Olt } else { FloatPredicate::Ogt };
+        let beyond = b.fcmp(predicate, rest, rest.ty().zero());
+        let bits = self.bits(near);
+        // Bits count magnitudes; true is -1.
+        let step = b.sext(beyond, bits.ty());
+        let stepped = if below != negative { b.add(bits, step) } else { b.sub(bits, step) };
+        self.with_bits(stepped, near.ty())
+    }
+
+    /// Whether [`Self::fma_in_binade`] is for these constants and this CPU: both have one sign and are at least 1, and all results have the
+    /// exponent of `z`. `expf` is computed so.
+    pub fn keeps_exponent(&self, mode: FloatMode, y: f32, z: f32) -> bool {
+        let directed = !matches!(mode.round, Rounding::Nearest | Rounding::NearestAway);
+        let exponent = |value: f32| value.to_bits() >> 23;
+        let alike = y.is_sign_negative() == z.is_sign_negative() && y.abs() >= 1.0 && z.abs() >= 1.0;
+        directed
+            && !mode.sat
+            && self.cpu.has("fma")
+            && !self.cpu.has_embedded_rounding()
+            && (y + z).is_finite()
+            && alike
+            && exponent(y + z) == exponent(z)
+    }
+
     // f32 by way of f64
 
     /// Directed rounding of f32: the nearest result, moved by one step if the exact result lies on the other side.
