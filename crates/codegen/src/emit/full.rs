@@ -4,7 +4,9 @@
 //! times as long as plain ones, and some processors take tens of cycles for a store: a block that accesses memory is there twice then.
 
 use kernel_abi::CompileError;
-use simt_ir::{Block, IntBinary, IntCmp, IntUnary, Op, Target, Terminator, Type as IrType, Value as IrValue};
+use simt_ir::{
+    Block, InstData, IntBinary, IntCmp, IntUnary, Op, Target, Terminator, Type as IrType, Value as IrValue,
+};
 use transform::LaneShape;
 
 use super::function::Emitter;
@@ -13,6 +15,9 @@ use crate::target::Level;
 
 /// Vectors of a warp that a block may compute to be there twice. In larger ones each access is.
 const SMALL: u32 = 64;
+
+/// Vectors for each access up to which a larger block is there twice as well: that is no more code than its accesses twice, each with a branch.
+const DENSE: u32 = 4;
 
 /// A way that all lanes take together.
 struct Way<'a, 'c> {
@@ -54,7 +59,10 @@ impl<'a, 'c> Emitter<'a, 'c> {
         self.forget_since(mark);
         b.position_at_end(some);
         self.joined = before;
-        self.insts_once(block)?;
+        self.some_active = true;
+        let done = self.insts_once(block);
+        self.some_active = false;
+        done?;
         let rare = self.naturals(&results);
         let rare_end = b.block();
         b.br(after);
@@ -272,10 +280,13 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let p = self.p;
         let insts = || p.func.block(block).insts.iter().map(|inst| p.func.inst(*inst));
         let is_access = |op: &Op| matches!(op, Op::Load(_) | Op::Store(_));
+        let by_lanes = |data: &InstData| is_access(&data.op) && !p.shapes.of(data.args[0]).is_uniform();
         let vectors = insts().filter(|data| data.results.iter().any(|value| p.shapes.of(*value).is_vector()));
+        let (vectors, accesses) =
+            (vectors.count() as u32, insts().filter(|data| by_lanes(data)).count() as u32);
         insts().all(|data| data.op.is_pure() || is_access(&data.op) || matches!(data.op, Op::Atomic(..)))
-            && insts().any(|data| is_access(&data.op) && !p.shapes.of(data.args[0]).is_uniform())
-            && vectors.count() as u32 * self.unit.lanes <= SMALL * super::LANES
+            && accesses > 0
+            && (vectors * self.unit.lanes <= SMALL * super::LANES || vectors <= DENSE * accesses)
     }
 
     /// What the block computes and its end uses.

@@ -76,6 +76,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) all_active: bool,
     /// Where that code of a block begins, of those that have it.
     pub(super) full_versions: HashMap<Block, Option<llvm::Block<'c>>>,
+    /// It is for some of them, and there is other code for all.
+    pub(super) some_active: bool,
     /// Arguments and results of a device function.
     pub(super) arguments: Option<(Value<'c>, Value<'c>)>,
 }
@@ -117,6 +119,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             current: simt_ir::Function::ENTRY,
             all_active: false,
             full_versions: HashMap::new(),
+            some_active: false,
             arguments: None,
         }
     }

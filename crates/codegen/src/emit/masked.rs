@@ -33,28 +33,29 @@ impl<'c> Emitter<'_, 'c> {
         mask: Value<'c>,
         mark: Mark,
     ) -> Result<Value<'c>, CompileError> {
+        let values = self.by_mask(|this| Ok(vec![this.load_run_once(lane, start, count, mask, mark)]))?;
+        Ok(values[0])
+    }
+
+    fn load_run_once(
+        &mut self,
+        lane: Type<'c>,
+        start: Value<'c>,
+        count: u32,
+        mask: Value<'c>,
+        mark: Mark,
+    ) -> Value<'c> {
         let b = self.unit.b;
         let ptr = b.inttoptr(start);
         let (ty, size) = (lane.vector(count), lane.scalar_bits() / 8);
         if self.is_full() {
-            return Ok(self.marked(b.load(ty, ptr, size), mark));
+            self.marked(b.load(ty, ptr, size), mark)
+        } else if self.has_masked(size) {
+            b.masked_load(ty, ptr, size, mask, ty.zero())
+        } else {
+            let addresses = self.run(start, count, size);
+            self.load_each(lane, addresses, Some(mask))
         }
-        let is_instruction = self.has_masked(size);
-        if is_instruction && !self.prefers_full() {
-            return Ok(b.masked_load(ty, ptr, size, mask, ty.zero()));
-        }
-        let values = self.either(
-            b.all(mask),
-            |_| Ok(vec![b.load(ty, ptr, size)]),
-            |this| {
-                if is_instruction {
-                    return Ok(vec![b.masked_load(ty, ptr, size, mask, ty.zero())]);
-                }
-                let addresses = this.run(start, count, size);
-                Ok(vec![this.load_each(lane, addresses, Some(mask))])
-            },
-        )?;
-        Ok(values[0])
     }
 
     /// Stores consecutive elements; only those of the mask are touched.
@@ -65,32 +66,52 @@ impl<'c> Emitter<'_, 'c> {
         mask: Value<'c>,
         mark: Mark,
     ) -> Result<(), CompileError> {
+        let store = |this: &mut Self| {
+            this.store_run_once(value, start, mask, mark);
+            Ok(Vec::new())
+        };
+        self.by_mask(store).map(|_| ())
+    }
+
+    fn store_run_once(&mut self, value: Value<'c>, start: Value<'c>, mask: Value<'c>, mark: Mark) {
         let b = self.unit.b;
         let ptr = b.inttoptr(start);
         let size = value.ty().scalar_bits() / 8;
         if self.is_full() {
             self.marked(b.store(value, ptr, size), mark);
-        } else if self.has_masked(size) && !self.prefers_full() {
+        } else if self.has_masked(size) {
             b.masked_store(value, ptr, size, mask);
         } else {
-            self.either(
-                b.all(mask),
-                |_| {
-                    b.store(value, ptr, size);
-                    Ok(Vec::new())
-                },
-                |this| {
-                    if this.has_masked(size) {
-                        b.masked_store(value, ptr, size, mask);
-                        return Ok(Vec::new());
-                    }
-                    let addresses = this.run(start, value.ty().lanes(), size);
-                    this.store_each(value, addresses, Some(mask));
-                    Ok(Vec::new())
-                },
-            )?;
+            let addresses = self.run(start, value.ty().lanes(), size);
+            self.store_each(value, addresses, Some(mask));
         }
-        Ok(())
+    }
+
+    /// Makes an access, which may consist of several pieces. Where those by the lanes of a mask are slow it is there twice, for all lanes and for
+    /// some; inside neither of the two is asked again.
+    pub(super) fn by_mask(
+        &mut self,
+        access: impl Fn(&mut Self) -> Result<Vec<Value<'c>>, CompileError>,
+    ) -> Result<Vec<Value<'c>>, CompileError> {
+        if self.is_full() || self.some_active || !self.prefers_full() {
+            return access(self);
+        }
+        let mask = self.active();
+        self.either(
+            self.unit.b.all(mask),
+            |this| {
+                this.all_active = true;
+                let values = access(this);
+                this.all_active = false;
+                values
+            },
+            |this| {
+                this.some_active = true;
+                let values = access(this);
+                this.some_active = false;
+                values
+            },
+        )
     }
 
     /// Loads an element for each active lane.

@@ -197,13 +197,15 @@ impl<'c> Emitter<'_, 'c> {
             }
             Pattern::Pieces { lanes, same: false, starts } => {
                 let mask = self.active();
-                let mut pieces = Vec::new();
-                for (at, start) in starts.into_iter().enumerate() {
-                    let part = self.repeated(b.subvector(mask, at as u32 * lanes, lanes), count);
-                    pieces.push(self.load_run(lane, start, lanes * count, part, mark)?);
-                }
-                let wide = self.concatenated(pieces);
-                self.split(wide, count)
+                let wide = self.by_mask(|this| {
+                    let mut pieces = Vec::new();
+                    for (at, start) in starts.iter().enumerate() {
+                        let part = this.repeated(b.subvector(mask, at as u32 * lanes, lanes), count);
+                        pieces.push(this.load_run(lane, *start, lanes * count, part, mark)?);
+                    }
+                    Ok(vec![this.concatenated(pieces)])
+                })?;
+                self.split(wide[0], count)
             }
             Pattern::Pieces { lanes, starts, .. } => {
                 let starts = self.touched(starts, lanes);
@@ -258,11 +260,14 @@ impl<'c> Emitter<'_, 'c> {
             }
             Pattern::Pieces { lanes, starts, .. } => {
                 let wide = self.join(values);
-                for (at, start) in starts.into_iter().enumerate() {
-                    let at = at as u32 * lanes;
-                    let part = self.repeated(b.subvector(mask, at, lanes), count);
-                    self.store_run(b.subvector(wide, at * count, lanes * count), start, part, mark)?;
-                }
+                self.by_mask(|this| {
+                    for (at, start) in starts.iter().enumerate() {
+                        let at = at as u32 * lanes;
+                        let part = this.repeated(b.subvector(mask, at, lanes), count);
+                        this.store_run(b.subvector(wide, at * count, lanes * count), *start, part, mark)?;
+                    }
+                    Ok(Vec::new())
+                })?;
             }
             Pattern::Common { lanes, start, step } => self.store_common(values, lanes, start, step, mark),
             Pattern::Strided(stride, start) => {
