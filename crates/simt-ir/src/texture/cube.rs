@@ -1,5 +1,8 @@
 //! The faces of a cube: which one a direction meets, and which texels lie beyond its edges.
 
+use crate::mufu::eval;
+use crate::{Mufu, Type};
+
 /// The face of a cube that a direction meets, and where on it, from -1 to 1.
 pub(super) fn face(direction: [f32; 3]) -> (u32, [f64; 2]) {
     let major = direction.into_iter().fold(0f32, |most, x| most.max(x.abs()));
@@ -20,10 +23,11 @@ pub(super) fn face(direction: [f32; 3]) -> (u32, [f64; 2]) {
     } else {
         (1, z, -y)
     };
+    let reciprocal = f32::from_bits(eval(Mufu::Rcp, Type::F32, major.to_bits().into()) as u32);
     let place = |s: f32| {
-        let place = f64::from(s) / f64::from(major);
+        let place = s * reciprocal;
         // What is less than every normal number is none, and so is what is no number.
-        if place.abs() >= f64::from(f32::MIN_POSITIVE) { place } else { 0.0 }
+        if place.abs() >= f32::MIN_POSITIVE { f64::from(place) } else { 0.0 }
     };
     (face, [place(s), place(t)])
 }

@@ -78,7 +78,7 @@ pub(super) fn sum(x: f64, y: f64) -> f64 {
     places(cut(larger, unit) + (whole + lost), 9)
 }
 
-/// As [`times`].
+/// Eleven sixteenths of a number, of whose parts the places below the twelfth are cut; a constant makes up for the loss.
 fn eleven_sixteenths(x: f64) -> f64 {
     if !x.is_normal() {
         return x;

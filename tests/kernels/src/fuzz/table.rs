@@ -129,9 +129,12 @@ impl Table {
             let synopsis = &self.synopses[random.below(self.synopses.len())];
             let Some((variant, text)) = synopsis.draw(random) else { continue };
             let has_numbers = variant.contains('#');
-            let legal = *self.known.entry(variant).or_insert_with(|| is_legal(&text));
-            // The same variant with another number may be refused still: it is out of range.
-            if legal && (!has_numbers || is_legal(&text)) {
+            // Another number may be refused, or taken where this one is not: some are out of range.
+            let legal = match has_numbers {
+                true => is_legal(&text),
+                false => *self.known.entry(variant).or_insert_with(|| is_legal(&text)),
+            };
+            if legal {
                 return one_nan(text);
             }
         }
@@ -153,7 +156,8 @@ impl Table {
 fn one_nan(instruction: String) -> String {
     let (head, operands) = instruction.split_once(' ').unwrap_or((&instruction, ""));
     let opcode = head.split('.').next().unwrap_or(head);
-    if !head.ends_with(".f64") || !["add", "sub", "mul", "div", "fma", "mad"].contains(&opcode) {
+    if !head.ends_with(".f64") || !["add", "sub", "mul", "div", "fma", "mad", "min", "max"].contains(&opcode)
+    {
         return instruction;
     }
     let mut lines = String::new();
