@@ -65,6 +65,40 @@ impl Kernel {
         let bytes = self.int(IntBinary::Mul, index, four);
         self.int(IntBinary::Add, base, bytes)
     }
+    /// So many sums of products in a loop: of a value with what `other` gives, then of each sum with it.
+    fn sums(
+        &mut self,
+        count: u32,
+        value: Value,
+        step: u32,
+        end: u32,
+        mut other: impl FnMut(&mut Kernel, Value) -> Value,
+    ) -> Vec<Var> {
+        let totals: Vec<_> = (0..count).map(|_| self.b.var(Type::F32)).collect();
+        let (at, nothing, first) = (self.b.var(Type::I32), self.b.constant(Type::F32, 0), self.i32(0));
+        totals.iter().for_each(|total| self.b.write(*total, nothing));
+        self.b.write(at, first);
+        let (body, done) = (self.b.block(), self.b.block());
+        self.b.terminate(Terminator::Jump(Target::new(body)));
+        self.b.switch_to(body);
+        let from = self.b.read(at);
+        let other = other(self, from);
+        let mut left = value;
+        for total in &totals {
+            let so_far = self.b.read(*total);
+            let sum = self.b.inst(Op::Fma(FloatMode::default()), &[left, other, so_far], Type::F32);
+            self.b.write(*total, sum);
+            left = sum;
+        }
+        let (step, end) = (self.i32(step), self.i32(end));
+        let next = self.int(IntBinary::Add, from, step);
+        self.b.write(at, next);
+        let cond = self.b.inst(Op::IntCmp(IntCmp::LtU), &[next, end], Type::Pred);
+        let (then, otherwise) = (Target::new(body), Target::new(done));
+        self.b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
+        self.b.switch_to(done);
+        totals
+    }
 
     fn barrier(&mut self) {
         let zero = self.i32(0);
@@ -342,37 +376,16 @@ fn sums(count: u32) -> Program {
     let mut k = Kernel { b: FunctionBuilder::new("kernel", Signature::default()) };
     let data = k.param(0, Type::I64);
     let (x, block) = (k.reg(SpecialReg::Tid(0)), k.reg(SpecialReg::CtaId(0)));
-    let (width, first) = (k.i32(64), k.i32(0));
+    let width = k.i32(64);
     let own = k.element(data, block, width, x);
     let value = k.b.inst(Op::Load(Access::weak(Space::Global, 0)), &[own], Type::F32);
     let two = k.b.constant(Type::I32, 2);
     let place = k.b.inst(Op::Shift(Shift::Left), &[x, two], Type::I32);
     k.b.effect(Op::Store(Access::weak(Space::Shared, 0)), &[place, value]);
     k.barrier();
-    let totals: Vec<_> = (0..count).map(|_| k.b.var(Type::F32)).collect();
-    let (at, nothing) = (k.b.var(Type::I32), k.b.constant(Type::F32, 0));
-    totals.iter().for_each(|total| k.b.write(*total, nothing));
-    k.b.write(at, first);
-    let (body, done) = (k.b.block(), k.b.block());
-    k.b.terminate(Terminator::Jump(Target::new(body)));
-    k.b.switch_to(body);
-    let from = k.b.read(at);
-    let other = k.b.inst(Op::Load(Access::weak(Space::Shared, 0)), &[from], Type::F32);
-    let mut left = value;
-    for total in &totals {
-        let so_far = k.b.read(*total);
-        let sum = k.b.inst(Op::Fma(FloatMode::default()), &[left, other, so_far], Type::F32);
-        k.b.write(*total, sum);
-        left = sum;
-    }
-    let four = k.i32(4);
-    let next = k.int(IntBinary::Add, from, four);
-    k.b.write(at, next);
-    let end = k.i32(64 * 4);
-    let cond = k.b.inst(Op::IntCmp(IntCmp::LtU), &[next, end], Type::Pred);
-    let (then, otherwise) = (Target::new(body), Target::new(done));
-    k.b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
-    k.b.switch_to(done);
+    let totals = k.sums(count, value, 4, 64 * 4, |k, from| {
+        k.b.inst(Op::Load(Access::weak(Space::Shared, 0)), &[from], Type::F32)
+    });
     k.barrier();
     for (index, total) in totals.iter().enumerate() {
         let row = k.i32(2 + index as u32);
@@ -425,31 +438,11 @@ fn sums_apart(count: u32) -> Program {
     let width = k.i32(64);
     let own = k.element(data, y, width, x);
     let value = k.b.inst(Op::Load(Access::weak(Space::Global, 0)), &[own], Type::F32);
-    let totals: Vec<_> = (0..count).map(|_| k.b.var(Type::F32)).collect();
-    let (at, nothing, first) = (k.b.var(Type::I32), k.b.constant(Type::F32, 0), k.i32(0));
-    totals.iter().for_each(|total| k.b.write(*total, nothing));
-    k.b.write(at, first);
-    let (body, done) = (k.b.block(), k.b.block());
-    k.b.terminate(Terminator::Jump(Target::new(body)));
-    k.b.switch_to(body);
-    let from = k.b.read(at);
-    let other = k.element(data, from, width, first);
-    let other = k.b.inst(Op::Load(Access::weak(Space::Global, 0)), &[other], Type::F32);
-    let mut left = value;
-    for total in &totals {
-        let so_far = k.b.read(*total);
-        let sum = k.b.inst(Op::Fma(FloatMode::default()), &[left, other, so_far], Type::F32);
-        k.b.write(*total, sum);
-        left = sum;
-    }
-    let one = k.i32(1);
-    let next = k.int(IntBinary::Add, from, one);
-    k.b.write(at, next);
-    let end = k.i32(2);
-    let cond = k.b.inst(Op::IntCmp(IntCmp::LtU), &[next, end], Type::Pred);
-    let (then, otherwise) = (Target::new(body), Target::new(done));
-    k.b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
-    k.b.switch_to(done);
+    let first = k.i32(0);
+    let totals = k.sums(count, value, 1, 2, |k, from| {
+        let other = k.element(data, from, width, first);
+        k.b.inst(Op::Load(Access::weak(Space::Global, 0)), &[other], Type::F32)
+    });
     for (index, total) in totals.iter().enumerate() {
         let (two, before) = (k.i32(2), k.i32(2 + 2 * index as u32));
         let row = k.int(IntBinary::RemU, y, two);
