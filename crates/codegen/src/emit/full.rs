@@ -19,6 +19,15 @@ const SMALL: u32 = 64;
 /// Vectors for each access up to which a larger block is there twice as well: that is no more code than its accesses twice, each with a branch.
 const DENSE: u32 = 4;
 
+/// Which lanes execute code, as far as more is known than of the block that it is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ActiveLanes {
+    Any,
+    All,
+    /// Some do not: there is other code for all.
+    NotAll,
+}
+
 /// A way that all lanes take together.
 struct Way<'a, 'c> {
     edges: Vec<&'a Target>,
@@ -46,12 +55,11 @@ impl<'a, 'c> Emitter<'a, 'c> {
         b.mark_odds(branch, 2000, 1);
         let mark = self.mark();
         b.position_at_end(full);
-        self.all_active = true;
-        let done = self.insts_once(block);
-        let goes_on = !self.p.polling.yields.contains(&block) && self.leave_together(block);
-        let usual = self.naturals(&results);
-        self.all_active = false;
-        done?;
+        let (usual, goes_on) = self.knowing(ActiveLanes::All, |this| {
+            this.insts_once(block)?;
+            let goes_on = !this.p.polling.yields.contains(&block) && this.leave_together(block);
+            Ok::<_, CompileError>((this.naturals(&results), goes_on))
+        })?;
         let usual_end = b.block();
         if !goes_on {
             b.br(after);
@@ -59,10 +67,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         self.forget_since(mark);
         b.position_at_end(some);
         self.joined = before;
-        self.some_active = true;
-        let done = self.insts_once(block);
-        self.some_active = false;
-        done?;
+        self.knowing(ActiveLanes::NotAll, |this| this.insts_once(block))?;
         let rare = self.naturals(&results);
         let rare_end = b.block();
         b.br(after);
@@ -77,6 +82,14 @@ impl<'a, 'c> Emitter<'a, 'c> {
             self.have(result, phi.value());
         }
         Ok(())
+    }
+
+    /// Emits code of which it is known which lanes execute it.
+    pub(super) fn knowing<R>(&mut self, lanes: ActiveLanes, emit: impl FnOnce(&mut Self) -> R) -> R {
+        let before = std::mem::replace(&mut self.active_lanes, lanes);
+        let result = emit(self);
+        self.active_lanes = before;
+        result
     }
 
     /// Where the code of a block begins that is for all lanes, if it has such code beside that for some.

@@ -14,6 +14,7 @@ use simt_ir::{Block, Inst, Op, Target, Terminator, Value as IrValue};
 use transform::{LaneShape, Prepared};
 
 use super::cell::Cells;
+use super::full::ActiveLanes;
 use super::suspend::{Flow, SlotId, Suspension};
 use super::{LANES, Unit, unsupported};
 use crate::llvm::{self, IntPredicate, Type, Value};
@@ -72,12 +73,10 @@ pub struct Emitter<'a, 'c> {
     /// Loads that another has taken along: see [`joined`](super::joined).
     pub(super) joined: HashSet<Inst>,
     pub(super) current: Block,
-    /// The code being emitted is for the case that all lanes execute the block: see [`full`](super::full).
-    pub(super) all_active: bool,
-    /// Where that code of a block begins, of those that have it.
+    /// Which lanes the code being emitted is for.
+    pub(super) active_lanes: ActiveLanes,
+    /// Where the code for all lanes begins of a block that has it beside that for some: see [`full`](super::full).
     pub(super) full_versions: HashMap<Block, Option<llvm::Block<'c>>>,
-    /// It is for some of them, and there is other code for all.
-    pub(super) some_active: bool,
     /// Arguments and results of a device function.
     pub(super) arguments: Option<(Value<'c>, Value<'c>)>,
 }
@@ -117,9 +116,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
             cells: Cells::new(),
             joined: HashSet::new(),
             current: simt_ir::Function::ENTRY,
-            all_active: false,
+            active_lanes: ActiveLanes::Any,
             full_versions: HashMap::new(),
-            some_active: false,
             arguments: None,
         }
     }
@@ -361,12 +359,15 @@ impl<'a, 'c> Emitter<'a, 'c> {
 
     /// The lanes that execute the code being emitted.
     pub(super) fn active(&mut self) -> Value<'c> {
-        if self.all_active { self.unit.types.mask.all_ones() } else { self.mask(self.current) }
+        match self.active_lanes {
+            ActiveLanes::All => self.unit.types.mask.all_ones(),
+            ActiveLanes::Any | ActiveLanes::NotAll => self.mask(self.current),
+        }
     }
 
     /// Whether all lanes surely execute the code being emitted.
     pub(super) fn is_full(&self) -> bool {
-        self.all_active || self.p.full[self.current.index()]
+        self.active_lanes == ActiveLanes::All || self.p.full[self.current.index()]
     }
 
     // Values

@@ -314,15 +314,7 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let mask = self.active();
         let mask = self.in_groups(mask, groups);
-        let mut pieces = self.by_mask(|this| {
-            let mut pieces = Vec::new();
-            for (at, start) in groups.starts.iter().enumerate() {
-                let part = b.subvector(mask, at as u32 * groups.elements, groups.elements);
-                let part = this.repeated(part, count);
-                pieces.push(this.load_run(lane, *start, groups.elements * count, part, mark)?);
-            }
-            Ok(pieces)
-        })?;
+        let mut pieces = self.load_runs(lane, &groups.starts, groups.elements, count, mask, mark)?;
         let padded = pieces.len().next_power_of_two();
         pieces.resize(padded, pieces[0]);
         let wide = self.concatenated(pieces);
@@ -348,16 +340,7 @@ impl<'c> Emitter<'_, 'c> {
         let values: Vec<Value<'c>> =
             values.iter().map(|value| b.shuffle(*value, *value, &groups.lane_of)).collect();
         let wide = self.join(&values);
-        let store = |this: &mut Self| {
-            for (at, start) in groups.starts.iter().enumerate() {
-                let at = at as u32 * groups.elements;
-                let part = this.repeated(b.subvector(mask, at, groups.elements), count);
-                let elements = b.subvector(wide, at * count, groups.elements * count);
-                this.store_run(elements, *start, part, mark)?;
-            }
-            Ok(Vec::new())
-        };
-        self.by_mask(store).map(|_| ())
+        self.store_runs(wide, &groups.starts, groups.elements, count, mask, mark)
     }
 
     /// The lanes of a mask in the order of the groups' elements.

@@ -5,6 +5,7 @@
 
 use kernel_abi::CompileError;
 
+use super::full::ActiveLanes;
 use super::function::{Emitter, stack_align};
 use super::memory::Mark;
 use crate::llvm::{Type, Value};
@@ -24,20 +25,50 @@ impl<'c> Emitter<'_, 'c> {
         self.unit.machine.cpu().level() >= Level::Avx512 && bytes >= 4
     }
 
-    /// Loads consecutive elements; only those of the mask are touched.
-    pub(super) fn load_run(
+    /// Loads runs of memory, of `count` words for each of so many elements; only what is of the mask's lanes is touched. The mask has a lane
+    /// for each element of all runs.
+    pub(super) fn load_runs(
         &mut self,
         lane: Type<'c>,
-        start: Value<'c>,
+        starts: &[Value<'c>],
+        elements: u32,
         count: u32,
         mask: Value<'c>,
         mark: Mark,
-    ) -> Result<Value<'c>, CompileError> {
-        let values = self.by_mask(|this| Ok(vec![this.load_run_once(lane, start, count, mask, mark)]))?;
-        Ok(values[0])
+    ) -> Result<Vec<Value<'c>>, CompileError> {
+        let b = self.unit.b;
+        self.by_mask(|this| {
+            let run = |(at, start): (usize, &Value<'c>)| {
+                let part = this.repeated(b.subvector(mask, at as u32 * elements, elements), count);
+                this.load_run(lane, *start, elements * count, part, mark)
+            };
+            starts.iter().enumerate().map(run).collect()
+        })
     }
 
-    fn load_run_once(
+    /// Stores the parts of a vector to runs of memory, likewise.
+    pub(super) fn store_runs(
+        &mut self,
+        wide: Value<'c>,
+        starts: &[Value<'c>],
+        elements: u32,
+        count: u32,
+        mask: Value<'c>,
+        mark: Mark,
+    ) -> Result<(), CompileError> {
+        let b = self.unit.b;
+        let store = |this: &mut Self| {
+            for (at, start) in starts.iter().enumerate() {
+                let at = at as u32 * elements;
+                let part = this.repeated(b.subvector(mask, at, elements), count);
+                this.store_run(b.subvector(wide, at * count, elements * count), *start, part, mark);
+            }
+            Vec::new()
+        };
+        self.by_mask(store).map(|_| ())
+    }
+
+    fn load_run(
         &mut self,
         lane: Type<'c>,
         start: Value<'c>,
@@ -58,22 +89,7 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
-    /// Stores consecutive elements; only those of the mask are touched.
-    pub(super) fn store_run(
-        &mut self,
-        value: Value<'c>,
-        start: Value<'c>,
-        mask: Value<'c>,
-        mark: Mark,
-    ) -> Result<(), CompileError> {
-        let store = |this: &mut Self| {
-            this.store_run_once(value, start, mask, mark);
-            Ok(Vec::new())
-        };
-        self.by_mask(store).map(|_| ())
-    }
-
-    fn store_run_once(&mut self, value: Value<'c>, start: Value<'c>, mask: Value<'c>, mark: Mark) {
+    fn store_run(&mut self, value: Value<'c>, start: Value<'c>, mask: Value<'c>, mark: Mark) {
         let b = self.unit.b;
         let ptr = b.inttoptr(start);
         let size = value.ty().scalar_bits() / 8;
@@ -88,29 +104,19 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// Makes an access, which may consist of several pieces. Where those by the lanes of a mask are slow it is there twice, for all lanes and for
-    /// some; inside neither of the two is asked again.
-    pub(super) fn by_mask(
+    /// some.
+    fn by_mask(
         &mut self,
-        access: impl Fn(&mut Self) -> Result<Vec<Value<'c>>, CompileError>,
+        access: impl Fn(&mut Self) -> Vec<Value<'c>>,
     ) -> Result<Vec<Value<'c>>, CompileError> {
-        if self.is_full() || self.some_active || !self.prefers_full() {
-            return access(self);
+        if self.is_full() || self.active_lanes == ActiveLanes::NotAll || !self.prefers_full() {
+            return Ok(access(self));
         }
         let mask = self.active();
         self.either(
             self.unit.b.all(mask),
-            |this| {
-                this.all_active = true;
-                let values = access(this);
-                this.all_active = false;
-                values
-            },
-            |this| {
-                this.some_active = true;
-                let values = access(this);
-                this.some_active = false;
-                values
-            },
+            |this| Ok(this.knowing(ActiveLanes::All, &access)),
+            |this| Ok(access(this)),
         )
     }
 

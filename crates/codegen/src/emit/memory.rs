@@ -191,21 +191,14 @@ impl<'c> Emitter<'_, 'c> {
         Ok(match self.pattern(address, size, count, true) {
             Pattern::Consecutive(start) => {
                 let mask = self.active();
-                let wide =
-                    self.load_run(lane, start, self.unit.lanes * count, self.repeated(mask, count), mark)?;
-                self.split(wide, count)
+                let wide = self.load_runs(lane, &[start], self.unit.lanes, count, mask, mark)?;
+                self.split(wide[0], count)
             }
             Pattern::Pieces { lanes, same: false, starts } => {
                 let mask = self.active();
-                let wide = self.by_mask(|this| {
-                    let mut pieces = Vec::new();
-                    for (at, start) in starts.iter().enumerate() {
-                        let part = this.repeated(b.subvector(mask, at as u32 * lanes, lanes), count);
-                        pieces.push(this.load_run(lane, *start, lanes * count, part, mark)?);
-                    }
-                    Ok(vec![this.concatenated(pieces)])
-                })?;
-                self.split(wide[0], count)
+                let pieces = self.load_runs(lane, &starts, lanes, count, mask, mark)?;
+                let wide = self.concatenated(pieces);
+                self.split(wide, count)
             }
             Pattern::Pieces { lanes, starts, .. } => {
                 let starts = self.touched(starts, lanes);
@@ -256,18 +249,11 @@ impl<'c> Emitter<'_, 'c> {
         match self.pattern(address, size, count, false) {
             Pattern::Consecutive(start) => {
                 let wide = self.join(values);
-                self.store_run(wide, start, self.repeated(mask, count), mark)?;
+                self.store_runs(wide, &[start], self.unit.lanes, count, mask, mark)?;
             }
             Pattern::Pieces { lanes, starts, .. } => {
                 let wide = self.join(values);
-                self.by_mask(|this| {
-                    for (at, start) in starts.iter().enumerate() {
-                        let at = at as u32 * lanes;
-                        let part = this.repeated(b.subvector(mask, at, lanes), count);
-                        this.store_run(b.subvector(wide, at * count, lanes * count), *start, part, mark)?;
-                    }
-                    Ok(Vec::new())
-                })?;
+                self.store_runs(wide, &starts, lanes, count, mask, mark)?;
             }
             Pattern::Common { lanes, start, step } => self.store_common(values, lanes, start, step, mark),
             Pattern::Strided(stride, start) => {
