@@ -6,9 +6,9 @@ use crate::parameters::{Parameter, pack_into};
 use crate::{libraries, streams};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
-use device::Launch;
 use device::module::{Entry, FunctionAttribute, Hint};
 use device::occupancy::{BlockShape, blocks_per_multiprocessor};
+use device::{Event, Launch};
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -291,9 +291,29 @@ pub struct Asked {
     pub cluster: Option<[u32; 3]>,
     /// Blocks of a cluster where the device can have them: this one never does.
     preferred_cluster: Option<[u32; 3]>,
+    /// Events that the launch records: one when its blocks let dependent launches go on, one when all of them have begun.
+    events: [CUevent; 2],
 }
 
 impl Asked {
+    /// The events that the launch is to record. No launch here begins before the one that it depends on is over, so they are recorded
+    /// after the kernel, as late as the manual lets them be.
+    ///
+    /// # Errors
+    /// [`CUDA_ERROR_INVALID_VALUE`] for events that take the time or that other processes see.
+    pub fn events(&self) -> CuResult<[Option<Arc<Event>>; 2]> {
+        let find = |handle: CUevent| -> CuResult<_> {
+            if handle.is_null() {
+                return Ok(None);
+            }
+            let event = streams::find_event(handle)?;
+            let flags = event.flags();
+            let fits = flags.disable_timing && !flags.interprocess;
+            if fits { Ok(Some(event)) } else { Err(CUDA_ERROR_INVALID_VALUE.into()) }
+        };
+        Ok([find(self.events[0])?, find(self.events[1])?])
+    }
+
     /// Whether clusters of the preferred size would be possible: made of whole clusters of the other, and dividing the grid.
     pub fn check_preference(&self, grid: [u32; 3]) -> CuResult {
         let Some(preferred) = self.preferred_cluster.filter(|preferred| *preferred != [0; 3]) else {
@@ -328,15 +348,22 @@ pub unsafe fn asked(attributes: *const CUlaunchAttribute, count: u32) -> CuResul
             CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE if value.word(0) > 2 => {
                 return Err(CUDA_ERROR_INVALID_VALUE.into());
             }
-            CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
-            | CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT
-            | CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => {
-                return Err(CUDA_ERROR_NOT_SUPPORTED.into());
-            }
+            CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => asked.events[0] = event_of(value)?,
+            CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => asked.events[1] = event_of(value)?,
+            CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
             // The rest permits or prefers something; nothing is an answer to that.
             hint if hint.name().is_some() => {}
             _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
         }
     }
     Ok(asked)
+}
+
+/// The event of an attribute, which has flags beside it: none that launches take.
+fn event_of(value: CUlaunchAttributeValue) -> CuResult<CUevent> {
+    let event = u64::from(value.word(0)) | u64::from(value.word(1)) << 32;
+    if event == 0 || value.word(2) != 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    Ok(CUevent(event as usize))
 }

@@ -1,6 +1,6 @@
 //! Libraries and their kernels behind handles.
 
-use crate::contexts;
+use crate::contexts::{self, Context};
 use crate::error::CuResult;
 use crate::functions::Function;
 use crate::handle::{Kind, Table};
@@ -105,10 +105,13 @@ impl Library {
 
     /// The module in the current context.
     pub fn module(&self) -> CuResult<Arc<Module>> {
-        let context = contexts::usable()?;
+        self.module_in(&contexts::usable()?)
+    }
+
+    fn module_in(&self, context: &Arc<Context>) -> CuResult<Arc<Module>> {
         let library = self.library()?;
         self.runs_here?;
-        let module = library.module(&context)?;
+        let module = library.module(context)?;
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = modules.get(&context.id()).filter(|known| Arc::ptr_eq(&known.module, &module)) {
             return Ok(known.clone());
@@ -143,7 +146,11 @@ impl Library {
 impl Kernel {
     /// The kernel as a function of the current context.
     pub fn function(&self) -> CuResult<Arc<Function>> {
-        let context = contexts::usable()?;
+        self.function_in(&contexts::usable()?)
+    }
+
+    /// The kernel as a function of a context.
+    pub fn function_in(&self, context: &Arc<Context>) -> CuResult<Arc<Function>> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((owner, function)) = &*last
             && *owner == context.id()
@@ -152,7 +159,7 @@ impl Kernel {
             return Ok(function.clone());
         }
         let library = self.owner.upgrade().ok_or(CUDA_ERROR_INVALID_HANDLE)?;
-        let function = library.module()?.function(&self.name)?;
+        let function = library.module_in(context)?.function(&self.name)?;
         *last = Some((context.id(), function.clone()));
         Ok(function)
     }

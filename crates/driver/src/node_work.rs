@@ -1,10 +1,11 @@
 //! What a node does, as the manual's structures say it.
 
 use crate::api::read_uses;
-use crate::contexts;
+use crate::contexts::{self, Context};
 use crate::error::CuResult;
 use crate::functions;
 use crate::graphs::{Description, copy_of};
+use crate::libraries;
 use crate::parameters::{Parameter, pack};
 use crate::streams;
 use crate::transfers;
@@ -42,8 +43,12 @@ impl Work {
     /// # Safety
     /// Parameters are as `cuLaunchKernel` asks.
     pub unsafe fn kernel(params: &CUDA_KERNEL_NODE_PARAMS) -> CuResult<Self> {
-        let handle = if params.func.is_null() { CUfunction(params.kern.0) } else { params.func };
-        let function = functions::find(handle)?;
+        let context = context_of(params.ctx)?;
+        let function = match context {
+            _ if !params.func.is_null() => functions::find(params.func)?,
+            Some(context) => libraries::find_kernel(params.kern)?.function_in(&context)?,
+            None => libraries::find_kernel(params.kern)?.function()?,
+        };
         let entry = function.entry();
         let layout = entry
             .params
@@ -76,9 +81,7 @@ impl Work {
 
     /// A fill of memory.
     pub fn fill(params: &CUDA_MEMSET_NODE_PARAMS, context: Option<CUcontext>) -> CuResult<Self> {
-        if let Some(context) = context.filter(|context| !context.is_null()) {
-            contexts::find(context)?.check()?;
-        }
+        context.map_or(Ok(None), context_of)?;
         let fill = Fill {
             address: params.dst.0,
             pitch: params.pitch as u64,
@@ -173,7 +176,10 @@ impl Work {
             match node.r#type {
                 CU_GRAPH_NODE_TYPE_EMPTY => Ok(Operation::Empty.into()),
                 CU_GRAPH_NODE_TYPE_KERNEL => Work::kernel(&params.kernel),
-                CU_GRAPH_NODE_TYPE_MEMCPY => Work::copy(params.memcpy.copyParams),
+                CU_GRAPH_NODE_TYPE_MEMCPY => {
+                    context_of(params.memcpy.copyCtx)?;
+                    Work::copy(params.memcpy.copyParams)
+                }
                 CU_GRAPH_NODE_TYPE_MEMSET => {
                     let fill = params.memset;
                     Work::fill(&without_context(fill), Some(fill.ctx))
@@ -196,6 +202,16 @@ impl Work {
             }
         }
     }
+}
+
+/// The context that a node is to run in; none stands for the current one.
+fn context_of(handle: CUcontext) -> CuResult<Option<Arc<Context>>> {
+    if handle.is_null() {
+        return Ok(None);
+    }
+    let context = contexts::find(handle)?;
+    context.check()?;
+    Ok(Some(context))
 }
 
 /// The newer structure of an older one.

@@ -119,7 +119,7 @@ fn check(function: &Function, objects: &Objects, expected: &impl Fn(Case) -> u32
 const INVALID_VALUE: u32 = 1;
 
 /// What a program may take for a handle of a kind by mistake.
-fn bad_handles(kind: &'static str, objects: &Objects) -> Vec<(Bad, u64)> {
+pub fn bad_handles(kind: &'static str, objects: &Objects) -> Vec<(Bad, u64)> {
     let gone = objects.gone.iter().filter(|(of, _)| *of == kind).map(|(_, handle)| (Bad::Gone, *handle));
     let others = objects.live.iter().filter(|(of, _)| *of != kind && !stands_for(of, kind));
     let others = others.map(|(of, handle)| (Bad::Other(of), *handle));

@@ -47,12 +47,49 @@ pub struct Graph {
 /// What lives as long as a graph, its copies and what was made of them; its end is its `drop`.
 pub type Attachment = Arc<dyn std::any::Any + Send + Sync>;
 
+/// What of a node an edge waits for. Where that is less than its end, it is kept and answered: no launch here begins before what it
+/// depends on is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EdgeStart {
+    /// The end of a node.
+    End,
+    /// That a kernel's blocks have begun.
+    Begun {
+        /// Whether the dependent kernel waits for the rest by itself (`griddepcontrol.wait`).
+        programmatic: bool,
+    },
+    /// That a kernel's blocks have said that dependent ones may begin; these wait for the rest by themselves.
+    Triggered,
+}
+
+impl EdgeStart {
+    /// Whether an edge from a node that does this can begin so: only kernels have parts, and only kernels wait by themselves.
+    pub fn is_possible(self, from: &Operation, to_kernel: bool) -> bool {
+        let from_kernel = matches!(from, Operation::Kernel(_));
+        match self {
+            EdgeStart::End => true,
+            EdgeStart::Begun { programmatic: false } => from_kernel,
+            EdgeStart::Begun { programmatic: true } | EdgeStart::Triggered => from_kernel && to_kernel,
+        }
+    }
+}
+
 #[derive(Clone)]
 struct Node {
     operation: Operation,
     dependencies: Vec<NodeId>,
+    /// Those of the dependencies whose end is not waited for.
+    early: BTreeMap<NodeId, EdgeStart>,
     /// The nodes that depend on this one.
     dependents: BTreeSet<NodeId>,
+}
+
+impl Node {
+    /// Takes a dependency away.
+    fn forget(&mut self, dependency: NodeId) {
+        self.dependencies.retain(|known| *known != dependency);
+        self.early.remove(&dependency);
+    }
 }
 
 /// The nodes of a graph.
@@ -182,6 +219,25 @@ impl Graph {
         Ok(())
     }
 
+    /// Says what of `from` the edge to `to` waits for.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] if there is no such edge, or it cannot begin there ([`EdgeStart::is_possible`]).
+    pub fn set_edge_start(&self, from: NodeId, to: NodeId, start: EdgeStart) -> Result<()> {
+        let mut nodes = self.nodes.lock();
+        let operation = nodes.node(from)?.operation.clone();
+        let dependent = nodes.node(to)?;
+        let to_kernel = matches!(dependent.operation, Operation::Kernel(_));
+        if !dependent.dependencies.contains(&from) || !start.is_possible(&operation, to_kernel) {
+            return Err(Error::InvalidValue);
+        }
+        match start {
+            EdgeStart::End => dependent.early.remove(&from),
+            _ => dependent.early.insert(from, start),
+        };
+        Ok(())
+    }
+
     /// Takes an edge out.
     ///
     /// # Errors
@@ -191,8 +247,16 @@ impl Graph {
         if !nodes.node(from)?.dependents.remove(&to) {
             return Err(Error::InvalidValue);
         }
-        nodes.node(to)?.dependencies.retain(|dependency| *dependency != from);
+        nodes.node(to)?.forget(from);
         Ok(())
+    }
+
+    /// What of `from` an edge to `to` waits for.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] if `to` is not here.
+    pub fn edge_start(&self, from: NodeId, to: NodeId) -> Result<EdgeStart> {
+        Ok(self.nodes.lock().node(to)?.early.get(&from).copied().unwrap_or(EdgeStart::End))
     }
 
     /// All nodes, in the order in which they were added.
@@ -269,6 +333,7 @@ impl Graph {
         for (id, node) in &all {
             let copy = nodes.all.get_mut(&copies[id]).expect("inserted above");
             copy.dependencies = node.dependencies.iter().map(|dependency| copies[dependency]).collect();
+            copy.early = node.early.iter().map(|(dependency, start)| (copies[dependency], *start)).collect();
             copy.dependents = node.dependents.iter().map(|dependent| copies[dependent]).collect();
         }
         nodes.copies = copies;
@@ -389,7 +454,8 @@ impl Nodes {
             self.all.get_mut(dependency).expect("checked before").dependents.insert(id);
         }
         self.count(&operation, 1);
-        self.all.insert(id, Node { operation, dependencies, dependents: BTreeSet::new() });
+        let (early, dependents) = (BTreeMap::new(), BTreeSet::new());
+        self.all.insert(id, Node { operation, dependencies, early, dependents });
     }
 
     fn remove(&mut self, id: NodeId) -> Result<Node> {
@@ -399,7 +465,7 @@ impl Nodes {
         }
         for dependent in &node.dependents {
             let dependent = self.all.get_mut(dependent).expect("both ends of an edge are here");
-            dependent.dependencies.retain(|dependency| *dependency != id);
+            dependent.forget(id);
         }
         self.count(&node.operation, -1);
         Ok(node)

@@ -2,6 +2,7 @@
 
 use crate::error::CuResult;
 use crate::functions::{self, find};
+use crate::streams;
 use crate::texture_references;
 use cuda_abi::args::{In, Out};
 use cuda_abi::driver::*;
@@ -128,8 +129,13 @@ unsafe fn cuLaunchKernelEx(
         cooperative: asked.cooperative,
         cluster: asked.cluster,
     };
+    let events = asked.events()?;
     // SAFETY: the caller's duty.
-    unsafe { functions::launch(f, launch, config.hStream, default, kernelParams, extra) }
+    unsafe { functions::launch(f, launch, config.hStream, default, kernelParams, extra) }?;
+    for event in events.iter().flatten() {
+        event.record(&*streams::find(config.hStream, default)?)?;
+    }
+    Ok(())
 }
 
 #[entry_point(ptsz)]

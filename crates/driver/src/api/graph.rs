@@ -2,7 +2,7 @@
 
 use crate::error::CuResult;
 use crate::functions;
-use crate::graphs::{self, find, find_executable, find_node, node_handle, node_id, read_nodes, write_nodes};
+use crate::graphs::{self, find, find_executable, find_node, node_handle, node_id, write_nodes};
 use crate::streams;
 use cuda_abi::args::{Array, In, Out, Text};
 use cuda_abi::driver::*;
@@ -60,132 +60,6 @@ fn cuGraphGetRootNodes(hGraph: CUgraph, rootNodes: Array<CUgraphNode>, numRootNo
 }
 
 #[entry_point]
-fn cuGraphGetEdges(
-    hGraph: CUgraph,
-    from: Array<CUgraphNode>,
-    to: Array<CUgraphNode>,
-    numEdges: Out<usize>,
-) -> CuResult {
-    // SAFETY: null is allowed.
-    edges(hGraph, from, to, unsafe { Array::new(std::ptr::null_mut()) }, numEdges)
-}
-
-#[entry_point]
-fn cuGraphGetEdges_v2(
-    hGraph: CUgraph,
-    from: Array<CUgraphNode>,
-    to: Array<CUgraphNode>,
-    edgeData: Array<CUgraphEdgeData>,
-    numEdges: Out<usize>,
-) -> CuResult {
-    edges(hGraph, from, to, edgeData, numEdges)
-}
-
-fn edges(
-    graph: CUgraph,
-    from: Array<CUgraphNode>,
-    to: Array<CUgraphNode>,
-    data: Array<CUgraphEdgeData>,
-    count: Out<usize>,
-) -> CuResult {
-    let graph = find(graph)?;
-    let (sources, targets): (Vec<_>, Vec<_>) = graph.edges().into_iter().unzip();
-    let place = count.check()?.as_ptr();
-    if from.is_null() != to.is_null() {
-        return Err(CUDA_ERROR_INVALID_VALUE.into());
-    }
-    // SAFETY: not null; the manual wants the arrays' length in it.
-    let room = if from.is_null() { 0 } else { unsafe { place.read_unaligned() } };
-    write_nodes(&graph, &sources, from, count)?;
-    if !to.is_null() {
-        count.set(room)?;
-        write_nodes(&graph, &targets, to, count)?;
-    }
-    if !data.is_null() {
-        for index in 0..room.min(sources.len()) {
-            data.set(index, CUgraphEdgeData::default())?;
-        }
-    }
-    Ok(())
-}
-
-#[entry_point]
-fn cuGraphAddDependencies(
-    hGraph: CUgraph,
-    from: Array<CUgraphNode>,
-    to: Array<CUgraphNode>,
-    numDependencies: usize,
-) -> CuResult {
-    let graph = find(hGraph)?;
-    let pairs = read_nodes(from, numDependencies)?.into_iter().zip(read_nodes(to, numDependencies)?);
-    for (from, to) in pairs {
-        graph.add_edge(from, to)?;
-    }
-    Ok(())
-}
-
-/// Edges are of one kind.
-#[entry_point]
-fn cuGraphAddDependencies_v2(
-    hGraph: CUgraph,
-    from: Array<CUgraphNode>,
-    to: Array<CUgraphNode>,
-    edgeData: Array<CUgraphEdgeData>,
-    numDependencies: usize,
-) -> CuResult {
-    check_edges(edgeData, numDependencies)?;
-    let graph = find(hGraph)?;
-    let pairs = read_nodes(from, numDependencies)?.into_iter().zip(read_nodes(to, numDependencies)?);
-    for (from, to) in pairs {
-        graph.add_edge(from, to)?;
-    }
-    Ok(())
-}
-
-/// An edge that waits for less than the end of a node is not supported.
-pub fn check_edges(data: Array<CUgraphEdgeData>, count: usize) -> CuResult {
-    if data.is_null() {
-        return Ok(());
-    }
-    for index in 0..count {
-        if data.get(index)? != CUgraphEdgeData::default() {
-            return Err(CUDA_ERROR_NOT_SUPPORTED.into());
-        }
-    }
-    Ok(())
-}
-
-#[entry_point]
-fn cuGraphRemoveDependencies(
-    hGraph: CUgraph,
-    from: Array<CUgraphNode>,
-    to: Array<CUgraphNode>,
-    numDependencies: usize,
-) -> CuResult {
-    remove_edges(hGraph, from, to, numDependencies)
-}
-
-#[entry_point]
-fn cuGraphRemoveDependencies_v2(
-    hGraph: CUgraph,
-    from: Array<CUgraphNode>,
-    to: Array<CUgraphNode>,
-    edgeData: Array<CUgraphEdgeData>,
-    numDependencies: usize,
-) -> CuResult {
-    check_edges(edgeData, numDependencies)?;
-    remove_edges(hGraph, from, to, numDependencies)
-}
-
-fn remove_edges(graph: CUgraph, from: Array<CUgraphNode>, to: Array<CUgraphNode>, count: usize) -> CuResult {
-    let graph = find(graph)?;
-    for (from, to) in read_nodes(from, count)?.into_iter().zip(read_nodes(to, count)?) {
-        graph.remove_edge(from, to)?;
-    }
-    Ok(())
-}
-
-#[entry_point]
 fn cuGraphInstantiate(
     phGraphExec: Out<CUgraphExec>,
     hGraph: CUgraph,
@@ -233,7 +107,7 @@ fn cuGraphInstantiateWithFlags(phGraphExec: Out<CUgraphExec>, hGraph: CUgraph, f
 
 #[entry_point(ptsz)]
 fn cuGraphInstantiateWithParams(
-    _default: DefaultStream,
+    default: DefaultStream,
     phGraphExec: Out<CUgraphExec>,
     hGraph: CUgraph,
     instantiateParams: Out<CUDA_GRAPH_INSTANTIATE_PARAMS>,
@@ -242,6 +116,10 @@ fn cuGraphInstantiateWithParams(
     // SAFETY: not null; the manual wants a structure that holds the wishes and gets the outcome.
     let mut params = unsafe { instantiateParams.check()?.as_ptr().read_unaligned() };
     check_flags(params.flags)?;
+    if params.flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD != 0 {
+        // There is nothing to upload, and nothing to wait for.
+        streams::find(params.hUploadStream, default)?;
+    }
     let made = graphs::instantiate(hGraph, params.flags);
     (params.result_out, params.hErrNode_out) = match &made {
         Ok(_) => (CUDA_GRAPH_INSTANTIATE_SUCCESS, CUgraphNode::NULL),
@@ -364,67 +242,6 @@ fn cuGraphNodeGetType(hNode: CUgraphNode, r#type: Out<CUgraphNodeType>) -> CuRes
 }
 
 #[entry_point]
-fn cuGraphNodeGetDependencies(
-    hNode: CUgraphNode,
-    dependencies: Array<CUgraphNode>,
-    numDependencies: Out<usize>,
-) -> CuResult {
-    let (node, graph) = find_node(hNode)?;
-    write_nodes(&graph, &graph.dependencies(node.id)?, dependencies, numDependencies)
-}
-
-#[entry_point]
-fn cuGraphNodeGetDependencies_v2(
-    hNode: CUgraphNode,
-    dependencies: Array<CUgraphNode>,
-    edgeData: Array<CUgraphEdgeData>,
-    numDependencies: Out<usize>,
-) -> CuResult {
-    let (node, graph) = find_node(hNode)?;
-    let nodes = graph.dependencies(node.id)?;
-    write_with_edges(&graph, &nodes, dependencies, edgeData, numDependencies)
-}
-
-#[entry_point]
-fn cuGraphNodeGetDependentNodes(
-    hNode: CUgraphNode,
-    dependentNodes: Array<CUgraphNode>,
-    numDependentNodes: Out<usize>,
-) -> CuResult {
-    let (node, graph) = find_node(hNode)?;
-    write_nodes(&graph, &graph.dependents(node.id)?, dependentNodes, numDependentNodes)
-}
-
-#[entry_point]
-fn cuGraphNodeGetDependentNodes_v2(
-    hNode: CUgraphNode,
-    dependentNodes: Array<CUgraphNode>,
-    edgeData: Array<CUgraphEdgeData>,
-    numDependentNodes: Out<usize>,
-) -> CuResult {
-    let (node, graph) = find_node(hNode)?;
-    let nodes = graph.dependents(node.id)?;
-    write_with_edges(&graph, &nodes, dependentNodes, edgeData, numDependentNodes)
-}
-
-fn write_with_edges(
-    graph: &Arc<Graph>,
-    nodes: &[NodeId],
-    array: Array<CUgraphNode>,
-    data: Array<CUgraphEdgeData>,
-    count: Out<usize>,
-) -> CuResult {
-    write_nodes(graph, nodes, array, count)?;
-    if !array.is_null() && !data.is_null() {
-        // SAFETY: `write_nodes` has just written it.
-        for index in 0..unsafe { count.as_ptr().read_unaligned() } {
-            data.set(index, CUgraphEdgeData::default())?;
-        }
-    }
-    Ok(())
-}
-
-#[entry_point]
 fn cuGraphDestroyNode(hNode: CUgraphNode) -> CuResult {
     graphs::destroy_node(hNode)
 }
@@ -436,6 +253,10 @@ fn cuGraphKernelNodeSetAttribute(
     value: In<CUkernelNodeAttrValue>,
 ) -> CuResult {
     let attribute = CUlaunchAttribute { id: attr, pad: [0; 4], value: value.get()? };
+    if matches!(attr, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT | CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT) {
+        // Of launches alone.
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     // SAFETY: one attribute, which is ours.
     let asked = unsafe { functions::asked(&attribute, 1) }?;
     let (node, graph) = find_node(hNode)?;

@@ -1,7 +1,7 @@
 //! Graph management: nodes of any kind by one structure, and nodes that allocate.
 
-use super::graph::check_edges;
 use super::graph_conditional::add_conditional;
+use super::graph_edges::read_starts;
 use crate::contexts;
 use crate::error::CuResult;
 use crate::graphs::{self, find, find_executable, find_node, node_handle, node_id, read_nodes};
@@ -9,6 +9,7 @@ use crate::node_work::Work;
 use crate::platform::device;
 use cuda_abi::args::{Array, Out};
 use cuda_abi::driver::*;
+use device::graph::EdgeStart;
 use entry_macros::entry_point;
 
 #[entry_point]
@@ -32,9 +33,28 @@ unsafe fn cuGraphAddNode_v2(
     numDependencies: usize,
     nodeParams: Array<CUgraphNodeParams>,
 ) -> CuResult {
-    check_edges(dependencyData, numDependencies)?;
+    let starts = read_starts(dependencyData, numDependencies)?;
+    if starts.iter().all(|start| *start == EdgeStart::End) {
+        // SAFETY: the caller's duty.
+        return unsafe { add(phGraphNode, hGraph, dependencies, numDependencies, nodeParams) };
+    }
+    // What could be wrong about the edges is, before there is a node.
+    let graph = find(hGraph)?;
+    let sources = read_nodes(dependencies, numDependencies)?;
+    let is_kernel = nodeParams.get(0)?.r#type == CU_GRAPH_NODE_TYPE_KERNEL;
+    for (from, start) in sources.iter().zip(&starts) {
+        if !start.is_possible(&graph.operation(*from)?, is_kernel) {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
+    }
     // SAFETY: the caller's duty.
-    unsafe { add(phGraphNode, hGraph, dependencies, numDependencies, nodeParams) }
+    unsafe { add(phGraphNode, hGraph, dependencies, numDependencies, nodeParams) }?;
+    // SAFETY: `add` has just written it.
+    let (node, _) = find_node(unsafe { phGraphNode.as_ptr().read_unaligned() })?;
+    for (from, start) in sources.into_iter().zip(starts) {
+        graph.set_edge_start(from, node.id, start)?;
+    }
+    Ok(())
 }
 
 #[entry_point]

@@ -1,6 +1,6 @@
 //! Stream management: capture.
 
-use super::graph::check_edges;
+use super::graph_edges::check_captured;
 use crate::error::CuResult;
 use crate::graphs::{self, node_handle, read_nodes};
 use crate::streams::find;
@@ -33,7 +33,7 @@ fn cuStreamBeginCaptureToGraph(
     numDependencies: usize,
     mode: CUstreamCaptureMode,
 ) -> CuResult {
-    check_edges(dependencyData, numDependencies)?;
+    check_captured(dependencyData, numDependencies)?;
     let (graph, nodes) = (graphs::find(hGraph)?, read_nodes(dependencies, numDependencies)?);
     find(hStream, default)?.begin_capture(read_mode(mode)?, graph, &nodes)?;
     Ok(())
@@ -166,7 +166,7 @@ fn cuStreamUpdateCaptureDependencies_v2(
     numDependencies: usize,
     flags: u32,
 ) -> CuResult {
-    check_edges(dependencyData, numDependencies)?;
+    check_captured(dependencyData, numDependencies)?;
     update(default, hStream, dependencies, numDependencies, flags)
 }
 

@@ -117,7 +117,7 @@ fn one_of_each() -> Vec<(&'static str, u64)> {
         ("CUtexref", texture.0 as u64),
         ("CUsurfref", surface.0 as u64),
         ("CUstream", stream(CU_STREAM_NON_BLOCKING).0 as u64),
-        ("CUevent", event(CU_EVENT_DEFAULT).0 as u64),
+        ("CUevent", event(CU_EVENT_DISABLE_TIMING).0 as u64),
         ("CUgraph", graph.0 as u64),
         ("CUgraphNode", node.0 as u64),
         ("CUgraphExec", executable.0 as u64),

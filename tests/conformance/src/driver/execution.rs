@@ -286,6 +286,49 @@ pub fn the_extensible_launch_takes_shapes_and_attributes() {
     );
 }
 
+pub fn a_launch_records_events() {
+    new_context();
+    let (shape, out, stream) = (here(c"shape"), alloc_with(&[0_u32; 5]), stream(CU_STREAM_NON_BLOCKING));
+    let mut argument = out;
+    let mut arguments = [(&raw mut argument).cast::<c_void>()];
+    // SAFETY: a structure of numbers and handles.
+    let mut attribute: CUlaunchAttribute = unsafe { std::mem::zeroed() };
+    let mut launch = |id: CUlaunchAttributeID, event: CUevent, flags: u32| {
+        attribute.id = id;
+        attribute.value.bytes[..8].copy_from_slice(&(event.0 as u64).to_ne_bytes());
+        attribute.value.bytes[8..12].copy_from_slice(&flags.to_ne_bytes());
+        let config = CUlaunchConfig {
+            gridDimX: 1,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: 1,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: 0,
+            hStream: stream,
+            attrs: &mut attribute,
+            numAttrs: 1,
+        };
+        // SAFETY: the configuration and the kernel's argument live through the call.
+        unsafe { cuLaunchKernelEx(&config, shape, arguments.as_mut_ptr(), null_mut()) }
+    };
+    for id in [CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT] {
+        let gate = Gate::new();
+        gate.hold(stream);
+        let recorded = event(CU_EVENT_DISABLE_TIMING);
+        assert_eq!(launch(id, recorded, 0), CUDA_SUCCESS);
+        fails!(CUDA_ERROR_NOT_READY, cuEventQuery(recorded));
+        gate.open();
+        cu!(cuEventSynchronize(recorded));
+        // It takes no time, and belongs to this process.
+        assert_eq!(launch(id, event(CU_EVENT_DEFAULT), 0), CUDA_ERROR_INVALID_VALUE);
+        let shared = event(CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS);
+        assert_eq!(launch(id, shared, 0), CUDA_ERROR_INVALID_VALUE);
+        assert_eq!(launch(id, recorded, CU_EVENT_RECORD_EXTERNAL), CUDA_ERROR_INVALID_VALUE);
+    }
+    cu!(cuStreamSynchronize(stream));
+}
+
 pub fn the_threads_own_default_stream_launches_too() {
     new_context();
     let (shape, out) = (here(c"shape"), alloc_with(&[0_u32; 5]));

@@ -1,0 +1,150 @@
+//! Graph management: edges that wait for less than the end of a kernel.
+
+use super::common::*;
+
+const BEGUN: CUgraphEdgeData = edge(CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER, CU_GRAPH_DEPENDENCY_TYPE_DEFAULT);
+const TRIGGERED: CUgraphEdgeData =
+    edge(CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
+
+const fn edge(from_port: u8, r#type: u8) -> CUgraphEdgeData {
+    CUgraphEdgeData { from_port, to_port: 0, r#type, reserved: [0; 5] }
+}
+
+/// A graph with kernels that each add to the module's counter, one behind the other; the counter's address.
+struct Chain {
+    graph: CUgraph,
+    nodes: [CUgraphNode; 2],
+    counter: CUdeviceptr,
+}
+
+fn bump(module: CUmodule, by: &u32) -> (CUDA_KERNEL_NODE_PARAMS, [*mut c_void; 1]) {
+    // SAFETY: numbers, handles and pointers, for which zero is a value.
+    let params: CUDA_KERNEL_NODE_PARAMS = unsafe { std::mem::zeroed() };
+    let params = CUDA_KERNEL_NODE_PARAMS {
+        func: function(module, c"bump"),
+        gridDimX: 1,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: 1,
+        blockDimY: 1,
+        blockDimZ: 1,
+        ..params
+    };
+    (params, [arg(by)])
+}
+
+/// Two kernels between which there is one such edge.
+fn chain(data: CUgraphEdgeData) -> Chain {
+    let module = load(KERNELS);
+    let (mut graph, mut nodes) = (CUgraph::NULL, [CUgraphNode::NULL; 2]);
+    let (mut counter, mut size) = (CUdeviceptr(0), 0);
+    cu!(cuGraphCreate(&mut graph, 0); cuModuleGetGlobal_v2(&mut counter, &mut size, module, c"counter".as_ptr()));
+    for (node, by) in nodes.iter_mut().zip([3_u32, 4]) {
+        let (mut params, mut arguments) = bump(module, &by);
+        params.kernelParams = arguments.as_mut_ptr();
+        cu!(cuGraphAddKernelNode_v2(node, graph, null(), 0, &params));
+    }
+    cu!(cuGraphAddDependencies_v2(graph, &nodes[0], &nodes[1], &data, 1));
+    Chain { graph, nodes, counter }
+}
+
+/// The graph's only edge.
+fn only_edge(graph: CUgraph) -> (CUgraphNode, CUgraphNode, CUgraphEdgeData) {
+    let (mut from, mut to, mut data) = (CUgraphNode::NULL, CUgraphNode::NULL, edge(9, 9));
+    let mut count = 1;
+    cu!(cuGraphGetEdges_v2(graph, &mut from, &mut to, &mut data, &mut count));
+    assert_eq!(count, 1);
+    (from, to, data)
+}
+
+pub fn what_edges_wait_for_is_told_and_cannot_be_left_out() {
+    new_context();
+    for data in [BEGUN, TRIGGERED] {
+        let Chain { graph, nodes: [first, second], .. } = chain(data);
+        assert_eq!(only_edge(graph), (first, second, data));
+        let (mut from, mut to, mut count) = (CUgraphNode::NULL, CUgraphNode::NULL, 1);
+        let lossy = CUDA_ERROR_LOSSY_QUERY;
+        fails!(lossy, cuGraphGetEdges(graph, &mut from, &mut to, &mut count));
+        fails!(lossy, cuGraphGetEdges_v2(graph, &mut from, &mut to, null_mut(), &mut count));
+        fails!(lossy, cuGraphNodeGetDependencies(second, &mut from, &mut count));
+        fails!(lossy, cuGraphNodeGetDependentNodes(first, &mut to, &mut count));
+        let mut told = edge(9, 9);
+        cu!(cuGraphNodeGetDependencies_v2(second, &mut from, &mut told, &mut count));
+        assert_eq!((from, told), (first, data));
+        told = edge(9, 9);
+        cu!(cuGraphNodeGetDependentNodes_v2(first, &mut to, &mut told, &mut count));
+        assert_eq!((to, told), (second, data));
+        cu!(cuGraphGetEdges(graph, null_mut(), null_mut(), &mut count));
+        assert_eq!(count, 1);
+    }
+}
+
+pub fn a_clone_has_the_same_edges() {
+    new_context();
+    let Chain { graph, .. } = chain(TRIGGERED);
+    let mut clone = CUgraph::NULL;
+    cu!(cuGraphClone(&mut clone, graph));
+    assert_eq!(only_edge(clone).2, TRIGGERED);
+}
+
+pub fn an_edge_is_removed_as_what_it_is() {
+    new_context();
+    let Chain { graph, nodes: [first, second], .. } = chain(TRIGGERED);
+    let invalid = CUDA_ERROR_INVALID_VALUE;
+    fails!(invalid, cuGraphRemoveDependencies(graph, &first, &second, 1));
+    fails!(invalid, cuGraphRemoveDependencies_v2(graph, &first, &second, &BEGUN, 1));
+    cu!(cuGraphRemoveDependencies_v2(graph, &first, &second, &TRIGGERED, 1));
+    // The next edge between them is a plain one.
+    cu!(cuGraphAddDependencies(graph, &first, &second, 1));
+    assert_eq!(only_edge(graph).2, CUgraphEdgeData::default());
+}
+
+pub fn a_node_comes_with_such_edges() {
+    new_context();
+    let Chain { graph, nodes: [_, second], .. } = chain(BEGUN);
+    let by = 5_u32;
+    let (mut kernel, mut arguments) = bump(load(KERNELS), &by);
+    kernel.kernelParams = arguments.as_mut_ptr();
+    // SAFETY: numbers and a union of them, for which zero is a value.
+    let mut params: CUgraphNodeParams = unsafe { std::mem::zeroed() };
+    (params.r#type, params.params.kernel) = (CU_GRAPH_NODE_TYPE_KERNEL, kernel);
+    let (mut third, mut from, mut data, mut count) = (CUgraphNode::NULL, CUgraphNode::NULL, edge(9, 9), 1);
+    cu!(
+        cuGraphAddNode_v2(&mut third, graph, &second, &TRIGGERED, 1, &mut params);
+        cuGraphNodeGetDependencies_v2(third, &mut from, &mut data, &mut count);
+    );
+    assert_eq!((from, data), (second, TRIGGERED));
+    // What is no kernel cannot wait by itself, and has no blocks that could begin.
+    params.r#type = CU_GRAPH_NODE_TYPE_EMPTY;
+    let (mut empty, invalid) = (CUgraphNode::NULL, CUDA_ERROR_INVALID_VALUE);
+    fails!(invalid, cuGraphAddNode_v2(&mut empty, graph, &third, &TRIGGERED, 1, &mut params));
+    cu!(cuGraphAddNode_v2(&mut empty, graph, &third, &BEGUN, 1, &mut params));
+    fails!(invalid, cuGraphAddDependencies_v2(graph, &empty, &second, &BEGUN, 1));
+    fails!(invalid, cuGraphAddDependencies_v2(graph, &empty, &second, &TRIGGERED, 1));
+}
+
+pub fn ports_and_types_go_together() {
+    new_context();
+    let Chain { graph, nodes: [first, second], .. } = chain(TRIGGERED);
+    cu!(cuGraphRemoveDependencies_v2(graph, &first, &second, &TRIGGERED, 1));
+    let to_port = CUgraphEdgeData { to_port: 1, ..TRIGGERED };
+    let reserved = CUgraphEdgeData { reserved: [0, 0, 1, 0, 0], ..TRIGGERED };
+    for wrong in [edge(0, 1), edge(1, 0), edge(3, 0), edge(0, 2), to_port, reserved] {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuGraphAddDependencies_v2(graph, &first, &second, &wrong, 1));
+    }
+    let mut count = 0;
+    cu!(cuGraphGetEdges(graph, null_mut(), null_mut(), &mut count));
+    assert_eq!(count, 0);
+}
+
+pub fn graphs_with_such_edges_run() {
+    new_context();
+    let Chain { graph, counter, .. } = chain(TRIGGERED);
+    let (mut executable, before) = (CUgraphExec::NULL, read::<u32>(counter, 1)[0]);
+    cu!(
+        cuGraphInstantiateWithFlags(&mut executable, graph, 0);
+        cuGraphLaunch(executable, CUstream::NULL);
+        cuCtxSynchronize();
+    );
+    assert_eq!(read::<u32>(counter, 1), [before + 3 + 4]);
+}
