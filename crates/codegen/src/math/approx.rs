@@ -1,6 +1,6 @@
 //! Approximations: the steps of `simt_ir::approx` as instructions.
 
-use super::{Lowering, value_type};
+use super::{CURRENT_ROUNDING, Lowering, value_type};
 use crate::llvm::{FloatPredicate, IntPredicate, Type, Value};
 use simt_ir::approx::{
     EX2, F64_NAN_OF_HIGH_HALVES, Steps, divisor, ex2_in_steps, f32_steps, f64_mask, lg2_in_steps,
@@ -94,12 +94,7 @@ impl<'c> Lowering<'_, 'c> {
     }
 }
 
-/// For instructions of AVX-512 that may round otherwise.
-const CURRENT_ROUNDING: u64 = 4;
-
-/// `vfixupimm`'s table for the reciprocal of a square root: from the lowest, four bits each for NaNs, quiet and signalling, 0, 1, the
-/// infinities, negative first, and other numbers, negative first. 2 stands for a quiet NaN of the operand, 3 for the NaN of an invalid
-/// operation, 6 for an infinity of its sign, 8 for 0; with 0 the result stays.
+/// [`Lowering::fixup`]'s table for the reciprocal of a square root.
 const SPECIAL_ROOTS: u64 = 0x0383_0622;
 
 /// Emits each step, in the shape of the operands.
@@ -226,20 +221,7 @@ impl<'c> Steps for Emit<'_, '_, 'c> {
         if self.lowering.cpu.vector_bits() != 512 {
             return rsqrt_in_steps(self, x, ftz);
         }
-        let b = self.lowering.b;
-        let value = rsqrt_of_positive(self, x, ftz);
-        self.lowering.in_chunks(16, &[value, x], |chunk| {
-            let i32 = b.context().int(32);
-            let operands = [
-                chunk[0],
-                chunk[1],
-                i32.vector(16).int_const(SPECIAL_ROOTS),
-                i32.zero(),
-                b.context().int(16).all_ones(),
-                i32.int_const(CURRENT_ROUNDING),
-            ];
-            b.intrinsic("llvm.x86.avx512.mask.fixupimm.ps.512", &[], &operands)
-        })
+        self.lowering.fixup(rsqrt_of_positive(self, x, ftz), x, SPECIAL_ROOTS)
     }
 }
 

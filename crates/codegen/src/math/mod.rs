@@ -23,6 +23,15 @@ use crate::llvm::{Builder, Context, FloatPredicate, IntPredicate, Type, Value};
 use crate::target::Cpu;
 use simt_ir::{FloatCmp, FloatRel, MinMax, Op};
 
+/// For instructions of AVX-512 that may round otherwise.
+const CURRENT_ROUNDING: u64 = 4;
+
+/// [`Lowering::fixup`]'s table for what is the other value where it is no NaN.
+const NUMBERS_STAY: u64 = 0x1111_1100;
+
+/// Likewise, for what is quiet where it is a signalling NaN.
+const QUIET_NANS: u64 = 0x20;
+
 /// Emits operations at the position of a builder.
 #[derive(Clone, Copy)]
 pub struct Lowering<'a, 'c> {
@@ -96,6 +105,9 @@ impl<'a, 'c> Lowering<'a, 'c> {
     /// NaNs become the canonical NaN of the type.
     pub fn canon_nan(&self, ty: simt_ir::Type, a: Value<'c>) -> Value<'c> {
         let nan = self.constant(ty, simt_ir::eval::canonical_nan(ty), a.ty());
+        if self.has_fixup(a) && !self.flushing {
+            return self.fixup(nan, a, NUMBERS_STAY);
+        }
         self.b.select(self.is_nan(ty, a), nan, a)
     }
 
@@ -125,13 +137,19 @@ impl<'a, 'c> Lowering<'a, 'c> {
     }
 
     fn min_max(&self, op: MinMax, ty: simt_ir::Type, a: Value<'c>, b: Value<'c>) -> Value<'c> {
-        let (mut x, mut y) = if op.ftz { (self.flush(ty, a), self.flush(ty, b)) } else { (a, b) };
+        // With a constant it is one instruction anyway, signalling NaNs or not.
+        let by_range = self.has_fixup(a) && !b.is_constant() && !op.nan;
+        // A processor that flushes does so here too.
+        let flushes = op.ftz && !(by_range && self.flushing);
+        let (mut x, mut y) = if flushes { (self.flush(ty, a), self.flush(ty, b)) } else { (a, b) };
         let sign = op.xorsign_abs.then(|| {
             let bits = self.b.xor(self.bits(x), self.bits(y));
             (x, y) = (self.magnitude(x), self.magnitude(y));
             self.b.and(bits, self.sign_mask(bits.ty()))
         });
-        let result = if x.ty().is_float() {
+        let result = if by_range {
+            self.range(op.max, x, y)
+        } else if x.ty().is_float() {
             let name = match (op.max, op.nan) {
                 (false, false) => "llvm.minimumnum",
                 (true, false) => "llvm.maximumnum",
@@ -146,6 +164,52 @@ impl<'a, 'c> Lowering<'a, 'c> {
             None => result,
             Some(sign) => self.with_bits(self.b.or(self.bits(result), sign), result.ty()),
         }
+    }
+
+    /// The lesser or greater one, by AVX-512's own instruction: of a number and a quiet NaN the number, of zeros the one that its sign
+    /// makes the lesser or greater. A signalling NaN it would pass on.
+    fn range(&self, max: bool, x: Value<'c>, y: Value<'c>) -> Value<'c> {
+        const LESSER: u64 = 0b0100;
+        const GREATER: u64 = 0b0101;
+        let quiet =
+            |value: Value<'c>| if value.is_quiet() { value } else { self.fixup(value, value, QUIET_NANS) };
+        let context = self.b.context();
+        let (suffix, lanes) = suffix_and_lanes(x);
+        self.in_chunks(lanes, &[quiet(x), quiet(y)], |chunk| {
+            let operands = [
+                chunk[0],
+                chunk[1],
+                context.int(32).int_const(if max { GREATER } else { LESSER }),
+                chunk[0].ty().zero(),
+                context.int(lanes).all_ones(),
+                context.int(32).int_const(CURRENT_ROUNDING),
+            ];
+            self.b.intrinsic(&format!("llvm.x86.avx512.mask.range.{suffix}.512"), &[], &operands)
+        })
+    }
+
+    /// Whether AVX-512's [`Self::fixup`] is there for values like this one.
+    fn has_fixup(&self, a: Value<'c>) -> bool {
+        self.cpu.vector_bits() == 512 && a.ty().is_vector() && a.ty().is_float() && !a.is_constant()
+    }
+
+    /// By AVX-512's own instruction, for each lane what the table says of the class of `of`. From the lowest, the table has four bits each
+    /// for NaNs, quiet and signalling, 0, 1, the infinities, negative first, and other numbers, negative first: with 0 the result is
+    /// `value`, with 1 it is `of`, with 2 `of` as a quiet NaN, with 3 the NaN of an invalid operation, with 6 an infinity of its sign, with 8 0.
+    fn fixup(&self, value: Value<'c>, of: Value<'c>, table: u64) -> Value<'c> {
+        let context = self.b.context();
+        let (suffix, lanes) = suffix_and_lanes(of);
+        self.in_chunks(lanes, &[value, of], |chunk| {
+            let operands = [
+                chunk[0],
+                chunk[1],
+                chunk[1].ty().to_int().int_const(table),
+                context.int(32).zero(),
+                context.int(lanes).all_ones(),
+                context.int(32).int_const(CURRENT_ROUNDING),
+            ];
+            self.b.intrinsic(&format!("llvm.x86.avx512.mask.fixupimm.{suffix}.512"), &[], &operands)
+        })
     }
 
     // Pieces that the other files use
@@ -170,12 +234,10 @@ impl<'a, 'c> Lowering<'a, 'c> {
     /// By AVX-512's own test.
     fn is_subnormal(&self, a: Value<'c>) -> Value<'c> {
         const SUBNORMAL: u64 = 0x20;
-        let (name, lanes) = match a.ty().scalar_bits() {
-            64 => ("llvm.x86.avx512.fpclass.pd.512", 8),
-            _ => ("llvm.x86.avx512.fpclass.ps.512", 16),
-        };
+        let (suffix, lanes) = suffix_and_lanes(a);
+        let name = format!("llvm.x86.avx512.fpclass.{suffix}.512");
         let class = self.b.context().int(32).int_const(SUBNORMAL);
-        self.in_chunks(lanes, &[a], |chunk| self.b.intrinsic(name, &[], &[chunk[0], class]))
+        self.in_chunks(lanes, &[a], |chunk| self.b.intrinsic(&name, &[], &[chunk[0], class]))
     }
 
     /// Clamps to [0, 1]; NaN and -0 become +0.
@@ -217,4 +279,9 @@ impl<'a, 'c> Lowering<'a, 'c> {
     fn sign_mask(&self, int: Type<'c>) -> Value<'c> {
         int.int_const(1 << (int.scalar_bits() - 1))
     }
+}
+
+/// How AVX-512's instructions for such floats are called, and the lanes that they have.
+fn suffix_and_lanes(floats: Value<'_>) -> (&'static str, u32) {
+    if floats.ty().scalar_bits() == 64 { ("pd", 8) } else { ("ps", 16) }
 }
