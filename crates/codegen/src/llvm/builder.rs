@@ -173,6 +173,12 @@ impl<'c> Builder<'c> {
                 core::LLVMGetIntrinsicDeclaration(self.module.raw(), id, types.as_mut_ptr(), types.len());
             (Type::from_raw(ty), function)
         };
+        if name.starts_with("llvm.x86.") {
+            // LLVM does not know that these are nothing but arithmetic, and would leave them in loops.
+            // SAFETY: the function was just declared in a module of this context.
+            let function = unsafe { Function::from_raw(function, self.context()) };
+            function.add_attribute("speculatable");
+        }
         self.call_typed(ty, function, arguments)
     }
 
