@@ -1,7 +1,9 @@
 //! Code for all lanes beside the code for some.
 //!
 //! Most warps have all their lanes in most blocks. Where masks have no registers of their own, accesses by the lanes of a mask take several
-//! times as long as plain ones, and some processors take tens of cycles for a store: a block that accesses memory is there twice then.
+//! times as long as plain ones, and some processors take tens of cycles for a store: a block that accesses memory is there twice then. In a
+//! loop that lanes leave one by one it is everywhere: while none has left, a comparison of two numbers tells so, and nothing need be kept of
+//! those that have.
 
 use kernel_abi::CompileError;
 use simt_ir::{
@@ -39,7 +41,7 @@ struct Way<'a, 'c> {
 
 impl<'a, 'c> Emitter<'a, 'c> {
     /// Whether accesses by some lanes take much longer than those by all.
-    pub(super) fn prefers_full(&self) -> bool {
+    pub(super) fn has_slow_masks(&self) -> bool {
         self.unit.machine.cpu().level() < Level::Avx512
     }
 
@@ -97,7 +99,9 @@ impl<'a, 'c> Emitter<'a, 'c> {
         if let Some(known) = self.full_versions.get(&block) {
             return *known;
         }
-        let has_two = self.prefers_full() && !self.p.full[block.index()] && self.is_worth_two(block);
+        let p = self.p;
+        let pays = || self.has_slow_masks() || p.loops.innermost(block).is_some();
+        let has_two = !p.full[block.index()] && pays() && self.is_worth_two(block);
         let start = has_two.then(|| self.unit.b.append_block(&format!("b{}.all", block.0)));
         self.full_versions.insert(block, start);
         start
@@ -107,7 +111,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
     /// at once. Nothing need be merged, since no lane is elsewhere. Answers whether that is always so.
     pub(super) fn leave_together(&mut self, block: Block) -> bool {
         let p = self.p;
-        if !self.prefers_full() || !self.is_full() {
+        if !self.is_full() {
             return false;
         }
         let (cond, then, otherwise) = match &p.func.block(block).term {

@@ -109,7 +109,7 @@ impl<'c> Emitter<'_, 'c> {
         &mut self,
         access: impl Fn(&mut Self) -> Vec<Value<'c>>,
     ) -> Result<Vec<Value<'c>>, CompileError> {
-        if self.is_full() || self.active_lanes == ActiveLanes::NotAll || !self.prefers_full() {
+        if self.is_full() || self.active_lanes == ActiveLanes::NotAll || !self.has_slow_masks() {
             return Ok(access(self));
         }
         let mask = self.active();
