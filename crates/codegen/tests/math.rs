@@ -266,6 +266,40 @@ fn approximations() {
     check(&cases);
 }
 
+#[test]
+fn quotients_next_to_limits() {
+    use simt_ir::Approx::*;
+    let mut random = support::Random(7);
+    let mut operands = vec![Vec::new(), Vec::new()];
+    for at in 0..3 * 1024 {
+        let divisor = f32::from_bits(random.next() as u32);
+        let limit = f64::from([128, -126, -150][at % 3]).exp2();
+        let dividend = ((f64::from(divisor) * limit) as f32).to_bits();
+        operands[0].push(u64::from(dividend.wrapping_add_signed((random.next() >> 32) as i32 % 8)));
+        operands[1].push(u64::from(divisor.to_bits()));
+    }
+    for (func, ftz, flushing) in [Div, DivFull]
+        .into_iter()
+        .flat_map(|func| [(false, false), (true, false), (true, true)].map(|(ftz, by)| (func, ftz, by)))
+    {
+        let case = case(Op::Approx { func, ftz }, &[Type::F32; 2], Type::F32);
+        for cpu in cpus() {
+            for lanes in [128, 32, 1] {
+                let actual = Compiled::new(&case, &cpu, lanes, flushing).run(&operands);
+                for (at, actual) in actual.into_iter().enumerate() {
+                    let args = [operands[0][at], operands[1][at]];
+                    let expected = eval::eval(case.op, &args, &case.types, case.result).unwrap();
+                    assert!(
+                        same(&case, expected, actual),
+                        "{case:?} on {} with {lanes} lanes: {args:x?} gives {actual:#x}, not {expected:#x}",
+                        cpu.name()
+                    );
+                }
+            }
+        }
+    }
+}
+
 fn functions_of_the_hardware() -> Vec<Case> {
     use simt_ir::Mufu::*;
     let of_single = [Rcp, Rsqrt, Sqrt, Lg2, Ex2, Sin, Cos, Tanh].map(|func| (func, Type::F32));

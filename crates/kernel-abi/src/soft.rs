@@ -1,7 +1,7 @@
 //! Operations that generated code leaves to the host: those for which a CPU has no instruction and nobody is in a hurry,
 //! such as directed rounding of f64 without AVX-512.
 
-use simt_ir::{Convert, FloatBinary, FloatMode, FloatUnary, Op, Rounding, Type, eval};
+use simt_ir::{Approx, Convert, FloatBinary, FloatMode, FloatUnary, Op, Rounding, Type, eval};
 
 /// Name of [`anywarp_soft`] in generated code.
 pub const SOFT_SYMBOL: &str = "anywarp_soft";
@@ -21,7 +21,7 @@ const ROUNDINGS: [Rounding; 5] =
     [Rounding::Nearest, Rounding::Zero, Rounding::Down, Rounding::Up, Rounding::NearestAway];
 
 /// All operations there are, in the mode given; the position is the number in the code.
-fn operations(mode: FloatMode) -> [Op; 12] {
+fn operations(mode: FloatMode) -> [Op; 14] {
     let FloatMode { round, ftz, .. } = mode;
     [
         Op::Float(FloatBinary::Add, mode),
@@ -36,6 +36,8 @@ fn operations(mode: FloatMode) -> [Op; 12] {
         Op::Convert(Convert::UToFloat(mode)),
         Op::Convert(Convert::RoundToIntegral(mode)),
         Op::Convert(Convert::FloatToS { round, ftz }),
+        Op::Approx { func: Approx::Div, ftz },
+        Op::Approx { func: Approx::DivFull, ftz },
     ]
 }
 
@@ -54,6 +56,9 @@ impl SoftOp {
                 | Convert::RoundToIntegral(mode),
             ) => mode,
             Op::Convert(Convert::FloatToS { round, ftz }) => FloatMode { round, ftz, ..FloatMode::default() },
+            Op::Approx { func: Approx::Div | Approx::DivFull, ftz } => {
+                FloatMode { ftz, ..FloatMode::default() }
+            }
             _ => return None,
         };
         let number = operations(mode).iter().position(|op| *op == self.op)? as u32;
@@ -95,7 +100,7 @@ pub unsafe extern "C" fn anywarp_soft(code: u32, lanes: u32, values: *mut u64) {
     let lanes = lanes as usize;
     let operands = match op {
         Op::Fma(_) => 3,
-        Op::Float(..) => 2,
+        Op::Float(..) | Op::Approx { .. } => 2,
         _ => 1,
     };
     // SAFETY: the caller's contract.
@@ -120,8 +125,13 @@ mod tests {
                 for op in operations(mode) {
                     let soft = SoftOp { op, from: Type::F64, to: Type::BF16 };
                     let decoded = soft.encode().and_then(SoftOp::decode);
-                    // Conversion to integers has no saturation flag to keep.
-                    if !matches!(op, Op::Convert(Convert::FloatToS { .. })) || !mode.sat {
+                    // These have no direction or no saturation flag to keep.
+                    let kept = match op {
+                        Op::Convert(Convert::FloatToS { .. }) => !mode.sat,
+                        Op::Approx { .. } => !mode.sat && round == Rounding::Nearest,
+                        _ => true,
+                    };
+                    if kept {
                         assert_eq!(decoded, Some(soft));
                     }
                 }

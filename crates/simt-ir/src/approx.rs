@@ -6,9 +6,9 @@
 //!
 //! The polynomials come from `scripts/fit-math.py`.
 
-use crate::eval::{canonical_nan, float_binary};
+use crate::eval::canonical_nan;
 use crate::soft::Format;
-use crate::{Approx, FloatBinary, FloatMode, Rounding, Type};
+use crate::{Approx, Rounding, Type, quotient};
 
 /// Which results PTX's `.approx` instructions have (`ANYWARP_APPROX`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -46,11 +46,7 @@ pub fn eval(func: Approx, ftz: bool, ty: Type, a: u64, b: u64) -> u64 {
     let single = |bits: u64| f32::from_bits(bits as u32);
     let result = match ty {
         Type::F64 => f64_value(func, ftz, a, b),
-        Type::F32 if ftz && matches!(func, Approx::Div | Approx::DivFull) => {
-            // Whether a quotient is flushed depends on how it rounds.
-            let divisor = divisor(&Host, func, single(b)).to_bits().into();
-            float_binary(FloatBinary::Div, FloatMode { ftz, ..FloatMode::default() }, ty, a, divisor)
-        }
+        Type::F32 if matches!(func, Approx::Div | Approx::DivFull) => quotient::eval(func, ftz, a, b),
         Type::F32 => f32_steps(&Host, func, ftz, single(a), single(b)).to_bits().into(),
         _ => narrow(format, f32_steps(&Host, func, false, widen(format, a), widen(format, b))),
     };
@@ -299,12 +295,17 @@ fn sin_or_cos<S: Steps>(s: &S, x: S::F, quarters: u32, ftz: bool) -> S::F {
     let turns = s.mul_towards_zero(x, s.float(f32::from_bits(TURNS_PER_RADIAN)));
     let turns = if ftz { s.flush(turns) } else { turns };
     let part = s.sub(turns, s.round(turns));
-    // A difference of zero has lost the argument's sign.
-    let sign = s.and(s.bits(x), s.int(0x8000_0000));
-    let part = s.select(s.equal(part, s.float(0.0)), s.of_bits(sign), part);
     let quarter_turns = s.mul(part, s.float(4.0));
     let (whole, n) = nearest(s, quarter_turns);
-    let r = s.mul(s.sub(quarter_turns, whole), s.float(std::f32::consts::FRAC_PI_2));
+    let rest = s.sub(quarter_turns, whole);
+    // What the hardware does not resolve is zero there: up to 2^-25 turns towards zero from a whole quarter, with the sign that the function has
+    // there, and less than that away from it, with the other quarter's. So is the whole quarter itself.
+    let unit = (-23f32).exp2();
+    let away = s.xor(s.int((unit * f32::EPSILON / 2.0).to_bits()), s.and(s.bits(x), s.int(0x8000_0000)));
+    let moved = s.add(rest, s.of_bits(away));
+    let zero = s.of_bits(s.and(s.bits(moved), s.int(0x8000_0000)));
+    let rest = s.select(s.less(s.abs(moved), s.float(unit)), zero, rest);
+    let r = s.mul(rest, s.float(std::f32::consts::FRAC_PI_2));
     let square = s.mul(r, r);
     let sine = s.mul(r, s.polynomial(square, &SIN));
     let cosine = s.polynomial(square, &COS);
@@ -384,7 +385,7 @@ pub(crate) fn narrow(format: Format, value: f32) -> u64 {
 }
 
 /// The steps on the host's own numbers.
-struct Host;
+pub(crate) struct Host;
 
 impl Steps for Host {
     type F = f32;

@@ -24,6 +24,7 @@ pub mod mbarrier;
 pub mod mufu;
 pub mod op;
 mod pressure;
+pub mod quotient;
 pub mod soft;
 pub mod text;
 pub mod texture;

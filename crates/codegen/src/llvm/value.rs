@@ -266,6 +266,21 @@ impl<'c> Function<'c> {
         }
     }
 
+    /// Adds the string attributes that another function has.
+    pub fn add_string_attributes_of(self, other: Function<'c>) {
+        // SAFETY: both functions are of this context; LLVM writes as many attributes as it says there are.
+        unsafe {
+            let number = core::LLVMGetAttributeCountAtIndex(other.raw, LLVMAttributeFunctionIndex);
+            let mut attributes = vec![std::ptr::null_mut(); number as usize];
+            core::LLVMGetAttributesAtIndex(other.raw, LLVMAttributeFunctionIndex, attributes.as_mut_ptr());
+            for attribute in attributes {
+                if core::LLVMIsStringAttribute(attribute) != 0 {
+                    core::LLVMAddAttributeAtIndex(self.raw, LLVMAttributeFunctionIndex, attribute);
+                }
+            }
+        }
+    }
+
     /// Adds an attribute to a parameter; `value` is 0 for those without, such as `noalias`, and the number for the
     /// others, such as `align`.
     #[track_caller]

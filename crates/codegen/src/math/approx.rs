@@ -3,8 +3,8 @@
 use super::{CURRENT_ROUNDING, Lowering, value_type};
 use crate::llvm::{FloatPredicate, IntPredicate, Type, Value};
 use simt_ir::approx::{
-    EX2, F64_NAN_OF_HIGH_HALVES, Steps, divisor, ex2_in_steps, f32_steps, f64_mask, lg2_in_steps,
-    lg2_of_parts, rsqrt_in_steps, rsqrt_of_positive,
+    EX2, F64_NAN_OF_HIGH_HALVES, Steps, ex2_in_steps, f32_steps, f64_mask, lg2_in_steps, lg2_of_parts,
+    rsqrt_in_steps, rsqrt_of_positive,
 };
 use simt_ir::{Approx, FloatBinary, FloatMode, Rounding};
 
@@ -25,10 +25,8 @@ impl<'c> Lowering<'_, 'c> {
             args.iter().map(|&arg| if flush_args { self.flush(ty, arg) } else { arg }).collect();
         let result = match ty {
             IrType::F64 => self.approx_f64(func, ftz, &args),
-            IrType::F32 if ftz && matches!(func, Approx::Div | Approx::DivFull) => {
-                let divisor = divisor(&self.steps(args[0].ty()), func, args[1]);
-                let mode = FloatMode { ftz, ..FloatMode::default() };
-                return self.float_binary(FloatBinary::Div, mode, ty, args[0], divisor);
+            IrType::F32 if matches!(func, Approx::Div | Approx::DivFull) => {
+                return self.quotient(func, ftz, args[0], args[1]);
             }
             IrType::F32 => self.approx_f32(func, ftz, &args),
             _ => {
@@ -60,7 +58,7 @@ impl<'c> Lowering<'_, 'c> {
         b.select(beyond, b.copysign(float.float_const(f64::INFINITY), value), value)
     }
 
-    fn steps(&self, shape: Type<'c>) -> Emit<'_, '_, 'c> {
+    pub(super) fn steps(&self, shape: Type<'c>) -> Emit<'_, '_, 'c> {
         Emit { lowering: self, shape }
     }
 
@@ -98,7 +96,7 @@ impl<'c> Lowering<'_, 'c> {
 const SPECIAL_ROOTS: u64 = 0x0383_0622;
 
 /// Emits each step, in the shape of the operands.
-struct Emit<'s, 'a, 'c> {
+pub(super) struct Emit<'s, 'a, 'c> {
     lowering: &'s Lowering<'a, 'c>,
     shape: Type<'c>,
 }

@@ -17,6 +17,7 @@ mod float;
 mod half;
 mod int;
 mod mufu;
+mod quotient;
 mod soft;
 
 use crate::llvm::{Builder, Context, FloatPredicate, IntPredicate, Type, Value};
