@@ -56,6 +56,11 @@ pub fn atomic(op: AtomicOp, ty: Type, old: u64, operand: u64) -> u64 {
     let min_max = |max| Op::MinMax(MinMax { max, nan: false, ftz: false, xorsign_abs: false });
     match op {
         AtomicOp::Add => pure(Op::Int(IntBinary::Add)),
+        AtomicOp::FAdd { ftz } if ty == Type::F64 => {
+            let is_nan = |bits: &u64| Format::of(ty).is_nan(*bits);
+            let kept = [operand, old].into_iter().find(is_nan).filter(|_| ftz);
+            kept.unwrap_or_else(|| float_binary(FloatBinary::Add, FloatMode::default(), ty, operand, old))
+        }
         AtomicOp::FAdd { ftz } => {
             pure(Op::Float(FloatBinary::Add, FloatMode { ftz, ..FloatMode::default() }))
         }
@@ -212,7 +217,8 @@ fn float_cmp(cmp: FloatCmp, ty: Type, a: u64, b: u64) -> bool {
     }
 }
 
-/// The NaN that an operation on these operands gives, some of which are NaN: canonical, but the first one's payload for f64.
+/// The NaN that an operation on these operands gives, some of which are NaN: canonical, but the first one's payload for f64. Callers have the
+/// hardware's order.
 fn propagate(ty: Type, args: &[u64]) -> u64 {
     let format = Format::of(ty);
     match args.iter().find(|bits| format.is_nan(**bits)) {
@@ -229,7 +235,8 @@ pub(crate) fn float_binary(op: FloatBinary, mode: FloatMode, ty: Type, a: u64, b
     }
     let b = if op == FloatBinary::Sub && !format.is_nan(b) { b ^ format.sign() } else { b };
     if format.is_nan(a) || format.is_nan(b) {
-        return saturate(format, mode, propagate(ty, &[a, b]));
+        let order = if op == FloatBinary::Div { [a, b] } else { [b, a] };
+        return saturate(format, mode, propagate(ty, &order));
     }
     let sign = (a ^ b) & format.sign();
     let (a_inf, b_inf) = (format.is_infinite(a), format.is_infinite(b));
@@ -314,7 +321,7 @@ fn fma(mode: FloatMode, ty: Type, a: u64, b: u64, c: u64) -> u64 {
         return saturate(format, mode, result);
     }
     if [a, b, c].iter().any(|bits| format.is_nan(*bits)) {
-        return saturate(format, mode, propagate(ty, &[a, b, c]));
+        return saturate(format, mode, propagate(ty, &[b, c, a]));
     }
     let product_sign = (a ^ b) & format.sign();
     let (a_inf, b_inf) = (format.is_infinite(a), format.is_infinite(b));
@@ -342,8 +349,8 @@ fn min_max(op: MinMax, ty: Type, a: u64, b: u64) -> u64 {
     let (a, b) = if op.xorsign_abs { (format.magnitude(a), format.magnitude(b)) } else { (a, b) };
     let nan = |bits: &u64| format.is_nan(*bits);
     match (nan(&a), nan(&b)) {
-        (true, true) => return propagate(ty, &[a, b]),
-        (true, false) | (false, true) if op.nan => return propagate(ty, &[a, b]),
+        (true, true) => return propagate(ty, &[b, a]),
+        (true, false) | (false, true) if op.nan => return propagate(ty, &[b, a]),
         (true, false) => return b | sign,
         (false, true) => return a | sign,
         (false, false) => {}
@@ -368,7 +375,7 @@ fn float_unary(op: FloatUnary, mode: FloatMode, ty: Type, a: u64) -> u64 {
     let result = match op {
         FloatUnary::Neg | FloatUnary::Abs if format.is_nan(a) => {
             // The sign of an f64 NaN stays; narrower ones become canonical.
-            if ty == Type::F64 { a } else { canonical_nan(ty) }
+            if ty == Type::F64 { a | format.quiet() } else { canonical_nan(ty) }
         }
         FloatUnary::Neg => a ^ format.sign(),
         FloatUnary::Abs => format.magnitude(a),
@@ -510,6 +517,25 @@ mod tests {
         assert_eq!(shift(Shift::RightS, Type::I16, 0x8000, 200), 0xffff);
         assert_eq!(funnel_shift(true, false, 0x1111_1111, 0x2222_2222, 40), 0x1111_1111);
         assert_eq!(funnel_shift(false, true, 0x1111_1111, 0x2222_2222, 36), 0x2111_1111);
+    }
+
+    #[test]
+    fn nans_of_f64_are_the_hardware_s() {
+        let (signalling, first, second, third) =
+            (0xfff0_0000_0000_0001, 0xfff8_0000_0000_0001, 0x7ff8_0000_0000_0005, 0x7ff8_0000_0000_0009);
+        for op in [FloatBinary::Add, FloatBinary::Sub, FloatBinary::Mul] {
+            assert_eq!(float_binary(op, RN, Type::F64, first, second), second, "{op:?}");
+            assert_eq!(float_binary(op, RN, Type::F64, signalling, 0), first, "{op:?}");
+        }
+        assert_eq!(float_binary(FloatBinary::Div, RN, Type::F64, signalling, second), first);
+        let max = MinMax { max: true, nan: false, ftz: false, xorsign_abs: false };
+        assert_eq!(min_max(max, Type::F64, second, signalling), first);
+        assert_eq!(fma(RN, Type::F64, first, second, third), second);
+        assert_eq!(fma(RN, Type::F64, first, 0, third), third);
+        assert_eq!(fma(RN, Type::F64, signalling, 0, 0), first);
+        for op in [FloatUnary::Neg, FloatUnary::Abs, FloatUnary::Sqrt] {
+            assert_eq!(float_unary(op, RN, Type::F64, signalling), first, "{op:?}");
+        }
     }
 
     #[test]

@@ -354,7 +354,8 @@ pub enum AtomicOp {
     Add,
     /// Float sum, to nearest.
     FAdd {
-        /// Subnormals become zero (the hardware does so for f32 in global memory).
+        /// By the adder of global memory: of f32, subnormals become zero; of f64, a NaN stays as it is, of two the operand's. Without, a NaN of f64
+        /// is made quiet, and of two memory's counts.
         ftz: bool,
     },
     /// Float minimum, NaN-dropping (f16, bf16).

@@ -12,7 +12,7 @@ use super::LANES;
 use super::function::Emitter;
 use super::memory::Address;
 use super::unsupported;
-use crate::llvm::{AtomicOp as Rmw, IntPredicate, Ordering, Value};
+use crate::llvm::{AtomicOp as Rmw, FloatPredicate, IntPredicate, Ordering, Value};
 use crate::math::value_type;
 
 impl<'c> Emitter<'_, 'c> {
@@ -227,6 +227,7 @@ impl<'c> Emitter<'_, 'c> {
             AtomicOp::MinU => Op::Int(IntBinary::MinU),
             AtomicOp::MaxS => Op::Int(IntBinary::MaxS),
             AtomicOp::MaxU => Op::Int(IntBinary::MaxU),
+            AtomicOp::FAdd { ftz } if ty == IrType::F64 => return self.sum_of_doubles(ftz, old, operand),
             AtomicOp::FAdd { ftz } => Op::Float(FloatBinary::Add, FloatMode { ftz, ..FloatMode::default() }),
             AtomicOp::FMin => min_max(false),
             AtomicOp::FMax => min_max(true),
@@ -243,6 +244,18 @@ impl<'c> Emitter<'_, 'c> {
         };
         let new = math.op(pure, &[old, operand], &[ty, ty], ty).expect("every one is arithmetic");
         if ty.is_int() || ty == IrType::F64 { new } else { math.canon_nan(ty, new) }
+    }
+
+    /// With its NaNs, as the adder of global memory has them or not.
+    fn sum_of_doubles(&self, global: bool, old: Value<'c>, operand: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let is_nan = |value| b.fcmp(FloatPredicate::Uno, value, value);
+        let sum = b.fadd(old, operand);
+        if global {
+            return b.select(is_nan(operand), operand, b.select(is_nan(old), old, sum));
+        }
+        // Added to a number it becomes quiet.
+        b.select(is_nan(old), b.fadd(old, old), sum)
     }
 
     /// What leaves the other operand of an operation as it is.

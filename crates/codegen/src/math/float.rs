@@ -67,8 +67,10 @@ impl<'c> Lowering<'_, 'c> {
                     _ => b.xor(x, self.sign_mask(x.ty())),
                 };
                 // The sign of an f64 NaN stays.
-                let result =
-                    if ty == IrType::F64 { b.select(self.is_nan(ty, x), x, changed) } else { changed };
+                let result = match ty {
+                    IrType::F64 => b.select(self.is_nan(ty, x), self.quiet(x), changed),
+                    _ => changed,
+                };
                 if mode.sat { self.saturate(ty, result) } else { result }
             }
             FloatUnary::Sqrt if x.ty().is_float() => {

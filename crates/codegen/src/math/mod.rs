@@ -161,6 +161,11 @@ impl<'a, 'c> Lowering<'a, 'c> {
         } else {
             self.half_min_max(op, ty, x, y)
         };
+        // Of two NaNs the second counts; which one the processor's instructions give is for LLVM to say.
+        let result = match ty {
+            simt_ir::Type::F64 => self.b.select(self.is_nan(ty, result), self.quiet(y), result),
+            _ => result,
+        };
         match sign {
             None => result,
             Some(sign) => self.with_bits(self.b.or(self.bits(result), sign), result.ty()),
@@ -259,6 +264,13 @@ impl<'a, 'c> Lowering<'a, 'c> {
         }
         let infinity = a.ty().int_const(simt_ir::soft::Format::of(ty).infinity());
         self.b.icmp(IntPredicate::Ugt, self.magnitude(a), infinity)
+    }
+
+    /// A NaN of f64, made quiet.
+    fn quiet(&self, a: Value<'c>) -> Value<'c> {
+        let bits = self.bits(a);
+        let quiet = simt_ir::soft::Format::of(simt_ir::Type::F64).quiet();
+        self.with_bits(self.b.or(bits, bits.ty().int_const(quiet)), a.ty())
     }
 
     /// The value without its sign, of a NaN too.

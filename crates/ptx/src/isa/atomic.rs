@@ -71,7 +71,7 @@ fn access(x: &Expander<'_, '_>, space: Space, offset: i64) -> Access {
     Access { space, offset, order, scope: scope(x), lanes: 1, invariant: false }
 }
 
-/// What an element of type `ty` undergoes. Floating-point addition of f32 flushes subnormals everywhere but in `shared` memory.
+/// What an element of type `ty` undergoes. Floating-point addition has another adder in `shared` memory than elsewhere.
 pub(super) fn operation(word: &str, ty: Ty, shared: bool) -> AtomicOp {
     let signed = ty.is_signed();
     match word {
@@ -81,7 +81,7 @@ pub(super) fn operation(word: &str, ty: Ty, shared: bool) -> AtomicOp {
         "exch" => AtomicOp::Exch,
         "inc" => AtomicOp::Inc,
         "dec" => AtomicOp::Dec,
-        "add" if ty.is_float() => AtomicOp::FAdd { ftz: ty == Ty::F32 && !shared },
+        "add" if ty.is_float() => AtomicOp::FAdd { ftz: matches!(ty, Ty::F32 | Ty::F64) && !shared },
         "add" => AtomicOp::Add,
         "min" if ty.is_float() => AtomicOp::FMin,
         "max" if ty.is_float() => AtomicOp::FMax,

@@ -151,13 +151,12 @@ impl Table {
     }
 }
 
-/// Which of several operands' NaNs arithmetic on f64 passes on is nowhere said, and processors go by an order of operands that compilers
+/// Which of several operands' NaNs these instructions on f64 pass on is for processors to say, which go by an order of operands that compilers
 /// may change: before such an instruction its operands' NaNs are made one.
 fn one_nan(instruction: String) -> String {
     let (head, operands) = instruction.split_once(' ').unwrap_or((&instruction, ""));
     let opcode = head.split('.').next().unwrap_or(head);
-    if !head.ends_with(".f64") || !["add", "sub", "mul", "div", "fma", "mad", "min", "max"].contains(&opcode)
-    {
+    if !head.ends_with(".f64") || !["add", "sub", "mul", "fma", "mad"].contains(&opcode) {
         return instruction;
     }
     let mut lines = String::new();
