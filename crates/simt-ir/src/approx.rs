@@ -234,6 +234,16 @@ pub fn ex2_in_steps<S: Steps + ?Sized>(s: &S, x: S::F) -> S::F {
     scale(s, s.polynomial(s.sub(x, whole), &EX2), n)
 }
 
+/// Likewise, for magnitudes below [`MODERATE`]: the power is normal, and so its exponent is a sum.
+pub fn ex2_of_moderate<S: Steps + ?Sized>(s: &S, x: S::F) -> S::F {
+    let (whole, n) = nearest(s, x);
+    let part = s.polynomial(s.sub(x, whole), &EX2);
+    s.of_bits(s.int_add(s.bits(part), s.shl(n, 23)))
+}
+
+/// The bound of [`ex2_of_moderate`].
+pub const MODERATE: f32 = 125.0;
+
 /// [`Steps::lg2`] on every processor.
 pub fn lg2_in_steps<S: Steps + ?Sized>(s: &S, x: S::F) -> S::F {
     let zero = s.float(0.0);
@@ -241,14 +251,25 @@ pub fn lg2_in_steps<S: Steps + ?Sized>(s: &S, x: S::F) -> S::F {
     let small = s.less(x, s.float(f32::MIN_POSITIVE));
     let scaled = s.select(small, s.mul(x, s.float(24f32.exp2())), x);
     let offset = s.select(small, s.float(-24.0), zero);
-    let bits = s.bits(scaled);
-    let e = s.sar(s.int_sub(bits, s.int(0x3f40_0000)), 23);
-    let m = s.of_bits(s.int_sub(bits, s.shl(e, 23)));
-    let value = lg2_of_parts(s, m, s.add(s.to_float(e), offset));
+    let (m, e) = parts_of_normal(s, scaled);
+    let value = lg2_of_parts(s, m, s.add(e, offset));
     let infinity = s.float(f32::INFINITY);
     let value = s.select(s.less(x, infinity), value, x); // infinite or NaN
     let value = s.select(s.less(x, zero), s.float(f32::NAN), value);
     s.select(s.equal(x, zero), s.float(f32::NEG_INFINITY), value)
+}
+
+/// Likewise, for what is normal and above 0.
+pub fn lg2_of_normal<S: Steps + ?Sized>(s: &S, x: S::F) -> S::F {
+    let (m, e) = parts_of_normal(s, x);
+    lg2_of_parts(s, m, e)
+}
+
+/// What is normal and above 0 as `2^e * m` with m in [0.75, 1.5).
+fn parts_of_normal<S: Steps + ?Sized>(s: &S, x: S::F) -> (S::F, S::F) {
+    let bits = s.bits(x);
+    let e = s.sar(s.int_sub(bits, s.int(0x3f40_0000)), 23);
+    (s.of_bits(s.int_sub(bits, s.shl(e, 23))), s.to_float(e))
 }
 
 /// The logarithm of `2^e * m` with m in [0.75, 1.5).
@@ -277,9 +298,11 @@ pub fn rsqrt_of_positive<S: Steps + ?Sized>(s: &S, x: S::F, ftz: bool) -> S::F {
     s.select(small, s.mul(root, s.float(12f32.exp2())), root)
 }
 
+/// [`rsqrt_of_positive`] of what is normal.
+///
 /// A square root and a division take a processor longer than all these steps. No estimate instruction begins them, since
 /// each maker's has results of its own: half of the exponent's bits, negated, do.
-fn rsqrt_of_normal<S: Steps + ?Sized>(s: &S, x: S::F) -> S::F {
+pub fn rsqrt_of_normal<S: Steps + ?Sized>(s: &S, x: S::F) -> S::F {
     let start = s.of_bits(s.int_sub(s.int(RSQRT_START), s.sar(s.bits(x), 1)));
     let square = s.mul(s.mul(x, start), start);
     let near = s.mul(start, s.polynomial(square, &RSQRT));
@@ -473,6 +496,22 @@ mod tests {
 
     fn call(func: Approx, x: f32) -> f32 {
         f32::from_bits(eval(func, false, Type::F32, x.to_bits().into(), 0) as u32)
+    }
+
+    /// The shorter ways are the long one, bit for bit, where they are taken.
+    #[test]
+    fn what_is_usual_has_the_same_bits() {
+        for bits in (0..=u32::MAX).step_by(9973) {
+            let x = f32::from_bits(bits);
+            let same = |usual: f32, always: f32| assert_eq!(usual.to_bits(), always.to_bits(), "{x:e}");
+            if x.abs() < MODERATE {
+                same(ex2_of_moderate(&Host, x), ex2_in_steps(&Host, x));
+            }
+            if x.is_normal() && x > 0.0 {
+                same(lg2_of_normal(&Host, x), lg2_in_steps(&Host, x));
+                same(rsqrt_of_normal(&Host, x), rsqrt_in_steps(&Host, x, false));
+            }
+        }
     }
 
     /// How far from `exact` a result may be.

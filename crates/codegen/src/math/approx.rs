@@ -3,8 +3,8 @@
 use super::{CURRENT_ROUNDING, Lowering, value_type};
 use crate::llvm::{FloatPredicate, IntPredicate, Type, Value};
 use simt_ir::approx::{
-    EX2, F64_NAN_OF_HIGH_HALVES, Steps, ex2_in_steps, f32_steps, f64_mask, lg2_in_steps, lg2_of_parts,
-    rsqrt_in_steps, rsqrt_of_positive,
+    EX2, F64_NAN_OF_HIGH_HALVES, MODERATE, Steps, ex2_in_steps, ex2_of_moderate, f32_steps, f64_mask,
+    lg2_in_steps, lg2_of_normal, lg2_of_parts, rsqrt_in_steps, rsqrt_of_normal, rsqrt_of_positive,
 };
 use simt_ir::{Approx, FloatBinary, FloatMode, Rounding};
 
@@ -194,7 +194,8 @@ impl<'c> Steps for Emit<'_, '_, 'c> {
     /// AVX-512 has instructions for both ends, which make nothing special of infinities.
     fn ex2(&self, x: Value<'c>) -> Value<'c> {
         if self.lowering.cpu.vector_bits() != 512 {
-            return ex2_in_steps(self, x);
+            let moderate = self.less(self.abs(x), self.float(MODERATE));
+            return self.usually(moderate, || ex2_of_moderate(self, x), || ex2_in_steps(self, x));
         }
         const NEAREST: u64 = 0;
         let part = self.masked("llvm.x86.avx512.mask.reduce.ps.512", &[x], Some(NEAREST));
@@ -205,7 +206,7 @@ impl<'c> Steps for Emit<'_, '_, 'c> {
     /// AVX-512 takes numbers apart, subnormal ones too; the exponent of an infinity is that infinity, of 0 its negative.
     fn lg2(&self, x: Value<'c>) -> Value<'c> {
         if self.lowering.cpu.vector_bits() != 512 {
-            return lg2_in_steps(self, x);
+            return self.usually(self.is_normal(x), || lg2_of_normal(self, x), || lg2_in_steps(self, x));
         }
         // Mantissas from 0.75 to 1.5, NaNs of what is below 0.
         const LOGARITHM: u64 = 0b1111;
@@ -217,13 +218,51 @@ impl<'c> Steps for Emit<'_, '_, 'c> {
     /// AVX-512 replaces the results of all special operands at once.
     fn rsqrt(&self, x: Value<'c>, ftz: bool) -> Value<'c> {
         if self.lowering.cpu.vector_bits() != 512 {
-            return rsqrt_in_steps(self, x, ftz);
+            let rare = || rsqrt_in_steps(self, x, ftz);
+            return self.usually(self.is_normal(x), || rsqrt_of_normal(self, x), rare);
         }
         self.lowering.fixup(rsqrt_of_positive(self, x, ftz), x, SPECIAL_ROOTS)
     }
 }
 
 impl<'c> Emit<'_, '_, 'c> {
+    /// Whether numbers are normal, finite and above 0.
+    fn is_normal(&self, x: Value<'c>) -> Value<'c> {
+        // Processors compare signed integers: the numbers that are come to lie at the lower end of those.
+        let lowest = self.int(0x8000_0000 - f32::MIN_POSITIVE.to_bits());
+        let count = f32::INFINITY.to_bits() - f32::MIN_POSITIVE.to_bits();
+        let end = self.int(0x8000_0000 + count);
+        self.lowering.b.icmp(IntPredicate::Slt, self.int_add(self.bits(x), lowest), end)
+    }
+
+    /// One of two ways to the same value: the shorter one where a condition holds for all lanes, as it nearly always does.
+    fn usually(
+        &self,
+        condition: Value<'c>,
+        usual: impl FnOnce() -> Value<'c>,
+        rare: impl FnOnce() -> Value<'c>,
+    ) -> Value<'c> {
+        if !self.shape.is_vector() {
+            return rare();
+        }
+        let b = self.lowering.b;
+        let (short, long, after) = (b.append_block("usual"), b.append_block("rare"), b.append_block("both"));
+        b.mark_odds(b.cond_br(b.all(condition), short, long), 2000, 1);
+        b.position_at_end(short);
+        let usual = usual();
+        let usual_end = b.block();
+        b.br(after);
+        b.position_at_end(long);
+        let rare = rare();
+        let rare_end = b.block();
+        b.br(after);
+        b.position_at_end(after);
+        let value = b.phi(self.shape);
+        value.add_incoming(usual, usual_end);
+        value.add_incoming(rare, rare_end);
+        value.value()
+    }
+
     /// An instruction of AVX-512 in the current rounding, with a number that belongs to it.
     fn masked(&self, name: &str, args: &[Value<'c>], immediate: Option<u64>) -> Value<'c> {
         let b = self.lowering.b;
