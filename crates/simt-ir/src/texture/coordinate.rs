@@ -42,6 +42,17 @@ impl Coordinate {
         })
     }
 
+    /// So many texels further along an axis of this extent.
+    pub(super) fn moved(self, by: f64, extent: u32, mode: AddressMode) -> Coordinate {
+        match self {
+            Coordinate::Texels(x) => Coordinate::Texels((x + by).clamp(-FAR, FAR)),
+            Coordinate::Fraction(units) => {
+                let places = f64::from(1 << PLACES);
+                Coordinate::fraction(units as f64 / places + by / f64::from(extent.max(1)), mode)
+            }
+        }
+    }
+
     /// A coordinate from -1 to 1 on a face of a cube.
     pub(super) fn on_face(x: f64) -> Coordinate {
         let half = 1 << (PLACES - 1);

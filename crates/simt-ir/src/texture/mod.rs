@@ -7,6 +7,7 @@
 //! PTX leaves the precision of filtering open. Here it is the hardware's of compute capability 9.0, which its answers tell
 //! (`tests/golden`).
 
+mod anisotropy;
 mod block;
 mod coordinate;
 mod cube;
@@ -198,7 +199,7 @@ pub struct Sampler {
     pub read: ReadMode,
     /// Unsigned eight-bit channels that are read as floats are taken as sRGB: the first of one or two, the first three of four.
     pub srgb: bool,
-    /// Largest ratio of the sides of the area that is averaged. Kept: every area is taken as square.
+    /// Largest ratio of the sides of the area that is averaged, where it has two dimensions; 0 and 1 for square areas.
     pub max_anisotropy: u32,
     /// Filtering reaches over the edges of a cube's faces.
     pub seamless_cube: bool,

@@ -1,5 +1,6 @@
 //! `tex` and `tld4` in one thread.
 
+use super::anisotropy::{self, Footprint};
 use super::coordinate::{Coordinate, address};
 use super::cube;
 use super::filter::{self, Quad, WHOLE, square};
@@ -34,10 +35,13 @@ pub fn sample<T: Texels>(
         return Ok([0; 4]);
     }
     let reading = Reading { view, sampler };
-    let place = Place::new(op, &reading, operands);
+    let mut place = Place::new(op, &reading, operands);
     let result = match op.gather {
         Some(channel) => reading.gather(&place, channel.into(), texels)?,
-        None => reading.sample(&place, texels)?,
+        None => match place.footprint.take() {
+            Some(footprint) => reading.sample_along(&place, &footprint, texels)?,
+            None => reading.sample(&place, texels)?,
+        },
     };
     if !op.halves {
         return Ok(result);
@@ -66,6 +70,8 @@ struct Place {
     face: Option<u32>,
     /// The mip level that is asked for.
     level: Option<f32>,
+    /// Samples that make up this one.
+    footprint: Option<Footprint>,
     /// Coordinates are integers: neither filter nor address modes act, and outside is black.
     fetched: bool,
     /// The same with a level: outside is the nearest texel, and black of a level that there is not.
@@ -103,6 +109,7 @@ impl Place {
         };
         let axes = [axis(0), axis(1), axis(2)];
         let extent = view.levels.first().map_or([1; 3], |level| level.extent).map(f64::from);
+        let mut footprint = None;
         let level = match op.lod {
             Lod::Base => None,
             Lod::Level if op.integers => Some(next() as i32 as f32),
@@ -115,11 +122,18 @@ impl Place {
                 };
                 let (x, y) = (vector(), vector());
                 let scale = if sampler.normalized { extent } else { [1.0; 3] };
-                Some(level::of_gradients(match op.geometry {
+                let gradients = match op.geometry {
                     _ if is_cube => gradient::on_cube(floats, x, y, extent[0] / 2.0),
                     Geometry::D3 => gradient::between(floats, x, y, scale),
                     _ => gradient::of_coordinates(x, y, scale),
-                }))
+                };
+                let is_flat = matches!(op.geometry, Geometry::D2 | Geometry::D2Layered);
+                let is_linear = sampler.filter == Filter::Linear && reading.can_filter();
+                if is_flat && is_linear && sampler.max_anisotropy > 1 {
+                    let scaled = |[x, y, _]: [f32; 3]| [f64::from(x) * scale[0], f64::from(y) * scale[1]];
+                    footprint = anisotropy::footprint(scaled(x), scaled(y), sampler.max_anisotropy);
+                }
+                Some(level::of_gradients(gradients))
             }
         };
         let mut offsets = [0; 3];
@@ -139,7 +153,7 @@ impl Place {
         };
         let (deep, flat) = (op.geometry == Geometry::D3, op.geometry == Geometry::D1Layered);
         let face = is_cube.then_some(face);
-        Place { axes, deep, flat, offsets, layer, face, level, fetched, clamped }
+        Place { axes, deep, flat, offsets, layer, face, level, footprint, fetched, clamped }
     }
 }
 
@@ -207,6 +221,28 @@ impl Reading<'_> {
             AddressMode::Wrap | AddressMode::Mirror if !self.sampler.normalized => AddressMode::Clamp,
             mode => mode,
         }
+    }
+
+    /// The sum of samples that lie around a place.
+    fn sample_along<T: Texels>(
+        &self,
+        place: &Place,
+        footprint: &Footprint,
+        texels: &mut T,
+    ) -> Result<[u32; 4], T::Error> {
+        let extent = self.view.levels.first().map_or([1; 3], |level| level.extent);
+        let mut sums = [0.0; 4];
+        for (by, weight) in &footprint.samples {
+            let mut axes = place.axes;
+            for (axis, by) in by.iter().enumerate() {
+                axes[axis] = axes[axis].moved(*by, extent[axis], self.mode(axis, place));
+            }
+            let at = Place { axes, level: Some(footprint.level), footprint: None, ..*place };
+            for (sum, bits) in sums.iter_mut().zip(self.sample(&at, texels)?) {
+                *sum += weight * f64::from(f32::from_bits(bits));
+            }
+        }
+        Ok(sums.map(|sum| (sum as f32).to_bits()))
     }
 
     fn sample<T: Texels>(&self, place: &Place, texels: &mut T) -> Result<[u32; 4], T::Error> {
