@@ -1,6 +1,6 @@
 //! From a program in IR to an object file.
 
-use kernel_abi::{CompileError, EntryKind, KernelInfo, Shape};
+use kernel_abi::{CompileError, EntryKind, KernelInfo, Shape, Tier};
 use simt_ir::Program;
 use transform::gang::Choice;
 use transform::inline;
@@ -46,19 +46,43 @@ pub enum Stage {
     Generation,
 }
 
-/// Compiles a kernel for a launch shape and a CPU.
-pub fn compile(program: &Program, shape: &Shape, cpu: &Cpu) -> Result<Object, CompileError> {
-    compile_in_stages(program, shape, cpu, Choice::WhereItPays, &mut |_| ())
+/// How code is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// How much is done for its speed.
+    pub tier: Tier,
+    /// When warps run in gangs.
+    pub gangs: Choice,
 }
 
-/// Likewise, with a choice of when warps run in gangs.
-pub fn compile_in_gangs(
-    program: &Program,
-    shape: &Shape,
-    cpu: &Cpu,
-    choice: Choice,
-) -> Result<Object, CompileError> {
-    compile_in_stages(program, shape, cpu, choice, &mut |_| ())
+impl Plan {
+    /// Quickly: less code, and LLVM does with it as little as it can.
+    pub const QUICK: Plan = Plan { tier: Tier::Quick, gangs: Choice::Never };
+    /// Well.
+    pub const FULL: Plan = Plan::in_gangs(Choice::WhereItPays);
+
+    /// Well, with a choice of when warps run in gangs.
+    pub const fn in_gangs(gangs: Choice) -> Plan {
+        Plan { tier: Tier::Full, gangs }
+    }
+
+    /// For this tier.
+    pub fn of(tier: Tier) -> Plan {
+        match tier {
+            Tier::Quick => Plan::QUICK,
+            Tier::Full => Plan::FULL,
+        }
+    }
+}
+
+/// Compiles a kernel for a launch shape and a CPU.
+pub fn compile(program: &Program, shape: &Shape, cpu: &Cpu) -> Result<Object, CompileError> {
+    compile_as(program, shape, cpu, Plan::FULL)
+}
+
+/// Likewise, in a certain way.
+pub fn compile_as(program: &Program, shape: &Shape, cpu: &Cpu, plan: Plan) -> Result<Object, CompileError> {
+    compile_in_stages(program, shape, cpu, plan, &mut |_| ())
 }
 
 /// Likewise, telling at the end of each stage, in order, that it is done.
@@ -66,14 +90,14 @@ pub fn compile_in_stages(
     program: &Program,
     shape: &Shape,
     cpu: &Cpu,
-    choice: Choice,
+    plan: Plan,
     done: &mut dyn FnMut(Stage),
 ) -> Result<Object, CompileError> {
-    let machine = Machine::for_cpu(cpu).map_err(CompileError::new)?;
+    let machine = Machine::of_tier(cpu, plan.tier).map_err(CompileError::new)?;
     let context = Context::new();
     context.forget_names();
     done(Stage::Machine);
-    let (builder, info) = emit_unoptimized(program, shape, &machine, &context, choice)?;
+    let (builder, info) = emit_unoptimized(program, shape, &machine, &context, plan.gangs)?;
     done(Stage::Emission);
     machine.optimize(builder.module()).map_err(CompileError::new)?;
     done(Stage::Passes);

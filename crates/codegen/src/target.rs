@@ -1,6 +1,7 @@
 //! The CPU that code is made for, and the way from a module to machine code.
 
 use crate::llvm::{Function, Module, take_message};
+use kernel_abi::Tier;
 use llvm_sys::core;
 use llvm_sys::error::{LLVMErrorRef, LLVMGetErrorMessage};
 use llvm_sys::prelude::LLVMMemoryBufferRef;
@@ -170,6 +171,9 @@ fn level_of(features: &str) -> Level {
 /// more compile time than it gains on code that is vectors already, and some of it makes such code slower.
 const PASSES: &CStr = c"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,loop-mssa(licm),gvn<no-load-pre>,instsimplify,dce)";
 
+/// Likewise for code that is wanted soon: what makes less of it, for everything after costs more.
+const QUICK_PASSES: &CStr = c"always-inline,globaldce,function(sroa,early-cse,simplifycfg)";
+
 /// Options of LLVM's code generation, after a program's name; LLVM is in our library alone.
 ///
 /// * Loops here have few addresses, and those that a processor's instructions compute: finding cheaper ones takes up to a tenth of the time of
@@ -191,21 +195,27 @@ pub struct Machine {
     layout: target::LLVMTargetDataRef,
     triple: CString,
     cpu: Cpu,
+    tier: Tier,
 }
 
 impl Machine {
-    /// This thread's machine for `cpu`. Making one takes part of a millisecond, so the thread keeps the last.
+    /// This thread's machine for fast code for `cpu`.
     pub fn for_cpu(cpu: &Cpu) -> Result<Rc<Self>, String> {
+        Self::of_tier(cpu, Tier::Full)
+    }
+
+    /// This thread's machine for code of a tier for `cpu`. Making one takes part of a millisecond, so the thread keeps the last.
+    pub fn of_tier(cpu: &Cpu, tier: Tier) -> Result<Rc<Self>, String> {
         thread_local! {
             static LAST: RefCell<Option<Rc<Machine>>> = const { RefCell::new(None) };
         }
         LAST.with_borrow_mut(|last| match last {
-            Some(machine) if machine.cpu == *cpu => Ok(machine.clone()),
-            _ => Ok(last.insert(Rc::new(Self::new(cpu)?)).clone()),
+            Some(machine) if machine.cpu == *cpu && machine.tier == tier => Ok(machine.clone()),
+            _ => Ok(last.insert(Rc::new(Self::new(cpu, tier)?)).clone()),
         })
     }
 
-    fn new(cpu: &Cpu) -> Result<Self, String> {
+    fn new(cpu: &Cpu, tier: Tier) -> Result<Self, String> {
         static BACKEND: Once = Once::new();
         let c_string = |text: &str| CString::new(text).map_err(|_| "a CPU name with a NUL".to_owned());
         let (name, features) = (c_string(&cpu.name)?, c_string(&cpu.features)?);
@@ -232,7 +242,10 @@ impl Machine {
                 triple.as_ptr(),
                 name.as_ptr(),
                 features.as_ptr(),
-                machine::LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
+                match tier {
+                    Tier::Quick => machine::LLVMCodeGenOptLevel::LLVMCodeGenLevelNone,
+                    Tier::Full => machine::LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
+                },
                 machine::LLVMRelocMode::LLVMRelocPIC,
                 machine::LLVMCodeModel::LLVMCodeModelSmall,
             );
@@ -240,13 +253,18 @@ impl Machine {
                 return Err(format!("LLVM has no machine for {}", cpu.name));
             }
             let layout = machine::LLVMCreateTargetDataLayout(raw);
-            Ok(Self { raw, layout, triple, cpu: cpu.clone() })
+            Ok(Self { raw, layout, triple, cpu: cpu.clone(), tier })
         }
     }
 
     /// The CPU it makes code for.
     pub fn cpu(&self) -> &Cpu {
         &self.cpu
+    }
+
+    /// How much it does for the code's speed.
+    pub fn tier(&self) -> Tier {
+        self.tier
     }
 
     /// Tells `module` what it will be compiled for. Comes before emission: folding depends on it.
@@ -282,10 +300,14 @@ impl Machine {
     /// Runs the passes. The module must be well formed: it is verified first, since a malformed one may end the process.
     pub fn optimize(&self, module: Module<'_>) -> Result<(), String> {
         module.verify().map_err(|message| format!("malformed code: {message}"))?;
+        let passes = match self.tier {
+            Tier::Quick => QUICK_PASSES,
+            Tier::Full => PASSES,
+        };
         // SAFETY: module and machine are alive; the options are ours.
         unsafe {
             let options = pass_builder::LLVMCreatePassBuilderOptions();
-            let error = pass_builder::LLVMRunPasses(module.raw(), PASSES.as_ptr(), self.raw, options);
+            let error = pass_builder::LLVMRunPasses(module.raw(), passes.as_ptr(), self.raw, options);
             pass_builder::LLVMDisposePassBuilderOptions(options);
             take_error(error)?;
         }

@@ -6,6 +6,7 @@ mod launch;
 
 use std::collections::HashSet;
 
+use codegen::Plan;
 use codegen::target::{Cpu, Level};
 use launch::Launch;
 use simt_ir::*;
@@ -643,15 +644,11 @@ fn check(seed: u64) -> Result<u32, Failure> {
         eprintln!("{}", codegen::emit_text(&program, &launch.shape(), cpu, codegen::Text::Ir).unwrap());
     }
     let mut gang = 1;
-    for in_gangs in [false, true] {
-        let compiled = if in_gangs {
-            launch.compile_in_gangs(&program, cpu, codegen::Choice::Always)
-        } else {
-            launch.compile(&program, cpu)
-        };
-        let compiled = compiled.map_err(|error| fail(error.to_string()))?;
+    let in_gangs = Plan::in_gangs(codegen::Choice::Always);
+    for plan in [Plan::FULL, Plan::QUICK, in_gangs] {
+        let compiled = launch.compile_as(&program, cpu, plan).map_err(|error| fail(error.to_string()))?;
         gang = gang.max(compiled.info.gang);
-        if in_gangs && gang == 1 {
+        if plan == in_gangs && gang == 1 {
             break;
         }
         let mut got = start.clone();
@@ -661,7 +658,7 @@ fn check(seed: u64) -> Result<u32, Failure> {
             let word = at as u64 % OWN;
             let (got, expected) = (got[at], expected[at]);
             return Err(fail(format!(
-                "on {}, {gang} warps at once, word {word} of thread {thread} is {got:#x}, not {expected:#x}",
+                "on {}, {plan:?}, {gang} warps at once, word {word} of thread {thread} is {got:#x}, not {expected:#x}",
                 cpu.name()
             )));
         }

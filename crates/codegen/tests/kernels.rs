@@ -2,6 +2,7 @@
 
 mod launch;
 
+use codegen::Plan;
 use codegen::target::Cpu;
 use launch::Launch;
 use simt_ir::*;
@@ -175,16 +176,19 @@ fn agree_on(cpu: &Cpu, program: &Program, launch: Launch, words: usize) {
     let start: Vec<u32> = (0..words as u32).map(|i| i.wrapping_mul(0x9e37_79b9) >> 7).collect();
     let mut expected = start.clone();
     launch.interpret(program, &[expected.as_mut_ptr() as u64]).unwrap();
-    for compiled in
-        [launch.compile(program, cpu), launch.compile_in_gangs(program, cpu, codegen::Choice::Always)]
-    {
-        let compiled = compiled.unwrap();
+    for plan in [Plan::FULL, Plan::in_gangs(codegen::Choice::Always), Plan::QUICK] {
+        let compiled = launch.compile_as(program, cpu, plan).unwrap();
         let mut got = start.clone();
         launch.run(&compiled, &[got.as_mut_ptr() as u64]).unwrap();
         let wrong = got.iter().zip(&expected).position(|(a, b)| a != b);
         let words = wrong.map(|i| (got[i], expected[i]));
         let gang = compiled.info.gang;
-        assert_eq!(wrong, None, "{launch:?} on {}, gangs of {gang}: {words:?} in {program}", cpu.name());
+        assert_eq!(
+            wrong,
+            None,
+            "{launch:?} on {}, {plan:?}, gangs of {gang}: {words:?} in {program}",
+            cpu.name()
+        );
     }
 }
 

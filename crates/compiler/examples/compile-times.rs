@@ -1,6 +1,8 @@
-//! `cargo run --release -p anywarp-compiler --example compile-times -- FILE.ptx [--kernel NAME] [--block X,Y,Z] [--rounds N] [--show ir|optimized|assembly]`:
+//! `cargo run --release -p anywarp-compiler --example compile-times -- FILE.ptx [--kernel NAME] [--block X,Y,Z] [--rounds N] [--quick] [--show ir|optimized|assembly]`:
 //! where the time from PTX to code goes, in milliseconds that the processor works for it. First once in a fresh process, then the
 //! least of many rounds.
+//!
+//! With `--quick` as for a first launch.
 //!
 //! What a load does to the whole text comes first: it is parsed, all its instructions are checked, its kernels and variables are
 //! described. Then, for each kernel and a block of this size: the kernel's own functions are parsed again and lowered to our IR,
@@ -11,10 +13,10 @@ use std::collections::HashMap;
 use std::process::ExitCode;
 
 use codegen::target::Cpu;
-use codegen::{ENTRY_SYMBOL, Stage, Text};
+use codegen::{ENTRY_SYMBOL, Plan, Stage, Text};
 use jit::host_symbol;
 use jit::object::LoadedObject;
-use kernel_abi::{Approximations, Shape};
+use kernel_abi::{Approximations, Shape, Tier};
 use ptx::{Bodies, Options};
 
 fn main() -> ExitCode {
@@ -34,6 +36,7 @@ struct Arguments {
     rounds: u32,
     cpu: String,
     show: Option<Text>,
+    tier: Tier,
 }
 
 fn arguments() -> Result<Arguments, String> {
@@ -44,12 +47,14 @@ fn arguments() -> Result<Arguments, String> {
         rounds: 10,
         cpu: std::env::var("ANYWARP_CPU").unwrap_or_default(),
         show: None,
+        tier: Tier::Full,
     };
     let mut given = std::env::args().skip(1);
     while let Some(argument) = given.next() {
         let mut value = || given.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
             "--kernel" => found.kernel = Some(value()?),
+            "--quick" => found.tier = Tier::Quick,
             "--rounds" => found.rounds = value()?.parse().map_err(|_| "--rounds is a number")?,
             "--show" => {
                 found.show = Some(match value()?.as_str() {
@@ -201,7 +206,7 @@ fn round(source: &str, arguments: &Arguments, kernels: &mut Vec<String>) -> Resu
             &program,
             &arguments.shape,
             &cpu,
-            codegen::Choice::WhereItPays,
+            Plan::of(arguments.tier),
             &mut stages,
         );
         let object = compiled.map_err(|error| format!("{kernel}: {}", error.message))?;

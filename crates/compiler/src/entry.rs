@@ -1,7 +1,8 @@
 //! The C interface. No panic crosses it.
 
+use crate::exit::InUse;
 use kernel_abi::library::{INTERFACE, Input, Outcome, Output};
-use kernel_abi::{Approximations, CompileError, Shape};
+use kernel_abi::{Approximations, CompileError, Shape, Tier};
 use std::any::Any;
 use std::ffi::{CString, c_char};
 use std::panic::catch_unwind;
@@ -23,6 +24,7 @@ pub unsafe extern "C" fn anywarp_compile(input: *const Input, output: *mut Outpu
     // SAFETY: the caller's contract.
     let input = unsafe { *input };
     let (outcome, data) = match catch_unwind(|| {
+        let _in_use = InUse::begin();
         // SAFETY: the caller's contract, for the duration of this call.
         unsafe { compile(input) }
     }) {
@@ -68,8 +70,9 @@ unsafe fn compile(input: Input) -> Result<Vec<u8>, CompileError> {
         )
     };
     let shape = Shape::from_code(input.shape).ok_or_else(|| bad("an unknown shape"))?;
+    let tier = Tier::from_number(input.tier).ok_or_else(|| bad("an unknown tier"))?;
     let approximations = approximations.ok_or_else(|| bad("unknown approximations"))?;
-    Ok(crate::compile(source, entry, shape, cpu, approximations)?.encode())
+    Ok(crate::compile(source, entry, shape, cpu, approximations, tier)?.encode())
 }
 
 fn describe(panic: &(dyn Any + Send)) -> String {

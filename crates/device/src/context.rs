@@ -581,6 +581,7 @@ impl Context {
         for completion in self.unfinished() {
             completion.wait();
         }
+        self.hardware.waits.add();
         self.domain.output.flush();
     }
 }

@@ -11,6 +11,7 @@ use crate::executor::Executor;
 use crate::lock::{Rank, RankedMutex};
 use crate::memory::{AddressSpace, MemoryPlace, Pool, PoolKind};
 use crate::registry::Registry;
+use crate::waits::Waits;
 use crate::{Error, Options, Result};
 
 /// A virtual device.
@@ -28,6 +29,7 @@ pub(crate) struct Hardware {
     pub(crate) registry: Arc<Registry>,
     pub(crate) executor: Arc<Executor>,
     pub(crate) backend: Arc<dyn KernelBackend>,
+    pub(crate) waits: Waits,
     default_pool: Arc<Pool>,
     current_pool: RankedMutex<Arc<Pool>>,
 }
@@ -66,6 +68,7 @@ impl Device {
             registry,
             executor: Executor::new(options.threads),
             backend,
+            waits: Waits::default(),
         });
         let context = Context::new(hardware.clone(), ContextFlags::default(), true);
         let primary = PrimaryContext { context, retained: RankedMutex::new(Rank::Primary, 0) };

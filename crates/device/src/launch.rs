@@ -209,8 +209,8 @@ impl Function {
         }
         let kernel = self.kernel();
         let backend = &context.hardware().backend;
-        let compiled = kernel.compile(&**backend, shape)?;
-        let (mut objects, mut may_change) = (Vec::new(), false);
+        let compiled = kernel.compile(&**backend, shape, Some(context.hardware().waits.so_far()))?;
+        let (mut objects, mut may_change) = (Vec::new(), compiled.successor().is_some());
         let globals = compiled.info().globals.iter().map(|name| {
             if let Some(bound) = module.bound(name) {
                 may_change = true;

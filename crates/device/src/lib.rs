@@ -42,6 +42,7 @@ pub mod tensor_map;
 pub mod texture;
 mod threads;
 pub mod usage;
+mod waits;
 
 pub use context::{CacheConfig, Context, ContextFlags, Scheduling, SharedConfig};
 pub use device::{Device, PrimaryContext};

@@ -6,7 +6,7 @@ use interp::Interpreter;
 use kernel_abi::matrix::LaneWords;
 use kernel_abi::{
     BlockFrame, Callbacks, CompileRequest, Fault, FaultKind, FaultRecord, KernelBackend, LaunchFrame, Shape,
-    Wait,
+    Tier, Wait,
 };
 use simt_ir::*;
 
@@ -91,6 +91,7 @@ fn launch_with(
         ptx: "",
         entry: "kernel",
         shape: Shape::of([grid, 1, 1], [block, 1, 1]),
+        tier: Tier::Full,
         program: &|_| Ok(Arc::clone(&program)),
     };
     let kernel = backend.compile(&request).expect("interpreting needs no compilation");

@@ -1,12 +1,13 @@
 //! The back end: finds kernels in memory, on disk, or has them compiled.
 
+use crate::better::{Background, Better};
 use crate::cache::{DiskCache, Key};
 use crate::compiler::{Compiler, CompilerLibrary, Source};
 use crate::kernel::{Kernel, PlainCode};
 use crate::object::LoadedObject;
 use crate::{cpu, host_symbol, perf};
 use kernel_abi::artifact::{Artifact, ENTRY_SYMBOL, VERSION};
-use kernel_abi::{Approximations, CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape};
+use kernel_abi::{Approximations, CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape, Tier};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -25,6 +26,8 @@ struct Inner {
     kernels: Mutex<HashMap<Key, Arc<Slot>>>,
     /// Texts of modules whose kernels may need other code later.
     texts: Mutex<HashMap<Key, Weak<str>>>,
+    /// What takes the place of code that was made quickly. Without it no code is.
+    background: Option<Background>,
 }
 
 type Slot = Mutex<Weak<Kernel>>;
@@ -35,14 +38,47 @@ impl KernelBackend for Jit {
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn CompiledKernel>, CompileError> {
-        Ok(self.kernel(request.ptx, request.entry, request.shape)?)
+        // Code that runs warps one by one is the same for blocks of all sizes.
+        let shape = if may_gang(request.ptx) { request.shape } else { request.shape.alone() };
+        let full = Wanted { ptx: request.ptx, entry: request.entry, shape, tier: Tier::Full };
+        if request.tier == Tier::Full || self.0.background.is_none() {
+            return Ok(self.kernel(full)?);
+        }
+        match self.known(full)? {
+            Some(kernel) => Ok(kernel),
+            None => Ok(self.kernel(Wanted { tier: Tier::Quick, ..full })?),
+        }
     }
+}
+
+/// Code of a kernel.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    ptx: &'a str,
+    entry: &'a str,
+    shape: Shape,
+    tier: Tier,
 }
 
 impl Jit {
     /// With the compiler library and the cache that the environment names.
     pub fn from_environment(approximations: Approximations) -> Jit {
-        Jit::with(Box::new(CompilerLibrary::default()), DiskCache::from_environment(), approximations)
+        let jit =
+            Jit::with(Box::new(CompilerLibrary::default()), DiskCache::from_environment(), approximations);
+        match std::env::var("ANYWARP_TIERS").as_deref().map(str::trim) {
+            Ok("0") => jit,
+            _ => jit.in_tiers(),
+        }
+    }
+
+    /// The same, where code for first launches is made quickly if a request allows that. Its compiler may be at work when the process exits.
+    ///
+    /// # Panics
+    /// If it has been cloned.
+    pub fn in_tiers(mut self) -> Jit {
+        let inner = Arc::get_mut(&mut self.0).expect("it is not shared yet");
+        inner.background = Some(Background::new(inner.cache.is_some()));
+        self
     }
 
     /// With this compiler, and this cache if any.
@@ -64,39 +100,60 @@ impl Jit {
             fingerprint: cpu::fingerprint(),
             kernels: Mutex::default(),
             texts: Mutex::default(),
+            background: None,
         }))
     }
 
-    fn kernel(&self, ptx: &str, entry: &str, shape: Shape) -> Result<Arc<Kernel>, CompileError> {
+    fn key(&self, wanted: Wanted<'_>) -> Result<Key, CompileError> {
         let inner = &*self.0;
-        let cpu = inner.cpu.as_deref().map_err(CompileError::clone)?;
-        // Code that runs warps one by one is the same for blocks of all sizes.
-        let shape = if may_gang(ptx) { shape } else { shape.alone() };
-        let key = Key::of(&[
+        Ok(Key::of(&[
             &VERSION.to_le_bytes(),
-            ptx.as_bytes(),
-            entry.as_bytes(),
-            &shape.code().to_le_bytes(),
-            cpu.as_bytes(),
+            wanted.ptx.as_bytes(),
+            wanted.entry.as_bytes(),
+            &wanted.shape.code().to_le_bytes(),
+            &(wanted.tier as u32).to_le_bytes(),
+            inner.cpu()?.as_bytes(),
             inner.approximations.name().as_bytes(),
             inner.fingerprint.as_bytes(),
             inner.compiler.identity().as_bytes(),
-        ]);
+        ]))
+    }
+
+    fn kernel(&self, wanted: Wanted<'_>) -> Result<Arc<Kernel>, CompileError> {
+        let key = self.key(wanted)?;
         let slot = self.slot(key);
         let mut kernel = lock(&slot);
         if let Some(kernel) = kernel.upgrade() {
             return Ok(kernel);
         }
-        let cached = inner.cache.as_ref().and_then(|cache| cache.load(key));
-        // An entry that does not load is as good as damaged.
-        let cached = cached.and_then(|bytes| self.load(Artifact::decode(&bytes)?, ptx, entry, shape).ok());
-        let found = match cached {
+        let found = match self.cached(key, wanted) {
             Some(kernel) => kernel,
-            None => self
-                .compile_new(key, &Source { ptx, entry, shape, cpu, approximations: inner.approximations })?,
+            None => self.compile_new(key, wanted)?,
         };
         *kernel = Arc::downgrade(&found);
         Ok(found)
+    }
+
+    /// Code that need not be compiled.
+    fn known(&self, wanted: Wanted<'_>) -> Result<Option<Arc<Kernel>>, CompileError> {
+        let key = self.key(wanted)?;
+        let slot = self.slot(key);
+        // Who holds the lock is compiling it.
+        let Ok(mut kernel) = slot.try_lock() else { return Ok(None) };
+        if let Some(kernel) = kernel.upgrade() {
+            return Ok(Some(kernel));
+        }
+        let found = self.cached(key, wanted);
+        if let Some(found) = &found {
+            *kernel = Arc::downgrade(found);
+        }
+        Ok(found)
+    }
+
+    fn cached(&self, key: Key, wanted: Wanted<'_>) -> Option<Arc<Kernel>> {
+        let bytes = self.0.cache.as_ref()?.load(key)?;
+        // An entry that does not load is as good as damaged.
+        self.load(Artifact::decode(&bytes)?, wanted).ok()
     }
 
     fn slot(&self, key: Key) -> Arc<Slot> {
@@ -111,44 +168,60 @@ impl Jit {
         kernels.entry(key).or_default().clone()
     }
 
-    fn compile_new(&self, key: Key, source: &Source<'_>) -> Result<Arc<Kernel>, CompileError> {
-        let artifact = self.0.compiler.compile(source)?;
+    fn compile_new(&self, key: Key, wanted: Wanted<'_>) -> Result<Arc<Kernel>, CompileError> {
+        let Wanted { ptx, entry, shape, tier } = wanted;
+        let approximations = self.0.approximations;
+        let artifact = self.0.compiler.compile(&Source {
+            ptx,
+            entry,
+            shape,
+            cpu: self.0.cpu()?,
+            approximations,
+            tier,
+        })?;
         let bytes = self.0.cache.as_ref().map(|_| artifact.encode());
-        let kernel = self.load(artifact, source.ptx, source.entry, source.shape)?;
+        let kernel = self.load(artifact, wanted)?;
         if let (Some(cache), Some(bytes)) = (&self.0.cache, bytes) {
             cache.store(key, &bytes);
         }
         Ok(kernel)
     }
 
-    fn load(
-        &self,
-        artifact: Artifact,
-        ptx: &str,
-        entry: &str,
-        shape: Shape,
-    ) -> Result<Arc<Kernel>, CompileError> {
+    fn load(&self, artifact: Artifact, wanted: Wanted<'_>) -> Result<Arc<Kernel>, CompileError> {
+        let Wanted { entry, shape, tier, .. } = wanted;
         let failed =
             |what: &dyn std::fmt::Display| CompileError::new(format!("cannot load kernel `{entry}`: {what}"));
         let object = LoadedObject::load(&artifact.object, &host_symbol).map_err(|error| failed(&error))?;
         let symbol = object.symbol(ENTRY_SYMBOL).ok_or_else(|| failed(&"its code has no entry"))?;
         perf::announce(entry, &object);
-        let plain = shape.assume_no_wrap.then(|| self.plain_code(ptx, entry, shape));
+        // Code without assumptions runs where other code gives up: it is not a launch's.
+        let (mut plain, mut better) = (None, None);
+        if shape.assume_no_wrap {
+            let other = self.other_code(Wanted { shape: no_assumption(shape), ..wanted });
+            plain = Some(Box::new(other) as PlainCode);
+            if let (Tier::Quick, Some(background)) = (tier, &self.0.background) {
+                let fast = self.other_code(Wanted { tier: Tier::Full, ..wanted });
+                better = Some(background.add(Better::new(Box::new(move || fast().ok()))));
+            }
+        }
         // SAFETY: the object comes from the compiler, or from the cache, which keeps whole what the compiler made for this
         // version of the interface.
-        Ok(Arc::new(unsafe { Kernel::new(object, symbol.address, artifact.info, plain) }))
+        Ok(Arc::new(unsafe { Kernel::new(object, symbol.address, artifact.info, plain, better) }))
     }
 
-    /// How to get the code of a kernel that makes no assumption on wrapping.
-    fn plain_code(&self, ptx: &str, entry: &str, shape: Shape) -> PlainCode {
-        let (text, entry) = (self.text(ptx), entry.to_owned());
-        let shape = Shape { assume_no_wrap: false, ..shape.alone() };
+    /// How to get other code of a kernel later.
+    fn other_code(
+        &self,
+        wanted: Wanted<'_>,
+    ) -> impl Fn() -> Result<Arc<Kernel>, CompileError> + Send + Sync + use<> {
+        let (text, entry) = (self.text(wanted.ptx), wanted.entry.to_owned());
+        let (shape, tier) = (wanted.shape, wanted.tier);
         // A kernel must not keep the table alive that keeps it.
         let weak = Arc::downgrade(&self.0);
-        Box::new(move || match weak.upgrade() {
-            Some(inner) => Jit(inner).kernel(&text, &entry, shape),
+        move || match weak.upgrade() {
+            Some(inner) => Jit(inner).kernel(Wanted { ptx: &text, entry: &entry, shape, tier }),
             None => Err(CompileError::new("the back end is gone")),
-        })
+        }
     }
 
     /// A shared copy of a module's text.
@@ -163,6 +236,17 @@ impl Jit {
         texts.insert(key, Arc::downgrade(&text));
         text
     }
+}
+
+impl Inner {
+    fn cpu(&self) -> Result<&str, CompileError> {
+        self.cpu.as_deref().map_err(CompileError::clone)
+    }
+}
+
+/// The shape for code that makes no assumption on wrapping.
+fn no_assumption(shape: Shape) -> Shape {
+    Shape { assume_no_wrap: false, ..shape.alone() }
 }
 
 /// Whether kernels of this text may run several warps as one: only where there are barriers and shared memory.

@@ -5,7 +5,7 @@ use kernel_abi::library::{
     Bytes, COMPILE_SYMBOL, CompileFn, FILE_NAME, FREE_SYMBOL, FreeFn, INTERFACE, INTERFACE_SYMBOL, Input,
     InterfaceFn, Outcome, Output,
 };
-use kernel_abi::{Approximations, CompileError};
+use kernel_abi::{Approximations, CompileError, Tier};
 use std::env;
 use std::ffi::{CStr, CString, OsStr, c_char, c_void};
 use std::fmt;
@@ -28,6 +28,8 @@ pub struct Source<'a> {
     pub cpu: &'a str,
     /// What `.approx` instructions become.
     pub approximations: Approximations,
+    /// How much is done for the code's speed.
+    pub tier: Tier,
 }
 
 /// What turns PTX into machine code.
@@ -88,6 +90,7 @@ impl Opened {
             cpu: Bytes::of(source.cpu),
             approximations: Bytes::of(source.approximations.name()),
             shape: source.shape.code(),
+            tier: source.tier as u32,
         };
         let mut output = Output { outcome: Outcome::Failed as u32, data: std::ptr::null_mut(), length: 0 };
         // SAFETY: the functions are those of a library that speaks this interface, which was compared; input and output

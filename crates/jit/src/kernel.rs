@@ -1,10 +1,11 @@
 //! A kernel in memory: how its blocks are run, and what its faults mean.
 
+use crate::better::Better;
 use crate::object::LoadedObject;
 use crate::scheduler::{Schedule, Stopped, WarpCode};
 use kernel_abi::{
     BlockFrame, BlocksEntry, CompileError, CompiledKernel, EntryKind, Fault, FaultKind, FaultRecord,
-    KernelInfo, LaunchFrame, Status, WarpEntry,
+    KernelInfo, LaunchFrame, Status, Successor, WarpEntry,
 };
 use std::ffi::c_void;
 use std::ptr;
@@ -22,6 +23,8 @@ pub struct Kernel {
     /// For shapes that make assumptions.
     plain: Option<PlainCode>,
     plain_found: OnceLock<Result<Arc<Kernel>, CompileError>>,
+    /// For code that was made quickly.
+    better: Option<Arc<Better>>,
 }
 
 #[derive(Clone, Copy)]
@@ -40,6 +43,7 @@ impl Kernel {
         address: u64,
         info: KernelInfo,
         plain: Option<PlainCode>,
+        better: Option<Arc<Better>>,
     ) -> Kernel {
         let address = ptr::with_exposed_provenance::<()>(address as usize);
         // SAFETY: the caller's contract.
@@ -49,7 +53,29 @@ impl Kernel {
                 EntryKind::Warps => Entry::Warps(std::mem::transmute::<*const (), WarpEntry>(address)),
             }
         };
-        Kernel { info, entry, _object: object, plain, plain_found: OnceLock::new() }
+        Kernel { info, entry, _object: object, plain, plain_found: OnceLock::new(), better }
+    }
+
+    /// Better code, if it is there: blocks that have not begun may as well run that.
+    fn better(&self) -> Option<&Kernel> {
+        self.better.as_ref()?.get().map(|kernel| &**kernel)
+    }
+
+    /// Has `run` run blocks with this code in frames that were made for other code of the same kernel, which may keep less while it is suspended.
+    fn in_frames_of_other<R>(
+        &self,
+        frames: &mut [BlockFrame],
+        run: impl FnOnce(&mut [BlockFrame]) -> R,
+    ) -> R {
+        let Some(first) = frames.first() else { return run(frames) };
+        // SAFETY: the launch outlives the run.
+        let warps = unsafe { (*first.launch).warps };
+        let mut state = lines(self.info.state_bytes as usize * warps as usize * frames.len());
+        // That of the others follows from it.
+        let other = std::mem::replace(&mut frames[0].state, state.as_mut_ptr().cast());
+        let result = run(frames);
+        frames[0].state = other;
+        result
     }
 
     fn plain_code(&self, frame: &BlockFrame) -> Result<&Kernel, Fault> {
@@ -211,7 +237,17 @@ impl CompiledKernel for Kernel {
         &self.info
     }
 
+    fn successor(&self) -> Option<&dyn Successor> {
+        self.better.as_deref().map(|better| better as _)
+    }
+
     unsafe fn run(&self, frame: &mut BlockFrame, first: u64, count: u64) -> Result<(), Fault> {
+        if let Some(better) = self.better() {
+            return better.in_frames_of_other(std::slice::from_mut(frame), |frames| {
+                // SAFETY: the same contract, with state for this code.
+                unsafe { better.run(&mut frames[0], first, count) }
+            });
+        }
         // SAFETY: the same contract.
         unsafe {
             match self.entry {
@@ -226,6 +262,12 @@ impl CompiledKernel for Kernel {
     }
 
     unsafe fn run_clusters(&self, frames: &mut [BlockFrame], first: u64, count: u64) -> Result<(), Fault> {
+        if let Some(better) = self.better() {
+            return better.in_frames_of_other(frames, |frames| {
+                // SAFETY: the same contract, with state for this code.
+                unsafe { better.run_clusters(frames, first, count) }
+            });
+        }
         let mut numbers = first..first + count;
         match self.entry {
             Entry::Blocks(entry) => numbers.try_for_each(|number| {

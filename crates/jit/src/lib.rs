@@ -5,15 +5,20 @@
 //! object, which [`object`] loads, and runs inside a guarded call, so that a kernel's bad access ends the launch and not the
 //! process.
 //!
+//! What is in no cache is compiled quickly for a kernel's first launch, to slower code that does the same; the fast code is
+//! made beside that, and takes its place: [`CompiledKernel::successor`](kernel_abi::CompiledKernel::successor).
+//!
 //! | variable | meaning |
 //! | --- | --- |
 //! | `ANYWARP_CPU` | compile for `native` (default), `baseline`, `avx2` or `avx512` |
 //! | `ANYWARP_COMPILER_LIB` | the compiler library, if not beside ours |
+//! | `ANYWARP_TIERS` | 0: a kernel's first launch waits for fast code, as all others do |
 //! | `ANYWARP_PERF_MAP` | 1: tell `perf` the kernels' names |
 //!
 //! The cache's variables are in [`cache`].
 
 mod backend;
+mod better;
 mod bulk;
 pub mod cache;
 pub mod compiler;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use simt_ir::{Approximations, Program};
 
-use crate::{BlockFrame, Shape};
+use crate::{BlockFrame, Shape, Tier};
 
 /// A kernel to compile.
 pub struct CompileRequest<'a> {
@@ -15,6 +15,8 @@ pub struct CompileRequest<'a> {
     pub entry: &'a str,
     /// Launch shape to specialise for.
     pub shape: Shape,
+    /// [`Tier::Quick`]: code that is there soon will do, if it has a [successor](CompiledKernel::successor).
+    pub tier: Tier,
     /// The kernel in IR, with approximations of the back end's choice; lowered on demand.
     pub program: &'a dyn Fn(Approximations) -> Result<Arc<Program>, CompileError>,
 }
@@ -38,6 +40,11 @@ pub trait KernelBackend: Send + Sync {
 pub trait CompiledKernel: Send + Sync {
     /// What the device must provide for it.
     fn info(&self) -> &KernelInfo;
+
+    /// Where this is code of [`Tier::Quick`]: faster code of the kernel, for later launches.
+    fn successor(&self) -> Option<&dyn Successor> {
+        None
+    }
 
     /// Runs blocks `first .. first + count` of the launch that `frame` names, x fastest.
     ///
@@ -65,6 +72,15 @@ pub trait CompiledKernel: Send + Sync {
         }
         Ok(())
     }
+}
+
+/// Code that takes the place of other code.
+pub trait Successor {
+    /// Whether it is there, or will never be.
+    fn is_settled(&self) -> bool;
+
+    /// Waits for it; nothing where it could not be made, and the other code is to be kept.
+    fn wait(&self) -> Option<Arc<dyn CompiledKernel>>;
 }
 
 /// What a compiled kernel needs and is.

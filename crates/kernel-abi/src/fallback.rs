@@ -44,7 +44,7 @@ impl KernelBackend for WithFallback {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Shape;
+    use crate::{Shape, Tier};
 
     struct Refusing(CompileError);
 
@@ -66,6 +66,7 @@ mod tests {
                 ptx: "",
                 entry: "k",
                 shape: Shape::ANY,
+                tier: Tier::Full,
                 program: &|_| Err(CompileError::new("no program")),
             };
             let both = WithFallback::new(Arc::new(Refusing(first)), Arc::clone(&second) as _);

@@ -6,6 +6,7 @@
 //! * [`library`]: the C interface of the compiler library;
 //! * [`soft`], [`matrix`]: arithmetic that generated code leaves to the host;
 //! * [`texture`]: instructions about textures and surfaces, which the device carries out;
+//! * [`Tier`]: code that is there soon, and code that is fast;
 //! * [`backend`]: the interface through which the device compiles and runs kernels.
 //!
 //! A compiled kernel has one entry, of one of two kinds ([`EntryKind`]). Kernels without barriers get a function
@@ -23,9 +24,11 @@ pub mod matrix;
 pub mod shape;
 pub mod soft;
 pub mod texture;
+mod tier;
 
 pub use backend::*;
 pub use fallback::WithFallback;
 pub use frame::*;
 pub use shape::{Gangs, Shape, XLayout};
 pub use simt_ir::Approximations;
+pub use tier::Tier;

@@ -9,7 +9,7 @@ use std::ffi::c_char;
 pub const FILE_NAME: &str = "libanywarp_compiler.so";
 
 /// What [`InterfaceFn`] must answer for the two sides to fit: the version of the project and of what they exchange.
-pub const INTERFACE: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
+pub const INTERFACE: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
 
 /// Symbol of [`InterfaceFn`].
 pub const INTERFACE_SYMBOL: &std::ffi::CStr = c"anywarp_compiler_interface";
@@ -61,6 +61,8 @@ pub struct Input {
     pub approximations: Bytes,
     /// [`Shape::code`](crate::Shape::code).
     pub shape: u32,
+    /// A [`Tier`](crate::Tier) as number.
+    pub tier: u32,
 }
 
 /// How a compilation came out.

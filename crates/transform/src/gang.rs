@@ -51,6 +51,8 @@ pub enum Choice {
     Always,
     /// Wherever they can, in strips: for tests.
     InStrips,
+    /// Not at all, for less code.
+    Never,
 }
 
 /// The shape for a kernel whose warps should run in gangs or in strips, or one by one, and the kernel prepared for it; nothing if its lanes
@@ -66,7 +68,7 @@ pub fn choose(
         return None;
     }
     let uses = Uses::of(func);
-    if !uses.allowed {
+    if choice == Choice::Never || !uses.allowed {
         return Some((*shape, prepared));
     }
     let warp = Gang::new(&prepared, shape, registers);

@@ -1,16 +1,17 @@
 //! The back ends by name.
 
-use codegen::Choice;
+use codegen::{Choice, Plan};
 use jit::Jit;
 use jit::compiler::{Compiler, Source};
 use kernel_abi::artifact::Artifact;
 use kernel_abi::{Approximations, CompileError, KernelBackend};
 
-/// Names of all back ends: the interpreter, code for this processor that runs warps in gangs or in strips wherever it can, and
-/// generated code for each kind of processor that this one can stand in for, the best last.
+/// Names of all back ends: the interpreter, code for this processor that runs warps in gangs or in strips wherever it can, code that is
+/// there soon, and generated code for each kind of processor that this one can stand in for, the best last.
 pub fn names() -> Vec<String> {
     let levels = ["baseline", "avx2", "avx512"].into_iter().filter(|level| runs_here(level));
-    ["interp", "gangs", "strips"].into_iter().chain(levels).map(String::from).collect()
+    let quick = ["quick", "quick-avx2"].into_iter().filter(|name| *name == "quick" || runs_here("avx2"));
+    ["interp", "gangs", "strips"].into_iter().chain(quick).chain(levels).map(String::from).collect()
 }
 
 /// The back end of this name.
@@ -23,12 +24,17 @@ pub fn open_with(name: &str, approximations: Approximations) -> Result<Box<dyn K
     match name {
         "interp" => Ok(Box::new(interp::Interpreter { approximations, ..interp::Interpreter::default() })),
         "baseline" | "avx2" | "avx512" | "native" => {
-            let compiler = InProcess { cpu: name.into(), choice: Choice::WhereItPays };
+            let compiler = InProcess { cpu: name.into(), plan: Plan::FULL };
             Ok(Box::new(Jit::with(Box::new(compiler), None, approximations)))
         }
-        "gangs" | "strips" => {
-            let choice = if name == "gangs" { Choice::Always } else { Choice::InStrips };
-            let compiler = InProcess { cpu: "native".into(), choice };
+        "gangs" | "strips" | "quick" | "quick-avx2" => {
+            let (cpu, plan) = match name {
+                "gangs" => ("native", Plan::in_gangs(Choice::Always)),
+                "strips" => ("native", Plan::in_gangs(Choice::InStrips)),
+                "quick" => ("native", Plan::QUICK),
+                _ => ("avx2", Plan::QUICK),
+            };
+            let compiler = InProcess { cpu: cpu.into(), plan };
             Ok(Box::new(Jit::with(Box::new(compiler), None, approximations)))
         }
         _ => Err(format!("there is no back end '{name}'")),
@@ -51,12 +57,12 @@ fn runs_here(level: &str) -> bool {
 /// The compiler linked in, without its library and without a cache.
 struct InProcess {
     cpu: String,
-    choice: Choice,
+    plan: Plan,
 }
 
 impl Compiler for InProcess {
     fn identity(&self) -> String {
-        format!("in process, {}, gangs {:?}", self.cpu, self.choice)
+        format!("in process, {}, {:?}", self.cpu, self.plan)
     }
 
     fn compile(&self, source: &Source<'_>) -> Result<Artifact, CompileError> {
@@ -65,7 +71,7 @@ impl Compiler for InProcess {
         let program = ptx::lower::program_with(source.ptx, &module, source.entry, source.approximations)
             .map_err(error)?;
         let cpu = codegen::target::Cpu::named(&self.cpu).map_err(|e| CompileError::new(e.to_string()))?;
-        let object = codegen::compile_in_gangs(&program, &source.shape, &cpu, self.choice)?;
+        let object = codegen::compile_as(&program, &source.shape, &cpu, self.plan)?;
         Ok(Artifact { object: object.bytes, info: object.info })
     }
 }

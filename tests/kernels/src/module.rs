@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kernel_abi::{CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape};
+use kernel_abi::{CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape, Tier};
 use ptx::LoadErrorKind;
 use ptx::lower::{ModuleVariable, ObjectKind};
 
@@ -106,6 +106,7 @@ impl Loaded {
             ptx: &self.text,
             entry,
             shape: Shape::of(grid.grid, grid.block),
+            tier: Tier::Full,
             program: &program,
         })
     }

@@ -1,4 +1,4 @@
-//! What the hardware answered, against the interpreter and against code for the best processor that this one can stand in for.
+//! What the hardware answered, against the interpreter, against code for first launches, and against code for the best processor that this one can stand in for.
 //! `make golden` replays it on every back end.
 
 use std::path::Path;
@@ -15,7 +15,7 @@ fn back_ends_answer_as_the_hardware() {
     let mut known = Known::read("golden").expect("the list of known failures is sound");
     let mut failures = Vec::new();
     let best = backend::names().pop().expect("there are back ends");
-    for name in ["interp", &best] {
+    for name in ["interp", "quick", &best] {
         let backend = backend::open(name).expect("the name opens");
         let mut passed = 0;
         for (case, outcome) in corpora.iter().flat_map(|corpus| corpus.run_all(&*backend, |_| true)) {

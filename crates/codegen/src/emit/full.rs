@@ -5,7 +5,7 @@
 //! loop that lanes leave one by one it is everywhere: while none has left, a comparison of two numbers tells so, and nothing need be kept of
 //! those that have.
 
-use kernel_abi::CompileError;
+use kernel_abi::{CompileError, Tier};
 use simt_ir::{
     Block, InstData, IntBinary, IntCmp, IntUnary, Op, Target, Terminator, Type as IrType, Value as IrValue,
 };
@@ -40,9 +40,14 @@ struct Way<'a, 'c> {
 }
 
 impl<'a, 'c> Emitter<'a, 'c> {
-    /// Whether accesses by some lanes take much longer than those by all.
+    /// Whether accesses by some lanes take so much longer than those by all that more code pays.
     pub(super) fn has_slow_masks(&self) -> bool {
-        self.unit.machine.cpu().level() < Level::Avx512
+        self.unit.machine.cpu().level() < Level::Avx512 && !self.is_quick()
+    }
+
+    /// Whether the code is to be there soon: nothing is there twice then.
+    fn is_quick(&self) -> bool {
+        self.unit.machine.tier() == Tier::Quick
     }
 
     /// Emits the instructions of the current block.
@@ -101,7 +106,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         }
         let p = self.p;
         let pays = || self.has_slow_masks() || p.loops.innermost(block).is_some();
-        let has_two = !p.full[block.index()] && pays() && self.is_worth_two(block);
+        let has_two = !self.is_quick() && !p.full[block.index()] && pays() && self.is_worth_two(block);
         let start = has_two.then(|| self.unit.b.append_block(&format!("b{}.all", block.0)));
         self.full_versions.insert(block, start);
         start
@@ -111,7 +116,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
     /// at once. Nothing need be merged, since no lane is elsewhere. Answers whether that is always so.
     pub(super) fn leave_together(&mut self, block: Block) -> bool {
         let p = self.p;
-        if !self.is_full() {
+        if self.is_quick() || !self.is_full() {
             return false;
         }
         let (cond, then, otherwise) = match &p.func.block(block).term {

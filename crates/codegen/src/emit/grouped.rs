@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use kernel_abi::CompileError;
+use kernel_abi::{CompileError, Tier};
 use simt_ir::{Access, Convert, Def, IntBinary, Op, Order, Shift, Space, Type as IrType, Value as IrValue};
 
 use super::function::Emitter;
@@ -147,7 +147,8 @@ impl<'c> Emitter<'_, 'c> {
         count: u32,
         load: bool,
     ) -> Option<Groups<'c>> {
-        if access.space == Space::Local
+        if self.unit.machine.tier() == Tier::Quick
+            || access.space == Space::Local
             || access.order != Order::Weak
             || !self.p.shapes.checks(value).is_empty()
             || !matches!(self.pattern(address, size, count, load), Pattern::Scattered(_))

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use codegen::Plan;
 use codegen::target::{Cpu, Level};
 use interp::InterpretedKernel;
 use jit::object::LoadedObject;
@@ -185,7 +186,12 @@ impl Launch {
         cpu: &Cpu,
         choice: codegen::Choice,
     ) -> Result<Compiled, CompileError> {
-        let object = codegen::compile_in_gangs(program, &self.shape(), cpu, choice)?;
+        self.compile_as(program, cpu, Plan::in_gangs(choice))
+    }
+
+    /// Likewise, in a certain way.
+    pub fn compile_as(&self, program: &Program, cpu: &Cpu, plan: Plan) -> Result<Compiled, CompileError> {
+        let object = codegen::compile_as(program, &self.shape(), cpu, plan)?;
         let loaded = LoadedObject::load(&object.bytes, &jit::host_symbol).expect("the object loads");
         Ok(Compiled { loaded, info: object.info })
     }

@@ -3,7 +3,7 @@
 use jit::Jit;
 use kernel_abi::{
     BlockFrame, CompileError, CompileRequest, CompiledKernel, Fault, FaultRecord, KernelBackend, LaunchFrame,
-    Shape, Wait,
+    Shape, Tier, Wait,
 };
 use std::ptr;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl Launch {
     ) -> Result<Arc<dyn CompiledKernel>, CompileError> {
         let shape = Shape::of([self.grid, 1, 1], [self.block, 1, 1]);
         let program = |_| Err(CompileError::new("machine code needs no program"));
-        jit.compile(&CompileRequest { ptx, entry, shape, program: &program })
+        jit.compile(&CompileRequest { ptx, entry, shape, tier: Tier::Full, program: &program })
     }
 
     pub fn run(&self, jit: &Jit, ptx: &str, entry: &str) -> Result<(), Fault> {

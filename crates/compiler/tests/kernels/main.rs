@@ -17,7 +17,14 @@ impl Compiler for InProcess {
     }
 
     fn compile(&self, source: &Source<'_>) -> Result<Artifact, CompileError> {
-        anywarp_compiler::compile(source.ptx, source.entry, source.shape, self.0, source.approximations)
+        anywarp_compiler::compile(
+            source.ptx,
+            source.entry,
+            source.shape,
+            self.0,
+            source.approximations,
+            source.tier,
+        )
     }
 }
 

@@ -163,7 +163,11 @@ impl Event {
         context.check()?;
         let is_pending = self.check_not_captured()?;
         capture::check_unsafe_call()?;
-        if is_pending || self.pending_elsewhere().is_some() { Err(Error::NotReady) } else { context.check() }
+        if is_pending || self.pending_elsewhere().is_some() {
+            return Err(Error::NotReady);
+        }
+        context.hardware().waits.add();
+        context.check()
     }
 
     /// Waits until what it stands for is done, and writes out what kernels have printed.
@@ -178,6 +182,7 @@ impl Event {
         if let Some(wait) = self.pending_elsewhere() {
             wait();
         }
+        context.hardware().waits.add();
         context.release_unused_memory();
         context.domain().output.flush();
         context.check()

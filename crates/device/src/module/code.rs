@@ -1,10 +1,10 @@
 //! What a PTX text means, whatever the context.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use kernel_abi::{CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape};
+use kernel_abi::{CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape, Tier};
 use ptx::Origin;
 use simt_ir::{Approximations, Program};
 
@@ -81,7 +81,13 @@ impl Default for Settings {
     }
 }
 
-type OnceCompiled = OnceLock<std::result::Result<Arc<dyn CompiledKernel>, CompileError>>;
+/// A kernel compiled for a shape.
+#[derive(Default)]
+struct OnceCompiled {
+    code: OnceLock<std::result::Result<Arc<dyn CompiledKernel>, CompileError>>,
+    /// How often the program had waited for the device when it was first needed.
+    waits: AtomicU64,
+}
 
 impl Code {
     /// Reads a text and checks it for a device of compute capability `sm`, 10 · major + minor.
@@ -231,7 +237,7 @@ impl Code {
             while !stopped.load(Ordering::Relaxed) {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let kernel = self.kernels.get(at)?;
-                if let Err(error) = kernel.compile(backend, shape) {
+                if let Err(error) = kernel.compile(backend, shape, None) {
                     stopped.store(true, Ordering::Relaxed);
                     return Some((at, error));
                 }
@@ -375,23 +381,40 @@ impl Kernel {
     }
 
     /// The kernel compiled for a shape; the first time, it is compiled.
+    ///
+    /// For a launch of a program that has waited for the device so many times, code that is there soon will do at first: until the
+    /// program has waited once more. What it launches then, it launches again, or even measures.
     pub(crate) fn compile(
         &self,
         backend: &dyn KernelBackend,
         shape: Shape,
+        waits: Option<u64>,
     ) -> Result<Arc<dyn CompiledKernel>> {
         let slot = self.compiled.lock().entry(shape).or_default().clone();
-        let compiled = slot.get_or_init(|| {
+        let compiled = slot.code.get_or_init(|| {
+            slot.waits.store(waits.unwrap_or_default(), Ordering::Relaxed);
             let compiled = backend.compile(&CompileRequest {
                 ptx: &self.text,
                 entry: &self.entry.name,
                 shape,
+                tier: if waits.is_some() { Tier::Quick } else { Tier::Full },
                 program: &|approximations| self.lowered(approximations),
             });
             // A launch has no log to put the reason into, and its code alone tells little.
             compiled.inspect_err(|error| eprintln!("anywarp: kernel {}: {}", self.name, error.message))
         });
-        compiled.clone().map_err(refused)
+        let compiled = compiled.clone().map_err(refused)?;
+        let Some(successor) = compiled.successor() else { return Ok(compiled) };
+        let has_waited = waits != Some(slot.waits.load(Ordering::Relaxed));
+        if !has_waited && !successor.is_settled() {
+            return Ok(compiled);
+        }
+        let Some(successor) = successor.wait() else { return Ok(compiled) };
+        let replacement = OnceCompiled { code: Ok(successor.clone()).into(), ..OnceCompiled::default() };
+        // What was there before is dropped outside the lock.
+        let before = self.compiled.lock().insert(shape, Arc::new(replacement));
+        drop(before);
+        Ok(successor)
     }
 
     pub(crate) fn profile(&self) -> &Arc<Profile> {
@@ -413,6 +436,7 @@ impl Kernel {
                 ptx: &kernel.text,
                 entry: &kernel.entry.name,
                 shape: Shape::ANY,
+                tier: Tier::Full,
                 program: &|approximations| kernel.lowered(approximations),
             };
             backend.replayer()?.compile(&request).ok()

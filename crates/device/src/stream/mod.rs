@@ -109,6 +109,7 @@ impl Stream {
         if let Some(last) = self.last() {
             last.wait();
         }
+        context.hardware().waits.add();
         context.release_unused_memory();
         context.domain().output.flush();
         context.check()
@@ -122,7 +123,10 @@ impl Stream {
         capture::check_unsafe_call()?;
         match self.last() {
             Some(_) => Err(Error::NotReady),
-            None => context.check(),
+            None => {
+                context.hardware().waits.add();
+                context.check()
+            }
         }
     }
 
@@ -449,6 +453,7 @@ impl Stream {
             }
         }
         completion.wait();
+        context.hardware().waits.add();
         Ok(())
     }
 

@@ -7,13 +7,13 @@ use jit::compiler::{Compiler, Source};
 use kernel_abi::artifact::{Artifact, ENTRY_SYMBOL};
 use kernel_abi::{
     BlockFrame, CompileError, CompileRequest, CompiledKernel, FaultKind, FaultRecord, KernelBackend,
-    KernelInfo, LaunchFrame, Shape, Wait,
+    KernelInfo, LaunchFrame, Shape, Tier, Wait,
 };
 use std::mem::offset_of;
 use std::path::PathBuf;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// `return 0`.
 const SUCCEED: &[u8] = &[0x31, 0xc0, 0xc3];
@@ -23,6 +23,8 @@ const SUCCEED: &[u8] = &[0x31, 0xc0, 0xc3];
 struct ByHand {
     compiled: Arc<AtomicUsize>,
     identity: &'static str,
+    /// Held while full code may not be made.
+    gate: Arc<Mutex<()>>,
 }
 
 impl Compiler for ByHand {
@@ -31,6 +33,9 @@ impl Compiler for ByHand {
     }
 
     fn compile(&self, source: &Source<'_>) -> Result<Artifact, CompileError> {
+        if source.tier == Tier::Full {
+            drop(self.gate.lock().unwrap());
+        }
         self.compiled.fetch_add(1, Ordering::Relaxed);
         let parameters = offset_of!(LaunchFrame, params) as u8;
         let code: Vec<u8> = match source.ptx {
@@ -54,6 +59,16 @@ impl Compiler for ByHand {
                 0xc0,
                 0xc3,
             ],
+            // The full code counts each block twice.
+            "count by tier" if source.tier == Tier::Quick => {
+                return self.compile(&Source { ptx: "count blocks", ..*source });
+            }
+            "count by tier" => {
+                let to_params = [0x48, 0x8b, 0x47, offset_of!(BlockFrame, launch) as u8, 0x48, 0x8b, 0x40];
+                let add = [0x48, 0x01, 0x10];
+                [&to_params[..], &[parameters], &add, &add, SUCCEED].concat()
+            }
+            "quick only" if source.tier == Tier::Quick => SUCCEED.into(),
             // mov dword [rdi + ctaid], 3; mov eax, 1; ret
             "give up at block 3" if source.shape.assume_no_wrap => {
                 vec![0xc7, 0x47, offset_of!(BlockFrame, ctaid) as u8, 3, 0, 0, 0, 0xb8, 1, 0, 0, 0, 0xc3]
@@ -83,7 +98,7 @@ impl Compiler for ByHand {
 fn compile(jit: &Jit, ptx: &str) -> Result<Arc<dyn CompiledKernel>, CompileError> {
     let shape = Shape::of([10, 1, 1], [32, 1, 1]);
     let program = |_| Err(CompileError::new("not wanted"));
-    jit.compile(&CompileRequest { ptx, entry: "kernel", shape, program: &program })
+    jit.compile(&CompileRequest { ptx, entry: "kernel", shape, tier: Tier::Quick, program: &program })
 }
 
 /// Runs ten blocks; the parameter is a counter.
@@ -213,4 +228,63 @@ fn blocks_whose_assumption_fails_run_plain_code() {
     let jit = Jit::new(Box::new(compiler.clone()), None);
     let kernel = compile(&jit, "give up at block 3").unwrap();
     assert_eq!(run(&*kernel), Ok(7), "the seven blocks from the third on");
+}
+
+#[test]
+fn a_first_launch_has_quick_code_until_the_full_is_there() {
+    let compiler = ByHand::default();
+    let jit = Jit::new(Box::new(compiler.clone()), None).in_tiers();
+    let closed = compiler.gate.lock().unwrap();
+    let first = compile(&jit, "count by tier").unwrap();
+    assert!(!first.successor().unwrap().is_settled());
+    assert_eq!(run(&*first), Ok(10));
+    assert!(Arc::ptr_eq(&first, &compile(&jit, "count by tier").unwrap()), "it is compiled once");
+    drop(closed);
+    let full = first.successor().unwrap().wait().unwrap();
+    assert!(full.successor().is_none());
+    assert_eq!(run(&*full), Ok(20));
+    assert!(first.successor().unwrap().is_settled());
+    assert_eq!(run(&*first), Ok(20), "blocks that begin now run the full code");
+    assert!(Arc::ptr_eq(&full, &compile(&jit, "count by tier").unwrap()), "so do later launches");
+}
+
+#[test]
+fn code_that_cannot_be_made_better_stays() {
+    let jit = Jit::new(Box::new(ByHand::default()), None).in_tiers();
+    let first = compile(&jit, "quick only").unwrap();
+    assert!(first.successor().unwrap().wait().is_none());
+    assert_eq!(run(&*first), Ok(0));
+}
+
+#[test]
+fn who_wants_full_code_gets_it_at_once() {
+    let shape = Shape::of([10, 1, 1], [32, 1, 1]);
+    let program = |_| Err(CompileError::new("not wanted"));
+    let request =
+        CompileRequest { ptx: "count by tier", entry: "kernel", shape, tier: Tier::Full, program: &program };
+    let jit = Jit::new(Box::new(ByHand::default()), None).in_tiers();
+    assert_eq!(run(&*jit.compile(&request).unwrap()), Ok(20));
+    let without = Jit::new(Box::new(ByHand::default()), None);
+    assert_eq!(run(&*compile(&without, "count by tier").unwrap()), Ok(20), "there are no tiers");
+}
+
+#[test]
+fn the_disk_cache_keeps_both_tiers() {
+    let directory = Directory::new("tiers");
+    let compiler = ByHand::default();
+    let jit = || Jit::new(Box::new(compiler.clone()), directory.cache()).in_tiers();
+    {
+        let _closed = compiler.gate.lock().unwrap();
+        for _ in 0..2 {
+            assert_eq!(run(&*compile(&jit(), "count by tier").unwrap()), Ok(10));
+        }
+        // Once for what the compiler was asked, and once for what it made of that.
+        assert_eq!(compiler.compiled.load(Ordering::Relaxed), 2, "the quick code is found on disk");
+    }
+    if let Some(successor) = compile(&jit(), "count by tier").unwrap().successor() {
+        successor.wait();
+    }
+    let third = compile(&jit(), "count by tier").unwrap();
+    assert!(third.successor().is_none(), "the full code is found on disk");
+    assert_eq!(run(&*third), Ok(20));
 }

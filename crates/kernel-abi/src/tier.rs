@@ -1,0 +1,18 @@
+//! How much is done for the speed of code.
+
+/// A kernel's code is made at most twice: at once, and well.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Tier {
+    /// Soon: for a kernel's first launch. It computes the same, bit for bit.
+    Quick,
+    /// As fast as it gets.
+    #[default]
+    Full,
+}
+
+impl Tier {
+    /// The tier with this number.
+    pub fn from_number(number: u32) -> Option<Tier> {
+        [Tier::Quick, Tier::Full].into_iter().find(|tier| *tier as u32 == number)
+    }
+}
