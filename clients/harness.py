@@ -215,6 +215,13 @@ def checks(home, program, arguments, env, seconds=600):
     return printed_checks(log, run(command, home, env, seconds, log))
 
 
+def redirected_checks(home, library, program, arguments, env, seconds=600):
+    """As `checks`, of a client with NVIDIA's runtime inside, which `anywarp run` leads to ours."""
+    log = home / "run.log"
+    command = [library.parent / "bin/anywarp", "run", python(home), ROOT / "clients/checks" / program, *arguments]
+    return printed_checks(log, run(command, home, env, seconds, log))
+
+
 def pytest(home, folder, env, arguments, seconds, prefix=""):
     """Runs pytest in a client's environment; a run that ends before its time is one more failure."""
     part = re.sub(r"\W+", "-", prefix.strip())

@@ -25,8 +25,4 @@ def checks(home, library, version, toolkit, nvrtc):
         "CUPY_COMPILE_WITH_PTX": 1,
         "CUPY_CACHE_DIR": home / "sources",
     }
-    program = harness.ROOT / "clients/checks/with_cupy.py"
-    log = home / "run.log"
-    command = [library.parent / "bin/anywarp", "run", harness.python(home), program, version]
-    status = harness.run(command, home, env, 600, log)
-    return harness.printed_checks(log, status)
+    return harness.redirected_checks(home, library, "with_cupy.py", [version], env)

@@ -1,6 +1,6 @@
 //! Green contexts: parts of a device's multiprocessors.
 
-use crate::contexts;
+use crate::contexts::{self, Context};
 use crate::error::CuResult;
 use crate::green::{self, Processors};
 use crate::stack;
@@ -31,11 +31,7 @@ fn cuCtxGetDevResource(hCtx: CUcontext, resource: Out<CUdevResource>, r#type: CU
     resource.check()?;
     let context = contexts::find(hCtx)?;
     check_type(r#type)?;
-    let processors = match context.partition() {
-        Some(partition) => green::of_partition(partition)?.processors,
-        None => Processors::of_device(context.device() as CUdevice)?,
-    };
-    resource.set(processors.write())?;
+    resource.set(of_context(&context)?.write())?;
     Ok(())
 }
 
@@ -50,6 +46,28 @@ fn cuGreenCtxGetDevResource(
     check_type(r#type)?;
     resource.set(green.processors.write())?;
     Ok(())
+}
+
+/// Of CUDA 13.1: those of the stream's context.
+#[entry_point]
+fn cuStreamGetDevResource(
+    hStream: CUstream,
+    resource: Out<CUdevResource>,
+    r#type: CUdevResourceType,
+) -> CuResult {
+    resource.check()?;
+    let context = green::context_of(&*find(hStream, DefaultStream::Legacy)?)?;
+    check_type(r#type)?;
+    resource.set(of_context(&*contexts::find(context)?)?.write())?;
+    Ok(())
+}
+
+/// The multiprocessors of a context: its part, or the device's.
+fn of_context(context: &Context) -> CuResult<Processors> {
+    match context.partition() {
+        Some(partition) => Ok(green::of_partition(partition)?.processors),
+        None => Processors::of_device(context.device() as CUdevice),
+    }
 }
 
 fn check_type(wanted: CUdevResourceType) -> CuResult {

@@ -39,6 +39,35 @@ fn cuMulticastBindMem(
     no_object()
 }
 
+/// Of CUDA 13.1, for programs that look for every name of a newer version.
+#[entry_point]
+fn cuMulticastBindMem_v2(
+    _mcHandle: CUmemGenericAllocationHandle,
+    dev: CUdevice,
+    _mcOffset: usize,
+    _memHandle: CUmemGenericAllocationHandle,
+    _memOffset: usize,
+    _size: usize,
+    _flags: u64,
+) -> CuResult {
+    device(dev)?;
+    no_object()
+}
+
+/// As above.
+#[entry_point]
+fn cuMulticastBindAddr_v2(
+    _mcHandle: CUmemGenericAllocationHandle,
+    dev: CUdevice,
+    _mcOffset: usize,
+    _memptr: CUdeviceptr,
+    _size: usize,
+    _flags: u64,
+) -> CuResult {
+    device(dev)?;
+    no_object()
+}
+
 #[entry_point]
 fn cuMulticastBindAddr(
     _mcHandle: CUmemGenericAllocationHandle,

@@ -167,6 +167,27 @@ pub fn a_green_context_has_its_part() {
     cu!(cuGreenCtxDestroy(second); cuGreenCtxDestroy(first); cuCtxSetCurrent(primary));
 }
 
+pub fn a_stream_has_the_part_of_its_context() {
+    if !ours_only("this version of the driver does not have the function") {
+        return;
+    }
+    let (primary, all) = setup();
+    let first = green(&all);
+    let (of_primary, of_green) = (stream(CU_STREAM_NON_BLOCKING), stream_of(first));
+    let (mut whole, mut part, mut context_part) = (nothing(), nothing(), nothing());
+    cu!(
+        cuStreamGetDevResource(of_primary, &mut whole, SM);
+        cuStreamGetDevResource(of_green, &mut part, SM);
+        cuGreenCtxGetDevResource(first, &mut context_part, SM);
+    );
+    assert_eq!((whole.sm, part.sm), (all.sm, context_part.sm));
+    fails!(
+        CUDA_ERROR_INVALID_RESOURCE_TYPE,
+        cuStreamGetDevResource(of_primary, &mut whole, CUdevResourceType(99))
+    );
+    cu!(cuGreenCtxDestroy(first); cuCtxSetCurrent(primary));
+}
+
 pub fn streams_know_their_green_context() {
     let (primary, all) = setup();
     let first = green(&all);

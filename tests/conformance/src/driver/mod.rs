@@ -26,6 +26,7 @@ mod faults;
 mod graph_batches;
 mod graph_conditionals;
 mod graph_edges;
+mod graph_ids;
 mod graph_memory;
 mod graph_nodes;
 mod graph_structure;

@@ -357,6 +357,9 @@ pub fn multicast_objects_are_where_the_device_has_them() {
         fails!(CUDA_ERROR_INVALID_DEVICE, cuMulticastAddDevice(0, 99));
         fails!(CUDA_ERROR_NOT_SUPPORTED, cuMulticastBindMem(0, 0, 0, 0, 0, 0));
         fails!(CUDA_ERROR_NOT_SUPPORTED, cuMulticastBindAddr(0, 0, CUdeviceptr(0), 0, 0));
+        fails!(CUDA_ERROR_NOT_SUPPORTED, cuMulticastBindMem_v2(0, 0, 0, 0, 0, 0, 0));
+        fails!(CUDA_ERROR_NOT_SUPPORTED, cuMulticastBindAddr_v2(0, 0, 0, CUdeviceptr(0), 0, 0));
+        fails!(CUDA_ERROR_INVALID_DEVICE, cuMulticastBindMem_v2(0, 99, 0, 0, 0, 0, 0));
         fails!(CUDA_ERROR_NOT_SUPPORTED, cuMulticastUnbind(0, 0, 0, 0));
     }
 }
