@@ -63,7 +63,7 @@ impl<'c> Emitter<'_, 'c> {
         let uniform = self.p.shapes.of(data.args[1]).is_uniform();
         let operands = if uniform { self.natural(data.args[1]) } else { self.lane_array(data.args[1]) };
         let results = data.results.first().map(|_| self.scratch(lane.vector(self.unit.lanes)));
-        self.for_each_lane(lanes, |this, at| {
+        let update = |this: &mut Self, at: Value<'c>| {
             let ptr = b.inttoptr(this.element(addresses, at, this.unit.types.i64));
             let operand = if uniform { operands } else { this.element(operands, at, lane) };
             let old = match integer_rmw(op).filter(|_| ty.is_int()) {
@@ -85,7 +85,12 @@ impl<'c> Emitter<'_, 'c> {
             if let Some(results) = results {
                 b.store(old, this.element_ptr(results, at, lane), bytes);
             }
-        });
+        };
+        if self.is_full() {
+            self.for_all_lanes(update);
+        } else {
+            self.for_each_lane(lanes, update);
+        }
         self.define_from_array(&data.results, results);
         Ok(())
     }

@@ -717,6 +717,30 @@ impl<'a, 'c> Emitter<'a, 'c> {
         b.position_at_end(after);
     }
 
+    /// Runs `body` for every lane, lowest first, as [`Self::for_each_lane`] does where all are active, with less between one and the next.
+    pub(super) fn for_all_lanes(&mut self, body: impl Fn(&mut Self, Value<'c>)) {
+        const AT_ONCE: u32 = 8;
+        let b = self.unit.b;
+        let i32 = self.unit.types.i32;
+        let before = b.block();
+        let (head, after) = (b.append_block("lanes"), b.append_block("lanes.done"));
+        b.br(head);
+        b.position_at_end(head);
+        let first = b.phi(i32);
+        first.add_incoming(i32.zero(), before);
+        let step = AT_ONCE.min(self.unit.lanes);
+        for at in 0..step {
+            let mark = self.mark();
+            body(self, b.or(first.value(), i32.int_const(at.into())));
+            self.forget_since(mark);
+        }
+        let next = b.add(first.value(), i32.int_const(step.into()));
+        first.add_incoming(next, b.block());
+        let done = b.icmp(IntPredicate::Eq, next, i32.int_const(self.unit.lanes.into()));
+        b.cond_br(done, after, head);
+        b.position_at_end(after);
+    }
+
     fn for_each_lane_of_warp(&mut self, lanes: Value<'c>, body: impl FnOnce(&mut Self, Value<'c>)) {
         let b = self.unit.b;
         // A strip has fewer.
