@@ -21,7 +21,10 @@ fn cuMemAllocAsync(
     bytesize: usize,
     hStream: CUstream,
 ) -> CuResult {
-    dptr.check()?.set(CUdeviceptr(find(hStream, default)?.allocate(bytesize as u64)?))?;
+    dptr.check()?;
+    let stream = find(hStream, default)?;
+    let address = if bytesize == 0 { 0 } else { stream.allocate(bytesize as u64)? };
+    dptr.set(CUdeviceptr(address))?;
     Ok(())
 }
 
@@ -46,7 +49,9 @@ fn cuMemAllocFromPoolAsync(
 ) -> CuResult {
     dptr.check()?;
     let pool = pools::find(pool)?;
-    dptr.set(CUdeviceptr(find(hStream, default)?.allocate_from(&pool, bytesize as u64)?))?;
+    let stream = find(hStream, default)?;
+    let address = if bytesize == 0 { 0 } else { stream.allocate_from(&pool, bytesize as u64)? };
+    dptr.set(CUdeviceptr(address))?;
     Ok(())
 }
 

@@ -59,6 +59,19 @@ pub fn memory_is_allocated_and_freed_in_order() {
     fails!(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocAsync(&mut p, 1 << 50, s));
 }
 
+pub fn no_bytes_are_the_null_pointer() {
+    new_context();
+    let (s, mut pool) = (stream(CU_STREAM_NON_BLOCKING), CUmemoryPool::NULL);
+    let [mut p, mut q] = [CUdeviceptr(1); 2];
+    cu!(
+        cuDeviceGetDefaultMemPool(&mut pool, 0);
+        cuMemAllocAsync(&mut p, 0, s);
+        cuMemAllocFromPoolAsync(&mut q, 0, pool, s);
+    );
+    assert_eq!([p, q], [CUdeviceptr(0); 2]);
+    cu!(cuMemFreeAsync(p, s); cuStreamSynchronize(s));
+}
+
 pub fn attributes_are_counted_and_set() {
     new_context();
     let (pool, mut p) = (pool(&props()), CUdeviceptr(0));
