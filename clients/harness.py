@@ -12,6 +12,7 @@ A suite is a module of `suites` with
 
 import hashlib
 import inspect
+import json
 import os
 import re
 import shutil
@@ -178,6 +179,46 @@ def installed(suite):
 def requirements(name):
     """The file that lists a client's packages."""
     return Path(__file__).parent / f"requirements/{name}.txt"
+
+
+def crate(home, name, version):
+    """The source of a crate from crates.io, in the client's folder, as a workspace of its own."""
+    project, source = home / "fetch", home / "source"
+    (project / "src").mkdir(parents=True)
+    (project / "src/lib.rs").touch()
+    (project / "Cargo.toml").write_text(
+        f"""[package]
+name = "fetch"
+version = "0.0.0"
+edition = "2021"
+
+[dependencies]
+{name} = {{ version = "={version}", default-features = false }}
+
+[workspace]
+"""
+    )
+    manifest = project / "Cargo.toml"
+    described = json.loads(output_of(["cargo", "metadata", "-q", "--format-version=1", f"--manifest-path={manifest}"]))
+    found = next(package["manifest_path"] for package in described["packages"] if package["name"] == name)
+    shutil.copytree(Path(found).parent, source)
+    shutil.rmtree(project)
+    with open(source / "Cargo.toml", "a") as manifest:
+        manifest.write("\n[workspace]\n")  # It belongs to no workspace around it.
+    return source
+
+
+def cargo_tests(log, status):
+    """What `cargo test` prints of each test."""
+    verdicts = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
+    text = log.read_text(errors="replace")
+    tests = [
+        Test(name, verdicts[verdict], f"see {log}")
+        for name, verdict in re.findall(r"^test (\S+) \.\.\. (?:.*?)\b(ok|FAILED|ignored)\b", text, re.M | re.S)
+    ]
+    if "test result:" not in text:
+        tests.append(Test("the unit tests as a whole", "failed", f"ended with {status}, see {log}"))
+    return tests
 
 
 def environment(home, library, *more):

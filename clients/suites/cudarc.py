@@ -1,8 +1,5 @@
 """cudarc's unit tests (driver and NVRTC, all symbols found at run time) and its examples that need one device."""
 
-import re
-import shutil
-
 import harness
 
 NAME = "cudarc"
@@ -20,29 +17,9 @@ EXAMPLES = [
 ]
 FEATURES = ["--no-default-features", "--features", "std,driver,nvrtc,cuda-13000,dynamic-loading,f16"]
 
-PROJECT = f"""[package]
-name = "fetch"
-version = "0.0.0"
-edition = "2021"
-
-[dependencies]
-cudarc = {{ version = "={VERSION}", default-features = false, features = ["std", "driver", "cuda-13000", "dynamic-loading"] }}
-
-[workspace]
-"""
-
 
 def install(home):
-    project = home / "fetch"
-    (project / "src").mkdir(parents=True)
-    (project / "src/lib.rs").touch()
-    (project / "Cargo.toml").write_text(PROJECT)
-    harness.must(["cargo", "vendor", "-q"], project, home / "vendor.log")
-    source = home / "source"
-    shutil.move(project / "vendor/cudarc", source)
-    shutil.rmtree(project)
-    with open(source / "Cargo.toml", "a") as manifest:
-        manifest.write("\n[workspace]\n")  # It belongs to no workspace around it.
+    source = harness.crate(home, NAME, VERSION)
     harness.must(["cargo", "test", "--lib", "--no-run", *FEATURES], source, home / "build.log")
 
 
@@ -54,14 +31,7 @@ def run(home, library, whole):
     status = harness.run(
         ["cargo", "test", "--offline", "--lib", *FEATURES, "--", "--test-threads=1", *skip], source, env, 600, log
     )
-    verdicts = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
-    text = log.read_text(errors="replace")
-    tests = [
-        harness.Test(name, verdicts[verdict], f"see {log}")
-        for name, verdict in re.findall(r"^test (\S+) \.\.\. (?:.*?)\b(ok|FAILED|ignored)\b", text, re.M | re.S)
-    ]
-    if "test result:" not in text:
-        tests.append(harness.Test("the unit tests as a whole", "failed", f"ended with {status}, see {log}"))
+    tests = harness.cargo_tests(log, status)
     for name in EXAMPLES:
         log = home / f"example-{name}.log"
         command = ["cargo", "run", "-q", "--offline", "--example", name, *FEATURES]
