@@ -93,6 +93,22 @@ pub fn launch(
     unsafe { cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, arguments, null_mut()) }
 }
 
+/// What `cuLaunchKernelEx` launches one thread by.
+pub fn one_thread_in(stream: CUstream, attributes: &mut [CUlaunchAttribute]) -> CUlaunchConfig {
+    CUlaunchConfig {
+        gridDimX: 1,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: 1,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: 0,
+        hStream: stream,
+        attrs: attributes.as_mut_ptr(),
+        numAttrs: attributes.len() as u32,
+    }
+}
+
 /// A pointer to an argument.
 pub fn arg<T>(value: &T) -> *mut c_void {
     std::ptr::from_ref(value).cast_mut().cast()

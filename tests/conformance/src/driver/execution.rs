@@ -297,18 +297,7 @@ pub fn a_launch_records_events() {
         attribute.id = id;
         attribute.value.bytes[..8].copy_from_slice(&(event.0 as u64).to_ne_bytes());
         attribute.value.bytes[8..12].copy_from_slice(&flags.to_ne_bytes());
-        let config = CUlaunchConfig {
-            gridDimX: 1,
-            gridDimY: 1,
-            gridDimZ: 1,
-            blockDimX: 1,
-            blockDimY: 1,
-            blockDimZ: 1,
-            sharedMemBytes: 0,
-            hStream: stream,
-            attrs: &mut attribute,
-            numAttrs: 1,
-        };
+        let config = one_thread_in(stream, std::slice::from_mut(&mut attribute));
         // SAFETY: the configuration and the kernel's argument live through the call.
         unsafe { cuLaunchKernelEx(&config, shape, arguments.as_mut_ptr(), null_mut()) }
     };

@@ -17,6 +17,15 @@ struct Place {
     call: fn(&Objects, u64) -> CUresult,
 }
 
+const fn place(
+    name: &'static str,
+    kind: &'static str,
+    code: CUresult,
+    call: fn(&Objects, u64) -> CUresult,
+) -> Place {
+    Place { name, kind, code, call }
+}
+
 /// A structure of numbers and null pointers.
 fn zeroed<T>() -> T {
     // SAFETY: the structures of this file are made of numbers, pointers and unions of them, for which zero is a value.
@@ -127,25 +136,13 @@ fn launch_with(objects: &Objects, id: CUlaunchAttributeID, event: u64) -> CUresu
 }
 
 fn launch_in(objects: &Objects, stream: u64, attributes: &mut [CUlaunchAttribute]) -> CUresult {
-    let config = CUlaunchConfig {
-        gridDimX: 1,
-        gridDimY: 1,
-        gridDimZ: 1,
-        blockDimX: 1,
-        blockDimY: 1,
-        blockDimZ: 1,
-        sharedMemBytes: 0,
-        hStream: CUstream(stream as usize),
-        attrs: attributes.as_mut_ptr(),
-        numAttrs: attributes.len() as u32,
-    };
+    let config = one_thread_in(CUstream(stream as usize), attributes);
     // SAFETY: a configuration that lives through the call; the kernel has no parameters.
     unsafe { cuLaunchKernelEx(&config, CUfunction(live(objects, "CUfunction")), null_mut(), null_mut()) }
 }
 
 /// A launch of the deprecated call for several devices.
-fn launch_list(objects: &Objects, function: u64, stream: u64) -> CUresult {
-    let _ = objects;
+fn launch_list(function: u64, stream: u64) -> CUresult {
     let mut launch = CUDA_LAUNCH_PARAMS {
         function: CUfunction(function as usize),
         gridDimX: 1,
@@ -247,275 +244,167 @@ const VALUE: CUresult = CUDA_ERROR_INVALID_VALUE;
 const CONTEXT: CUresult = CUDA_ERROR_INVALID_CONTEXT;
 
 const PLACES: &[Place] = &[
-    Place {
-        name: "cuGraphAddKernelNode, func",
-        kind: "CUfunction",
-        code: HANDLE,
-        call: |all, bad| added!(all, cuGraphAddKernelNode_v2(null(), 0, &one_thread(bad, 0, 0))),
-    },
-    Place {
-        name: "cuGraphAddKernelNode, kern",
-        kind: "CUkernel",
-        code: HANDLE,
-        call: |all, bad| added!(all, cuGraphAddKernelNode_v2(null(), 0, &one_thread(0, bad, 0))),
-    },
-    Place {
-        name: "cuGraphAddKernelNode, ctx",
-        kind: "CUcontext",
-        code: CONTEXT,
-        call: |all, bad| {
-            let kernel = live(all, "CUkernel") as u64;
-            added!(all, cuGraphAddKernelNode_v2(null(), 0, &one_thread(0, kernel, bad)))
-        },
-    },
-    Place {
-        name: "cuGraphAddNode, kernel.func",
-        kind: "CUfunction",
-        code: HANDLE,
-        call: |all, bad| {
-            add(all, CU_GRAPH_NODE_TYPE_KERNEL, CUgraphNodeParamsUnion { kernel: one_thread(bad, 0, 0) })
-        },
-    },
-    Place {
-        name: "cuGraphAddNode, memcpy.copyCtx",
-        kind: "CUcontext",
-        code: CONTEXT,
-        call: |all, bad| {
-            let memcpy = CUDA_MEMCPY_NODE_PARAMS {
-                flags: 0,
-                reserved: 0,
-                copyCtx: CUcontext(bad as usize),
-                copyParams: copy(all, None, None),
-            };
-            add(all, CU_GRAPH_NODE_TYPE_MEMCPY, CUgraphNodeParamsUnion { memcpy })
-        },
-    },
-    Place {
-        name: "cuGraphAddNode, memset.ctx",
-        kind: "CUcontext",
-        code: CONTEXT,
-        call: |all, bad| {
-            let fill = fill(all);
-            let memset = CUDA_MEMSET_NODE_PARAMS_v2 {
-                dst: fill.dst,
-                elementSize: fill.elementSize,
-                width: fill.width,
-                height: fill.height,
-                ctx: CUcontext(bad as usize),
-                ..zeroed()
-            };
-            add(all, CU_GRAPH_NODE_TYPE_MEMSET, CUgraphNodeParamsUnion { memset })
-        },
-    },
-    Place {
-        name: "cuGraphAddNode, graph.graph",
-        kind: "CUgraph",
-        code: VALUE,
-        call: |all, bad| {
-            let mut child = CUgraph(bad as usize);
-            if bad == live(all, "CUgraph") as u64 {
-                // A graph cannot be its own child.
-                cu!(cuGraphClone(&mut child, graph(all)));
-            }
-            let ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE;
-            let graph = CUDA_CHILD_GRAPH_NODE_PARAMS { graph: child, ownership };
-            add(all, CU_GRAPH_NODE_TYPE_GRAPH, CUgraphNodeParamsUnion { graph })
-        },
-    },
-    Place {
-        name: "cuGraphAddNode, eventRecord.event",
-        kind: "CUevent",
-        code: HANDLE,
-        call: |all, bad| {
-            let event = CUevent(bad as usize);
-            add(all, CU_GRAPH_NODE_TYPE_EVENT_RECORD, CUgraphNodeParamsUnion { event })
-        },
-    },
-    Place {
-        name: "cuGraphAddNode, eventWait.event",
-        kind: "CUevent",
-        code: HANDLE,
-        call: |all, bad| {
-            let event = CUevent(bad as usize);
-            add(all, CU_GRAPH_NODE_TYPE_WAIT_EVENT, CUgraphNodeParamsUnion { event })
-        },
-    },
-    Place {
-        name: "cuGraphAddMemcpyNode, srcArray",
-        kind: "CUarray",
-        code: VALUE,
-        call: |all, bad| added!(all, cuGraphAddMemcpyNode(null(), 0, &copy(all, Some(bad), None), current())),
-    },
-    Place {
-        name: "cuGraphAddMemcpyNode, dstArray",
-        kind: "CUarray",
-        code: VALUE,
-        call: |all, bad| added!(all, cuGraphAddMemcpyNode(null(), 0, &copy(all, None, Some(bad)), current())),
-    },
-    Place {
-        name: "cuGraphAddEmptyNode, dependencies",
-        kind: "CUgraphNode",
-        code: VALUE,
-        call: |all, bad| added!(all, cuGraphAddEmptyNode(&CUgraphNode(bad as usize), 1)),
-    },
-    Place {
-        name: "cuGraphAddExternalSemaphoresSignalNode, extSemArray",
-        kind: "CUexternalSemaphore",
-        code: HANDLE,
-        call: |all, bad| {
+    place("cuGraphAddKernelNode, func", "CUfunction", HANDLE, |all, bad| {
+        added!(all, cuGraphAddKernelNode_v2(null(), 0, &one_thread(bad, 0, 0)))
+    }),
+    place("cuGraphAddKernelNode, kern", "CUkernel", HANDLE, |all, bad| {
+        added!(all, cuGraphAddKernelNode_v2(null(), 0, &one_thread(0, bad, 0)))
+    }),
+    place("cuGraphAddKernelNode, ctx", "CUcontext", CONTEXT, |all, bad| {
+        let kernel = live(all, "CUkernel") as u64;
+        added!(all, cuGraphAddKernelNode_v2(null(), 0, &one_thread(0, kernel, bad)))
+    }),
+    place("cuGraphAddNode, kernel.func", "CUfunction", HANDLE, |all, bad| {
+        add(all, CU_GRAPH_NODE_TYPE_KERNEL, CUgraphNodeParamsUnion { kernel: one_thread(bad, 0, 0) })
+    }),
+    place("cuGraphAddNode, memcpy.copyCtx", "CUcontext", CONTEXT, |all, bad| {
+        let memcpy = CUDA_MEMCPY_NODE_PARAMS {
+            flags: 0,
+            reserved: 0,
+            copyCtx: CUcontext(bad as usize),
+            copyParams: copy(all, None, None),
+        };
+        add(all, CU_GRAPH_NODE_TYPE_MEMCPY, CUgraphNodeParamsUnion { memcpy })
+    }),
+    place("cuGraphAddNode, memset.ctx", "CUcontext", CONTEXT, |all, bad| {
+        let fill = fill(all);
+        let memset = CUDA_MEMSET_NODE_PARAMS_v2 {
+            dst: fill.dst,
+            elementSize: fill.elementSize,
+            width: fill.width,
+            height: fill.height,
+            ctx: CUcontext(bad as usize),
+            ..zeroed()
+        };
+        add(all, CU_GRAPH_NODE_TYPE_MEMSET, CUgraphNodeParamsUnion { memset })
+    }),
+    place("cuGraphAddNode, graph.graph", "CUgraph", VALUE, |all, bad| {
+        let mut child = CUgraph(bad as usize);
+        if bad == live(all, "CUgraph") as u64 {
+            // A graph cannot be its own child.
+            cu!(cuGraphClone(&mut child, graph(all)));
+        }
+        let ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE;
+        let graph = CUDA_CHILD_GRAPH_NODE_PARAMS { graph: child, ownership };
+        add(all, CU_GRAPH_NODE_TYPE_GRAPH, CUgraphNodeParamsUnion { graph })
+    }),
+    place("cuGraphAddNode, eventRecord.event", "CUevent", HANDLE, |all, bad| {
+        let event = CUevent(bad as usize);
+        add(all, CU_GRAPH_NODE_TYPE_EVENT_RECORD, CUgraphNodeParamsUnion { event })
+    }),
+    place("cuGraphAddNode, eventWait.event", "CUevent", HANDLE, |all, bad| {
+        let event = CUevent(bad as usize);
+        add(all, CU_GRAPH_NODE_TYPE_WAIT_EVENT, CUgraphNodeParamsUnion { event })
+    }),
+    place("cuGraphAddMemcpyNode, srcArray", "CUarray", VALUE, |all, bad| {
+        added!(all, cuGraphAddMemcpyNode(null(), 0, &copy(all, Some(bad), None), current()))
+    }),
+    place("cuGraphAddMemcpyNode, dstArray", "CUarray", VALUE, |all, bad| {
+        added!(all, cuGraphAddMemcpyNode(null(), 0, &copy(all, None, Some(bad)), current()))
+    }),
+    place("cuGraphAddEmptyNode, dependencies", "CUgraphNode", VALUE, |all, bad| {
+        added!(all, cuGraphAddEmptyNode(&CUgraphNode(bad as usize), 1))
+    }),
+    place(
+        "cuGraphAddExternalSemaphoresSignalNode, extSemArray",
+        "CUexternalSemaphore",
+        HANDLE,
+        |all, bad| {
             signalled(bad, |params| added!(all, cuGraphAddExternalSemaphoresSignalNode(null(), 0, &params)))
         },
-    },
-    Place {
-        name: "cuGraphAddExternalSemaphoresWaitNode, extSemArray",
-        kind: "CUexternalSemaphore",
-        code: HANDLE,
-        call: |all, bad| {
-            awaited(bad, |params| added!(all, cuGraphAddExternalSemaphoresWaitNode(null(), 0, &params)))
-        },
-    },
-    Place {
-        name: "cuSignalExternalSemaphoresAsync, extSemArray",
-        kind: "CUexternalSemaphore",
-        code: HANDLE,
-        call: |all, bad| {
-            signalled(bad, |params| {
-                // SAFETY: lists of one.
-                unsafe {
-                    cuSignalExternalSemaphoresAsync(
-                        params.extSemArray,
-                        params.paramsArray,
-                        1,
-                        live_stream(all),
-                    )
-                }
-            })
-        },
-    },
-    Place {
-        name: "cuGraphAddBatchMemOpNode, ctx",
-        kind: "CUcontext",
-        code: CONTEXT,
-        call: |all, bad| stores(all, bad, |params| added!(all, cuGraphAddBatchMemOpNode(null(), 0, &params))),
-    },
-    Place {
-        name: "cuGraphInstantiateWithParams, hUploadStream",
-        kind: "CUstream",
-        code: HANDLE,
-        call: |all, bad| {
-            let mut params: CUDA_GRAPH_INSTANTIATE_PARAMS = zeroed();
-            params.flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
-            params.hUploadStream = CUstream(bad as usize);
-            let mut executable = CUgraphExec::NULL;
-            // SAFETY: parameters that live through the call.
-            unsafe { cuGraphInstantiateWithParams(&mut executable, graph(all), &mut params) }
-        },
-    },
-    Place {
-        name: "cuMemcpy2D, srcArray",
-        kind: "CUarray",
-        code: VALUE,
+    ),
+    place("cuGraphAddExternalSemaphoresWaitNode, extSemArray", "CUexternalSemaphore", HANDLE, |all, bad| {
+        awaited(bad, |params| added!(all, cuGraphAddExternalSemaphoresWaitNode(null(), 0, &params)))
+    }),
+    place("cuSignalExternalSemaphoresAsync, extSemArray", "CUexternalSemaphore", HANDLE, |all, bad| {
+        signalled(bad, |params| {
+            // SAFETY: lists of one.
+            unsafe {
+                cuSignalExternalSemaphoresAsync(params.extSemArray, params.paramsArray, 1, live_stream(all))
+            }
+        })
+    }),
+    place("cuGraphAddBatchMemOpNode, ctx", "CUcontext", CONTEXT, |all, bad| {
+        stores(all, bad, |params| added!(all, cuGraphAddBatchMemOpNode(null(), 0, &params)))
+    }),
+    place("cuGraphInstantiateWithParams, hUploadStream", "CUstream", HANDLE, |all, bad| {
+        let mut params: CUDA_GRAPH_INSTANTIATE_PARAMS = zeroed();
+        params.flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
+        params.hUploadStream = CUstream(bad as usize);
+        let mut executable = CUgraphExec::NULL;
+        // SAFETY: parameters that live through the call.
+        unsafe { cuGraphInstantiateWithParams(&mut executable, graph(all), &mut params) }
+    }),
+    place(
+        "cuMemcpy2D, srcArray",
+        "CUarray",
+        VALUE,
         // SAFETY: a description that lives through the call.
-        call: |all, bad| unsafe { cuMemcpy2D_v2(&plane_copy(all, Some(bad), None)) },
-    },
-    Place {
-        name: "cuMemcpy2D, dstArray",
-        kind: "CUarray",
-        code: VALUE,
+        |all, bad| unsafe { cuMemcpy2D_v2(&plane_copy(all, Some(bad), None)) },
+    ),
+    place(
+        "cuMemcpy2D, dstArray",
+        "CUarray",
+        VALUE,
         // SAFETY: as above.
-        call: |all, bad| unsafe { cuMemcpy2D_v2(&plane_copy(all, None, Some(bad))) },
-    },
-    Place {
-        name: "cuMemcpy3D, srcArray",
-        kind: "CUarray",
-        code: VALUE,
+        |all, bad| unsafe { cuMemcpy2D_v2(&plane_copy(all, None, Some(bad))) },
+    ),
+    place(
+        "cuMemcpy3D, srcArray",
+        "CUarray",
+        VALUE,
         // SAFETY: as above.
-        call: |all, bad| unsafe { cuMemcpy3D_v2(&copy(all, Some(bad), None)) },
-    },
-    Place {
-        name: "cuMemcpy3D, dstArray",
-        kind: "CUarray",
-        code: VALUE,
+        |all, bad| unsafe { cuMemcpy3D_v2(&copy(all, Some(bad), None)) },
+    ),
+    place(
+        "cuMemcpy3D, dstArray",
+        "CUarray",
+        VALUE,
         // SAFETY: as above.
-        call: |all, bad| unsafe { cuMemcpy3D_v2(&copy(all, None, Some(bad))) },
-    },
-    Place {
-        name: "cuMemcpy3DPeer, srcContext",
-        kind: "CUcontext",
-        code: CONTEXT,
+        |all, bad| unsafe { cuMemcpy3D_v2(&copy(all, None, Some(bad))) },
+    ),
+    place(
+        "cuMemcpy3DPeer, srcContext",
+        "CUcontext",
+        CONTEXT,
         // SAFETY: as above.
-        call: |all, bad| unsafe { cuMemcpy3DPeer(&peer_copy(all, bad, current().0 as u64, None)) },
-    },
-    Place {
-        name: "cuMemcpy3DPeer, dstContext",
-        kind: "CUcontext",
-        code: CONTEXT,
+        |all, bad| unsafe { cuMemcpy3DPeer(&peer_copy(all, bad, current().0 as u64, None)) },
+    ),
+    place(
+        "cuMemcpy3DPeer, dstContext",
+        "CUcontext",
+        CONTEXT,
         // SAFETY: as above.
-        call: |all, bad| unsafe { cuMemcpy3DPeer(&peer_copy(all, current().0 as u64, bad, None)) },
-    },
-    Place {
-        name: "cuMemcpy3DPeer, srcArray",
-        kind: "CUarray",
-        code: VALUE,
-        call: |all, bad| {
-            let context = current().0 as u64;
-            // SAFETY: as above.
-            unsafe { cuMemcpy3DPeer(&peer_copy(all, context, context, Some(bad))) }
-        },
-    },
-    Place { name: "cuMemcpy3DBatchAsync, src.op.array.array", kind: "CUarray", code: VALUE, call: batched },
-    Place {
-        name: "cuTexObjectCreate, hArray",
-        kind: "CUarray",
-        code: VALUE,
-        call: |_, bad| texture(array_resource(bad)),
-    },
-    Place {
-        name: "cuTexObjectCreate, hMipmappedArray",
-        kind: "CUmipmappedArray",
-        code: VALUE,
-        call: |_, bad| texture(mipmap_resource(bad)),
-    },
-    Place {
-        name: "cuSurfObjectCreate, hArray",
-        kind: "CUarray",
-        code: VALUE,
-        call: |_, bad| {
-            let mut object = 0;
-            // SAFETY: a description that lives through the call.
-            unsafe { cuSurfObjectCreate(&mut object, &array_resource(bad)) }
-        },
-    },
-    Place {
-        name: "cuLaunchKernelEx, hStream",
-        kind: "CUstream",
-        code: HANDLE,
-        call: |all, bad| launch_in(all, bad, &mut []),
-    },
-    Place {
-        name: "cuLaunchKernelEx, programmaticEvent.event",
-        kind: "CUevent",
-        code: HANDLE,
-        call: |all, bad| launch_with(all, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, bad),
-    },
-    Place {
-        name: "cuLaunchKernelEx, launchCompletionEvent.event",
-        kind: "CUevent",
-        code: HANDLE,
-        call: |all, bad| launch_with(all, CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, bad),
-    },
-    Place {
-        name: "cuLaunchCooperativeKernelMultiDevice, function",
-        kind: "CUfunction",
-        code: HANDLE,
-        call: |all, bad| launch_list(all, bad, live(all, "CUstream") as u64),
-    },
-    Place {
-        name: "cuLaunchCooperativeKernelMultiDevice, hStream",
-        kind: "CUstream",
-        code: HANDLE,
-        call: |all, bad| launch_list(all, live(all, "CUfunction") as u64, bad),
-    },
+        |all, bad| unsafe { cuMemcpy3DPeer(&peer_copy(all, current().0 as u64, bad, None)) },
+    ),
+    place("cuMemcpy3DPeer, srcArray", "CUarray", VALUE, |all, bad| {
+        let context = current().0 as u64;
+        // SAFETY: as above.
+        unsafe { cuMemcpy3DPeer(&peer_copy(all, context, context, Some(bad))) }
+    }),
+    place("cuMemcpy3DBatchAsync, src.op.array.array", "CUarray", VALUE, batched),
+    place("cuTexObjectCreate, hArray", "CUarray", VALUE, |_, bad| texture(array_resource(bad))),
+    place("cuTexObjectCreate, hMipmappedArray", "CUmipmappedArray", VALUE, |_, bad| {
+        texture(mipmap_resource(bad))
+    }),
+    place("cuSurfObjectCreate, hArray", "CUarray", VALUE, |_, bad| {
+        let mut object = 0;
+        // SAFETY: a description that lives through the call.
+        unsafe { cuSurfObjectCreate(&mut object, &array_resource(bad)) }
+    }),
+    place("cuLaunchKernelEx, hStream", "CUstream", HANDLE, |all, bad| launch_in(all, bad, &mut [])),
+    place("cuLaunchKernelEx, programmaticEvent.event", "CUevent", HANDLE, |all, bad| {
+        launch_with(all, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, bad)
+    }),
+    place("cuLaunchKernelEx, launchCompletionEvent.event", "CUevent", HANDLE, |all, bad| {
+        launch_with(all, CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, bad)
+    }),
+    place("cuLaunchCooperativeKernelMultiDevice, function", "CUfunction", HANDLE, |all, bad| {
+        launch_list(bad, live(all, "CUstream") as u64)
+    }),
+    place("cuLaunchCooperativeKernelMultiDevice, hStream", "CUstream", HANDLE, |all, bad| {
+        launch_list(live(all, "CUfunction") as u64, bad)
+    }),
 ];
 
 pub fn what_is_no_handle_in_a_structure_is_refused() {
