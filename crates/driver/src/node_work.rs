@@ -79,9 +79,9 @@ impl Work {
         Ok(Work::new(Operation::Copy(transfer), Description::Copy(params)))
     }
 
-    /// A fill of memory.
-    pub fn fill(params: &CUDA_MEMSET_NODE_PARAMS, context: Option<CUcontext>) -> CuResult<Self> {
-        context.map_or(Ok(None), context_of)?;
+    /// A fill of memory, in a context.
+    pub fn fill(params: &CUDA_MEMSET_NODE_PARAMS, context: CUcontext) -> CuResult<Self> {
+        context_of(context)?;
         let fill = Fill {
             address: params.dst.0,
             pitch: params.pitch as u64,
@@ -182,7 +182,7 @@ impl Work {
                 }
                 CU_GRAPH_NODE_TYPE_MEMSET => {
                     let fill = params.memset;
-                    Work::fill(&without_context(fill), Some(fill.ctx))
+                    Work::fill(&without_context(fill), fill.ctx)
                 }
                 CU_GRAPH_NODE_TYPE_HOST => Work::host(params.host),
                 CU_GRAPH_NODE_TYPE_GRAPH => match params.graph.ownership {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use kernel_abi::KernelBackend;
 use kernel_tests::agreement::Kernel;
 use kernel_tests::backend;
+use kernel_tests::fuzz::table::leaves_nan_open;
 use ptx::isa::Example;
 
 #[test]
@@ -61,13 +62,6 @@ fn disagreements(
         (expected, got) => failures.push(format!("{first} {:?} {:?}", expected.err(), got.err())),
     }
     failures
-}
-
-/// Whether it is for the processor to say which of several operands' NaNs compiled code gives.
-fn leaves_nan_open(instruction: &str) -> bool {
-    let head = instruction.split(' ').next().unwrap_or("");
-    let opcode = head.split('.').next().unwrap_or("");
-    head.ends_with(".f64") && ["add", "sub", "mul", "fma", "mad"].contains(&opcode)
 }
 
 fn is_nan(bits: &u64) -> bool {

@@ -46,7 +46,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
     }
 
     /// Whether the code is to be there soon: nothing is there twice then.
-    fn is_quick(&self) -> bool {
+    pub(super) fn is_quick(&self) -> bool {
         self.unit.machine.tier() == Tier::Quick
     }
 

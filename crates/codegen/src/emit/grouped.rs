@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use kernel_abi::{CompileError, Tier};
+use kernel_abi::CompileError;
 use simt_ir::{Access, Convert, Def, IntBinary, Op, Order, Shift, Space, Type as IrType, Value as IrValue};
 
 use super::function::Emitter;
@@ -147,7 +147,7 @@ impl<'c> Emitter<'_, 'c> {
         count: u32,
         load: bool,
     ) -> Option<Groups<'c>> {
-        if self.unit.machine.tier() == Tier::Quick
+        if self.is_quick()
             || access.space == Space::Local
             || access.order != Order::Weak
             || !self.p.shapes.checks(value).is_empty()

@@ -3,7 +3,7 @@
 //! By itself each of these loads is strided. Together they are all elements of a piece of memory: a few loads of whole vectors, and
 //! shuffles. Compilers leave them apart where they do not know that the address is aligned to all elements, as that of a part of a tile.
 
-use kernel_abi::{CompileError, Tier};
+use kernel_abi::CompileError;
 use simt_ir::{Access, Inst, Op, Order};
 
 use super::function::Emitter;
@@ -29,8 +29,7 @@ impl Emitter<'_, '_> {
         let data = self.p.func.inst(inst);
         let (address, lane) = (data.args[0], self.lane_type(data.results[0]));
         let size = lane.scalar_bits() / 8;
-        let is_quick = self.unit.machine.tier() == Tier::Quick;
-        if is_quick
+        if self.is_quick()
             || access.lanes != 1
             || access.order != Order::Weak
             || !self.p.shapes.checks(address).is_empty()

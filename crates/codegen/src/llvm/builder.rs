@@ -132,6 +132,29 @@ impl<'c> Builder<'c> {
         unsafe { core::LLVMBuildUnreachable(self.raw) };
     }
 
+    /// The value of one of two pieces of code: of the first where the condition holds, as it nearly always does.
+    pub fn usually(
+        &self,
+        condition: Value<'c>,
+        usual: impl FnOnce() -> Value<'c>,
+        rare: impl FnOnce() -> Value<'c>,
+    ) -> Value<'c> {
+        let (short, long, after) =
+            (self.append_block("usual"), self.append_block("rare"), self.append_block("both"));
+        self.mark_odds(self.cond_br(condition, short, long), 2000, 1);
+        self.position_at_end(short);
+        let (usual, usual_end) = (usual(), self.block());
+        self.br(after);
+        self.position_at_end(long);
+        let (rare, rare_end) = (rare(), self.block());
+        self.br(after);
+        self.position_at_end(after);
+        let value = self.phi(usual.ty());
+        value.add_incoming(usual, usual_end);
+        value.add_incoming(rare, rare_end);
+        value.value()
+    }
+
     /// A phi of type `ty`; must come before the other instructions of its block.
     pub fn phi(&self, ty: Type<'c>) -> Phi<'c> {
         self.ready();

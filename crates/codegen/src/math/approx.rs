@@ -246,21 +246,7 @@ impl<'c> Emit<'_, '_, 'c> {
             return rare();
         }
         let b = self.lowering.b;
-        let (short, long, after) = (b.append_block("usual"), b.append_block("rare"), b.append_block("both"));
-        b.mark_odds(b.cond_br(b.all(condition), short, long), 2000, 1);
-        b.position_at_end(short);
-        let usual = usual();
-        let usual_end = b.block();
-        b.br(after);
-        b.position_at_end(long);
-        let rare = rare();
-        let rare_end = b.block();
-        b.br(after);
-        b.position_at_end(after);
-        let value = b.phi(self.shape);
-        value.add_incoming(usual, usual_end);
-        value.add_incoming(rare, rare_end);
-        value.value()
+        b.usually(b.all(condition), usual, rare)
     }
 
     /// An instruction of AVX-512 in the current rounding, with a number that belongs to it.

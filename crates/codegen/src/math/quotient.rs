@@ -20,17 +20,7 @@ impl<'c> Lowering<'_, 'c> {
         let mode = FloatMode { ftz, ..FloatMode::default() };
         let quotient = self.float_binary(FloatBinary::Div, mode, IrType::F32, x, divisor);
         let outer = self.is_outer(self.bits(self.magnitude(quotient)));
-        let usual = b.block();
-        let (outside, after) = (b.append_block("outside"), b.append_block("quotient"));
-        b.mark_odds(b.cond_br(self.in_any(outer), outside, after), 1, 2000);
-        b.position_at_end(outside);
-        let exact = self.at_limits(func, ftz, x, y, quotient);
-        b.br(after);
-        b.position_at_end(after);
-        let result = b.phi(quotient.ty());
-        result.add_incoming(quotient, usual);
-        result.add_incoming(exact, outside);
-        result.value()
+        b.usually(b.not(self.in_any(outer)), || quotient, || self.at_limits(func, ftz, x, y, quotient))
     }
 
     /// Of magnitudes, as bits, those that may be next to a limit: among the lanes of one register, the one furthest out of all.

@@ -63,9 +63,8 @@ pub enum EdgeStart {
 }
 
 impl EdgeStart {
-    /// Whether an edge from a node that does this can begin so: only kernels have parts, and only kernels wait by themselves.
-    pub fn is_possible(self, from: &Operation, to_kernel: bool) -> bool {
-        let from_kernel = matches!(from, Operation::Kernel(_));
+    /// Whether an edge between nodes that are kernels, or are not, can begin so: only kernels have parts, and only kernels wait by themselves.
+    pub fn is_possible(self, from_kernel: bool, to_kernel: bool) -> bool {
         match self {
             EdgeStart::End => true,
             EdgeStart::Begun { programmatic: false } => from_kernel,
@@ -225,10 +224,9 @@ impl Graph {
     /// [`Error::InvalidValue`] if there is no such edge, or it cannot begin there ([`EdgeStart::is_possible`]).
     pub fn set_edge_start(&self, from: NodeId, to: NodeId, start: EdgeStart) -> Result<()> {
         let mut nodes = self.nodes.lock();
-        let operation = nodes.node(from)?.operation.clone();
+        let is_possible = start.is_possible(nodes.is_kernel(from)?, nodes.is_kernel(to)?);
         let dependent = nodes.node(to)?;
-        let to_kernel = matches!(dependent.operation, Operation::Kernel(_));
-        if !dependent.dependencies.contains(&from) || !start.is_possible(&operation, to_kernel) {
+        if !dependent.dependencies.contains(&from) || !is_possible {
             return Err(Error::InvalidValue);
         }
         match start {
@@ -298,6 +296,11 @@ impl Graph {
     /// What a node does.
     pub fn operation(&self, node: NodeId) -> Result<Operation> {
         Ok(self.nodes.lock().node(node)?.operation.clone())
+    }
+
+    /// Whether a node launches a kernel.
+    pub fn is_kernel(&self, node: NodeId) -> Result<bool> {
+        self.nodes.lock().is_kernel(node)
     }
 
     /// What all nodes do.
@@ -443,6 +446,10 @@ impl Nodes {
             }
         }
         children
+    }
+
+    fn is_kernel(&mut self, node: NodeId) -> Result<bool> {
+        Ok(matches!(self.node(node)?.operation, Operation::Kernel(_)))
     }
 
     fn node(&mut self, node: NodeId) -> Result<&mut Node> {

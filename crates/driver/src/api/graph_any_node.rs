@@ -43,7 +43,7 @@ unsafe fn cuGraphAddNode_v2(
     let sources = read_nodes(dependencies, numDependencies)?;
     let is_kernel = nodeParams.get(0)?.r#type == CU_GRAPH_NODE_TYPE_KERNEL;
     for (from, start) in sources.iter().zip(&starts) {
-        if !start.is_possible(&graph.operation(*from)?, is_kernel) {
+        if !start.is_possible(graph.is_kernel(*from)?, is_kernel) {
             return Err(CUDA_ERROR_INVALID_VALUE.into());
         }
     }

@@ -151,7 +151,7 @@ fn cuGraphAddMemsetNode(
     memsetParams: In<CUDA_MEMSET_NODE_PARAMS>,
     ctx: CUcontext,
 ) -> CuResult {
-    let work = Work::fill(&memsetParams.get()?, Some(ctx))?;
+    let work = Work::fill(&memsetParams.get()?, ctx)?;
     graphs::add(phGraphNode, hGraph, dependencies, numDependencies, work)?;
     Ok(())
 }
@@ -165,7 +165,7 @@ fn cuGraphMemsetNodeGetParams(hNode: CUgraphNode, nodeParams: Out<CUDA_MEMSET_NO
 
 #[entry_point]
 fn cuGraphMemsetNodeSetParams(hNode: CUgraphNode, nodeParams: In<CUDA_MEMSET_NODE_PARAMS>) -> CuResult {
-    graphs::set(hNode, Work::fill(&nodeParams.get()?, None)?)
+    graphs::set(hNode, Work::fill(&nodeParams.get()?, CUcontext::NULL)?)
 }
 
 #[entry_point]
@@ -175,7 +175,7 @@ fn cuGraphExecMemsetNodeSetParams(
     memsetParams: In<CUDA_MEMSET_NODE_PARAMS>,
     ctx: CUcontext,
 ) -> CuResult {
-    graphs::set_in_executable(hGraphExec, hNode, Work::fill(&memsetParams.get()?, Some(ctx))?)
+    graphs::set_in_executable(hGraphExec, hNode, Work::fill(&memsetParams.get()?, ctx)?)
 }
 
 #[entry_point]

@@ -151,14 +151,20 @@ impl Table {
     }
 }
 
-/// Which of several operands' NaNs these instructions on f64 pass on is for processors to say, which go by an order of operands that compilers
-/// may change: before such an instruction its operands' NaNs are made one.
-fn one_nan(instruction: String) -> String {
-    let (head, operands) = instruction.split_once(' ').unwrap_or((&instruction, ""));
+/// Whether it is for the processor to say which of several operands' NaNs compiled code gives: it goes by an order of operands that compilers
+/// may change.
+pub fn leaves_nan_open(instruction: &str) -> bool {
+    let head = instruction.split(' ').next().unwrap_or_default();
     let opcode = head.split('.').next().unwrap_or(head);
-    if !head.ends_with(".f64") || !["add", "sub", "mul", "fma", "mad"].contains(&opcode) {
+    head.ends_with(".f64") && ["add", "sub", "mul", "fma", "mad"].contains(&opcode)
+}
+
+/// Before an instruction that leaves it open, its operands' NaNs are made one.
+fn one_nan(instruction: String) -> String {
+    if !leaves_nan_open(&instruction) {
         return instruction;
     }
+    let (_, operands) = instruction.split_once(' ').unwrap_or((&instruction, ""));
     let mut lines = String::new();
     for operand in
         operands.trim_end_matches(';').split(", ").skip(1).filter(|operand| operand.starts_with('%'))
