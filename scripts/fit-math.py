@@ -123,4 +123,4 @@ if __name__ == "__main__":
     fit("SIN", "sin(r) / r in r^2, r up to pi/4.", lambda s: series(s, 2, 2), 0, quarter, 3, [1])
     fit("COS", "cos(r) in r^2, r up to pi/4.", lambda s: series(s, 1, 2), 0, quarter, 4, [1])
     fit("TANH", "tanh(x) / x in x^2, x up to 0.6.", tanh_over, 0, 0.36, 5, [1])
-    fit("RSQRT", "1 / sqrt(x) for x in [0.875, 0.9924].", lambda x: 1 / x.sqrt(), 0.875, 0.9924, 2)
+    fit("RSQRT", "1 / sqrt(1 + e) for e in [-0.0684, 0.0678].", lambda e: 1 / (1 + e).sqrt(), -0.0684, 0.0678, 4, [1])

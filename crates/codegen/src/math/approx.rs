@@ -217,17 +217,21 @@ impl<'c> Steps for Emit<'_, '_, 'c> {
 
     /// AVX-512 replaces the results of all special operands at once.
     fn rsqrt(&self, x: Value<'c>, ftz: bool) -> Value<'c> {
-        if self.lowering.cpu.vector_bits() != 512 {
-            let rare = || rsqrt_in_steps(self, x, ftz);
-            return self.usually(self.is_normal(x), || rsqrt_of_normal(self, x), rare);
-        }
-        self.lowering.fixup(rsqrt_of_positive(self, x, ftz), x, SPECIAL_ROOTS)
+        let rare = || match self.lowering.cpu.vector_bits() {
+            512 => self.lowering.fixup(rsqrt_of_positive(self, x, ftz), x, SPECIAL_ROOTS),
+            _ => rsqrt_in_steps(self, x, ftz),
+        };
+        self.usually(self.is_normal(x), || rsqrt_of_normal(self, x), rare)
     }
 }
 
 impl<'c> Emit<'_, '_, 'c> {
     /// Whether numbers are normal, finite and above 0.
     fn is_normal(&self, x: Value<'c>) -> Value<'c> {
+        if self.lowering.cpu.vector_bits() == 512 && self.shape.is_vector() {
+            const ALL_OTHERS: u64 = 0xff;
+            return self.lowering.b.not(self.lowering.is_of_class(x, ALL_OTHERS));
+        }
         // Processors compare signed integers: the numbers that are come to lie at the lower end of those.
         let lowest = self.int(0x8000_0000 - f32::MIN_POSITIVE.to_bits());
         let count = f32::INFINITY.to_bits() - f32::MIN_POSITIVE.to_bits();
@@ -246,7 +250,8 @@ impl<'c> Emit<'_, '_, 'c> {
             return rare();
         }
         let b = self.lowering.b;
-        b.usually(b.all(condition), usual, rare)
+        // What an inactive lane holds may be anything.
+        b.usually(b.all(b.freeze(condition)), usual, rare)
     }
 
     /// An instruction of AVX-512 in the current rounding, with a number that belongs to it.

@@ -225,7 +225,8 @@ impl<'a, 'c> Lowering<'a, 'c> {
         // A processor that flushes takes subnormals for zeros in this test too.
         let by_class = self.cpu.vector_bits() == 512 && !self.flushing;
         if by_class && a.ty().is_vector() && a.ty().is_float() && !a.is_constant() {
-            let tiny = self.is_subnormal(a);
+            const SUBNORMAL: u64 = 0x20;
+            let tiny = self.is_of_class(a, SUBNORMAL);
             return self.b.select(tiny, self.b.copysign(a.ty().zero(), a), a);
         }
         let bits = self.bits(a);
@@ -237,12 +238,12 @@ impl<'a, 'c> Lowering<'a, 'c> {
         self.b.select(tiny, zero, a)
     }
 
-    /// By AVX-512's own test.
-    fn is_subnormal(&self, a: Value<'c>) -> Value<'c> {
-        const SUBNORMAL: u64 = 0x20;
+    /// By AVX-512's own test: of quiet NaNs, positive and negative zeros, positive and negative infinities, subnormals, other negative numbers and
+    /// signalling NaNs, from the lowest bit, those whose bits are set.
+    fn is_of_class(&self, a: Value<'c>, classes: u64) -> Value<'c> {
         let (suffix, lanes) = suffix_and_lanes(a);
         let name = format!("llvm.x86.avx512.fpclass.{suffix}.512");
-        let class = self.b.context().int(32).int_const(SUBNORMAL);
+        let class = self.b.context().int(32).int_const(classes);
         self.in_chunks(lanes, &[a], |chunk| self.b.intrinsic(&name, &[], &[chunk[0], class]))
     }
 
