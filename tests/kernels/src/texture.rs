@@ -29,13 +29,19 @@ pub struct Descriptor {
 /// What a kernel is given. The object goes with it.
 pub struct Made {
     handle: u64,
-    _memory: Vec<u64>,
+    memory: Vec<u64>,
 }
 
 impl Made {
     /// One that says how textures that name it are read.
     pub fn sampler(sampler: Sampler) -> Made {
-        Made { handle: texture::create(ContextId::NONE, Object::Sampler(sampler)), _memory: Vec::new() }
+        Made { handle: texture::create(ContextId::NONE, Object::Sampler(sampler)), memory: Vec::new() }
+    }
+
+    /// Its texels, as kernels that have ended left them, and zeros.
+    pub fn texels(&self) -> Vec<u64> {
+        // SAFETY: the object's texels are the vector's words, which kernels have written behind the compiler's back.
+        self.memory.iter().map(|word| unsafe { std::ptr::from_ref(word).read_volatile() }).collect()
     }
 
     /// The object's handle.
@@ -189,6 +195,6 @@ impl Descriptor {
             seamless_cube: self.seamless,
         };
         let object = if self.surface { Object::Surface(view) } else { Object::Texture(view, sampler) };
-        Ok(Made { handle: texture::create(ContextId::NONE, object), _memory: memory })
+        Ok(Made { handle: texture::create(ContextId::NONE, object), memory })
     }
 }

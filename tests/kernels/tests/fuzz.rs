@@ -5,8 +5,8 @@ use std::sync::Arc;
 use kernel_abi::{
     BlockFrame, CompileError, CompileRequest, CompiledKernel, Fault, KernelBackend, KernelInfo,
 };
+use kernel_tests::fuzz::generate::Sources;
 use kernel_tests::fuzz::program::{ENTRY, Program, Statement};
-use kernel_tests::fuzz::table::Table;
 use kernel_tests::fuzz::{self, Outcome, generate, reduce};
 use kernel_tests::module::Loaded;
 
@@ -51,9 +51,9 @@ impl CompiledKernel for LyingKernel {
 #[test]
 fn a_wrong_bit_is_found_and_its_cause_is_all_that_is_left() {
     let (honest, liar) = (interp::Interpreter::default(), Liar(interp::Interpreter::default()));
-    let mut table = Table::default();
+    let mut sources = Sources::default();
     let mut program: Program = (1..)
-        .map(|seed| generate::program(seed, &mut table))
+        .map(|seed| generate::program(seed, &mut sources))
         .find(|program| !program.body.is_empty() && !program.text().contains("popc"))
         .expect("most kernels have none");
     assert_eq!(fuzz::difference(&program, &liar, &honest), None);
@@ -71,8 +71,8 @@ fn a_wrong_bit_is_found_and_its_cause_is_all_that_is_left() {
 fn kernels_run_in_the_interpreter_and_are_the_same_each_time() {
     let honest = interp::Interpreter::default();
     for seed in 1..30 {
-        let program = generate::program(seed, &mut Table::default());
-        assert_eq!(program, generate::program(seed, &mut Table::default()), "kernel {seed}");
+        let program = generate::program(seed, &mut Sources::default());
+        assert_eq!(program, generate::program(seed, &mut Sources::default()), "kernel {seed}");
         let outcome = fuzz::run(&program, &honest);
         assert!(matches!(outcome, Outcome::Ran(_)), "kernel {seed}: {outcome:?}\n{}", program.text());
     }
@@ -82,7 +82,7 @@ fn kernels_run_in_the_interpreter_and_are_the_same_each_time() {
 fn some_kernels_run_as_gangs() {
     let gangs = kernel_tests::backend::open("gangs").expect("there is one everywhere");
     let is_gang = |seed: &u64| {
-        let program = generate::program(*seed, &mut Table::default());
+        let program = generate::program(*seed, &mut Sources::default());
         let loaded = program.plain.then(|| Loaded::new(&program.text()).expect("it loads"));
         loaded.is_some_and(|loaded| {
             let kernel = loaded.compile(&*gangs, ENTRY, program.grid).expect("it compiles");

@@ -51,6 +51,16 @@ pub fn examples() -> Vec<Example> {
         .collect()
 }
 
+/// The instruction of a row with these words in its places, if they go together and its operands are registers and addresses.
+pub fn example(row: usize, words: &[Option<&'static str>]) -> Option<Example> {
+    let form = FAMILIES.iter().flat_map(|(_, forms)| forms.iter()).nth(row)?;
+    let syntax = &TABLE.of(form).syntax;
+    let chosen = Chosen::of(
+        syntax.slots.iter().zip(words).filter_map(|(slot, word)| word.map(|word| (slot.name(), word))),
+    );
+    (form.legal)(&chosen).is_ok().then(|| write(row, form, syntax, &chosen))?
+}
+
 fn of_form(row: usize, form: &'static Form) -> Vec<Example> {
     let syntax = &TABLE.of(form).syntax;
     let mut found: Vec<Example> = Vec::new();

@@ -46,7 +46,7 @@ mod wgmma;
 mod wmma;
 
 pub use describe::{Later, Place, Row, Use, refused, rows, uses};
-pub use examples::{DEVICE, Example, examples};
+pub use examples::{DEVICE, Example, example, examples};
 pub use types::{Kind, Ty};
 
 use crate::ast;

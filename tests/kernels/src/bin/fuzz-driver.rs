@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use interp::Interpreter;
 use kernel_abi::Approximations;
 use kernel_tests::driver::{Driver, Failure};
+use kernel_tests::fuzz::generate::Sources;
 use kernel_tests::fuzz::program::{self, Program};
-use kernel_tests::fuzz::table::Table;
 use kernel_tests::fuzz::{self, Outcome, generate, reduce};
 
 struct Settings {
@@ -80,10 +80,10 @@ fn judge(program: &Program, driver: &Driver, oracle: &Interpreter) -> Verdict {
 fn run(settings: Settings) -> Result<(), String> {
     let driver = Driver::open(&settings.library)?;
     let oracle = Interpreter { approximations: Approximations::Hardware, ..Interpreter::default() };
-    let mut table = Table::default();
+    let mut sources = Sources::default();
     let [mut passed, mut failed, mut refused] = settings.so_far;
     for seed in settings.seed..settings.seed + settings.count {
-        let program = generate::program(seed, &mut table);
+        let program = generate::program(seed, &mut sources);
         let mut lost = false;
         // Only what runs and answers otherwise counts, so that one difference does not become another.
         let mut differs = |candidate: &Program| match judge(candidate, &driver, &oracle) {

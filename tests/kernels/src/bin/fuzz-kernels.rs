@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kernel_tests::backend;
-use kernel_tests::fuzz::table::Table;
+use kernel_tests::fuzz::generate::Sources;
 use kernel_tests::fuzz::{self, Outcome, Random, generate, reduce};
 
 fn main() {
@@ -40,9 +40,9 @@ fn run() -> Result<bool, String> {
             _ => return Err(format!("what is {arg}?")),
         }
     }
-    let mut table = Table::default();
+    let mut sources = Sources::default();
     if let Some(seed) = show {
-        print!("{}", generate::program(seed, &mut table).text());
+        print!("{}", generate::program(seed, &mut sources).text());
         return Ok(true);
     }
     if names.is_empty() {
@@ -57,7 +57,7 @@ fn run() -> Result<bool, String> {
         if seconds != u64::MAX && start.elapsed() > Duration::from_secs(seconds) {
             break;
         }
-        let program = generate::program(seed, &mut table);
+        let program = generate::program(seed, &mut sources);
         let mut random = Random::new(!seed);
         let (name, backend) = random.pick(&backends);
         let (expected, got) = (fuzz::run(&program, &*oracle), fuzz::run(&program, &**backend));

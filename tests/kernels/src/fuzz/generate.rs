@@ -1,6 +1,10 @@
 //! Random kernels.
 
 use super::Random;
+use super::atomics::Atomics;
+use super::copies;
+use super::images::{self, Images};
+use super::matrices::Matrices;
 use super::program::{
     Function, LOCAL_WORDS, Look, PLACES_OF_LOOKS, Program, SHARED_AT, SHARED_OPERATIONS, Statement,
 };
@@ -51,9 +55,27 @@ struct Place {
     callable: usize,
 }
 
+/// What instructions are drawn from.
+#[derive(Default)]
+pub struct Sources {
+    table: Table,
+    atomics: Atomics,
+    matrices: Matrices,
+}
+
+/// What there is more of in a kernel than in others.
+enum Subject {
+    Atomics,
+    Copies,
+    Groups,
+    Images(Images),
+    Matrices,
+}
+
 struct Generator<'a> {
     random: Random,
-    table: &'a mut Table,
+    sources: &'a mut Sources,
+    subject: Option<Subject>,
     functions: usize,
     grid: Grid,
     /// Only what warps may do as a gang.
@@ -65,9 +87,11 @@ struct Generator<'a> {
 }
 
 /// The kernel of a number.
-pub fn program(seed: u64, table: &mut Table) -> Program {
+pub fn program(seed: u64, sources: &mut Sources) -> Program {
     let mut random = Random::new(seed);
-    let plain = random.chance(35);
+    let about = random.below(9);
+    // Most of these instructions are not for gangs, and matrices are for whole warps.
+    let plain = random.chance(if (2..5).contains(&about) { 10 } else { 35 });
     let functions = if plain { 0 } else { random.below(3) };
     let budget = 6 + random.below(34);
     let free = plain && random.chance(35);
@@ -78,9 +102,27 @@ pub fn program(seed: u64, table: &mut Table) -> Program {
     while plain && !free && block.iter().product::<u32>() <= 32 && random.chance(80) {
         block = *random.pick(&BLOCKS);
     }
+    while (3..5).contains(&about) && !block.iter().product::<u32>().is_multiple_of(32) {
+        block = *random.pick(&BLOCKS);
+    }
     let grid = Grid { grid, block, dynamic_shared: 0, cluster: None };
     let steady = plain && random.chance(60);
-    let mut generator = Generator { random, table, functions, grid, plain, steady, budget };
+    let mut given = Vec::new();
+    let subject = match about {
+        0 => Some(Subject::Groups),
+        1 => Some(Subject::Atomics),
+        2 => Some(Subject::Copies),
+        3 | 4 => Some(Subject::Matrices),
+        5 => {
+            let (images, used) = images::images(&mut random, grid);
+            given = images;
+            Some(Subject::Images(used))
+        }
+        _ => None,
+    };
+    // Smaller ones, of which more run.
+    let budget = if subject.is_some() { 5 + budget / 3 } else { budget };
+    let mut generator = Generator { random, sources, subject, functions, grid, plain, steady, budget };
     let place = Place { depth: 0, together: !free, masked: !plain, function: false, callable: 0 };
     let count = 4 + generator.random.below(10);
     let body = generator.statements(count, place);
@@ -92,7 +134,7 @@ pub fn program(seed: u64, table: &mut Table) -> Program {
             generator.statements(4, place)
         })
         .collect();
-    Program { seed, grid, plain, free, functions, body }
+    Program { seed, grid, plain, free, images: given, functions, body }
 }
 
 impl Generator<'_> {
@@ -118,25 +160,31 @@ impl Generator<'_> {
             match choice {
                 60..75 if place.together && may_nest => return self.tile(place),
                 45..50 | 62..74 | 96..100 => {
-                    return Statement::Plain(self.table.instruction(&mut self.random));
+                    return Statement::Plain(self.sources.table.instruction(&mut self.random));
                 }
                 82..86 | 88..94 if self.steady => {
-                    return Statement::Plain(self.table.instruction(&mut self.random));
+                    return Statement::Plain(self.sources.table.instruction(&mut self.random));
                 }
                 _ => {}
             }
+        }
+        if self.subject.is_some()
+            && self.random.chance(50)
+            && let Some(text) = self.of_subject(place)
+        {
+            return Statement::Plain(text);
         }
         if !place.function && self.random.chance(if self.plain { 25 } else { 12 }) {
             return self.walk(place);
         }
         match choice {
-            0..43 => Statement::Plain(self.table.instruction(&mut self.random)),
+            0..43 => Statement::Plain(self.sources.table.instruction(&mut self.random)),
             43..45 => Statement::Plain(self.carry()),
             45..50 => {
                 let text = match self.random.below(4) {
                     0 => self.access(place),
                     1 => self.combine(place),
-                    _ => self.table.instruction(&mut self.random),
+                    _ => self.sources.table.instruction(&mut self.random),
                 };
                 match text.rsplit_once("\n\t") {
                     None => Statement::Guarded(self.condition(), text),
@@ -220,8 +268,74 @@ impl Generator<'_> {
                     words[0], words[1], words[2]
                 ))
             }
-            _ => Statement::Plain(self.table.instruction(&mut self.random)),
+            _ => Statement::Plain(self.sources.table.instruction(&mut self.random)),
         }
+    }
+
+    /// Something that the kernel is about; nothing if it is not for this place.
+    fn of_subject(&mut self, place: Place) -> Option<String> {
+        let guard = if self.random.chance(30) { format!("@{} ", self.condition()) } else { String::new() };
+        let threads = self.grid.block.iter().product::<u32>();
+        let r = &mut self.random;
+        let has_shared = !self.plain && !place.function;
+        match self.subject.as_ref()? {
+            Subject::Images(images) => (!place.function).then(|| images.instruction(r, &guard)),
+            Subject::Atomics => match r.chance(50) {
+                true => self.sources.atomics.own(r, &guard, has_shared),
+                false => Some(self.sources.atomics.histogram(r, &guard, has_shared)),
+            },
+            Subject::Copies if !has_shared => None,
+            Subject::Copies => Some(match r.below(3) {
+                0 if place.together => copies::announced(r, threads),
+                1 => copies::bulk_out(r),
+                _ => copies::own(r),
+            }),
+            Subject::Groups => place.masked.then(|| self.in_groups()),
+            // All lanes of each warp are there.
+            Subject::Matrices if !place.together || !threads.is_multiple_of(32) => None,
+            Subject::Matrices if self.plain && !self.steady => None,
+            Subject::Matrices => match has_shared && r.chance(40) {
+                true => self.sources.matrices.in_memory(r),
+                false => self.sources.matrices.product(r),
+            },
+        }
+    }
+
+    /// An operation of each group of lanes that have the same number, or among them all.
+    fn in_groups(&mut self) -> String {
+        let r = &mut self.random;
+        let (word, value, wide) = (any_register(r, 32), any_register(r, 32), any_register(r, 64));
+        let (pred, condition) = (any_register(r, 1), any_register(r, 1));
+        let negated = *r.pick(&["", "!"]);
+        match r.below(5) {
+            0 => return format!("match.any.sync.b64 {word}, {wide}, {{m}};"),
+            1 => return format!("match.all.sync.b64 {word}|{pred}, {wide}, {{m}};"),
+            2 => return format!("elect.sync {word}|{pred}, {{m}};"),
+            _ => {}
+        }
+        let groups = format!(
+            "and.b32 %s3, {}, {};\n\tmatch.any.sync.b32 %s2, %s3, {{m}};\n\t",
+            any_register(r, 32),
+            r.pick(&[1, 3, 7, 16, 31])
+        );
+        groups
+            + &match r.below(6) {
+                0 => format!("vote.sync.ballot.b32 {word}, {negated}{condition}, %s2;"),
+                1 => format!(
+                    "vote.sync.{}.pred {pred}, {negated}{condition}, %s2;",
+                    r.pick(&["any", "all", "uni"])
+                ),
+                2 => format!(
+                    "redux.sync.{} {word}, {value}, %s2;",
+                    r.pick(&["add.s32", "min.u32", "max.s32", "and.b32", "or.b32", "xor.b32"])
+                ),
+                3 => format!("match.any.sync.b32 {word}, {value}, %s2;"),
+                4 => format!("match.all.sync.b32 {word}|{pred}, {value}, %s2;"),
+                // From the first lane of the group.
+                _ => format!(
+                    "brev.b32 %s3, %s2;\n\tclz.b32 %s3, %s3;\n\tshfl.sync.idx.b32 {word}, {value}, %s3, 31, %s2;"
+                ),
+            }
     }
 
     /// Accesses of memory that all threads see, in the input, shared memory or the output; or the end of some threads.

@@ -4,14 +4,24 @@
 //! * [`program`]: kernels as trees of statements, and their text;
 //! * [`generate`]: random trees whose results depend on nothing but their input;
 //! * [`walk`]: accesses by indices of all kinds, in loops;
+//! * [`rows`]: random instructions of chosen rows of the table, for the next two;
+//! * [`atomics`]: atomic operations, alone and where lanes meet at a word;
+//! * [`matrices`]: products of matrices, and matrices in shared memory;
+//! * [`images`]: textures and surfaces;
+//! * [`copies`]: asynchronous copies;
 //! * [`reduce`]: the smallest tree that still shows a difference.
 //!
 //! A kernel's threads only share what comes out the same in whatever order they run: words that each of them combines with
 //! one commutative operation, exchanges at barriers and among the lanes of a warp that a mask names.
 
+pub mod atomics;
+pub mod copies;
 pub mod generate;
+pub mod images;
+pub mod matrices;
 pub mod program;
 pub mod reduce;
+pub mod rows;
 pub mod table;
 pub mod walk;
 
@@ -19,7 +29,16 @@ use kernel_abi::KernelBackend;
 
 use crate::machine::{self, GuardedWords};
 use crate::module::{LoadFailure, Loaded};
+use crate::texture::{Descriptor, Made};
+use images::Image;
 use program::Program;
+
+impl Image {
+    /// The object, over a copy of its texels.
+    fn create(&self) -> Result<Made, String> {
+        Descriptor::parse(&format!("-\t{}", self.line.replace(' ', "\t")))?.create(&self.texels)
+    }
+}
 
 /// Numbers that look random and are the same each time (SplitMix64).
 pub struct Random(u64);
@@ -82,11 +101,18 @@ pub fn run(program: &Program, backend: &dyn KernelBackend) -> Outcome {
     // Code for vectors must not touch what no thread does.
     let input = GuardedWords::new(&program.input());
     let output = GuardedWords::new(&vec![0; program.output_words()]);
+    let images = match program.images.iter().map(Image::create).collect::<Result<Vec<Made>, String>>() {
+        Ok(images) => images,
+        Err(why) => return Outcome::Failed(why),
+    };
+    let addresses = [&input, &output].map(|words| words.address() as u64);
     let params: Vec<u8> =
-        [&input, &output].into_iter().flat_map(|words| (words.address() as u64).to_le_bytes()).collect();
+        addresses.into_iter().chain(images.iter().map(Made::handle)).flat_map(u64::to_le_bytes).collect();
     let globals = loaded.globals(&kernel.info().globals);
     match machine::launch(&*kernel, grid, &params, &globals) {
-        Ok(_) => Outcome::Ran(output.read()),
+        Ok(_) => {
+            Outcome::Ran(output.read().into_iter().chain(images.iter().flat_map(Made::texels)).collect())
+        }
         Err(fault) => Outcome::Failed(format!("{fault:?}")),
     }
 }
@@ -122,6 +148,9 @@ pub fn place(program: &Program, at: usize) -> String {
     let own = program::OUTPUT_WORDS * program.threads();
     match at.checked_sub(program::SHARED_WORDS) {
         None => format!("word {at} that all threads share"),
+        Some(at) if at >= program.output_words() - program::SHARED_WORDS => {
+            format!("word {} of the images", at + program::SHARED_WORDS - program.output_words())
+        }
         Some(at) if at >= own => format!("word {} of the columns", at - own),
         Some(at) => format!("thread {}, word {}", at / program::OUTPUT_WORDS, at % program::OUTPUT_WORDS),
     }
@@ -146,8 +175,12 @@ pub fn as_test(program: &Program, seed: u64, why: &str, expected: Option<&[u64]>
     let mut text = format!("// Found by fuzz-kernels, number {seed}: {why}\n");
     text += &format!("// RUN k grid={width},{height},{depth} block={x},{y},{z}\n");
     text += &format!("// BUFFER u64{}\n// BUFFER u64 0*{zeros}\n", list(&program.input()));
+    for image in &program.images {
+        let texels: Vec<u64> = image.texels.iter().map(|byte| u64::from(*byte)).collect();
+        text += &format!("// TEXTURE - {}: u8{}\n", image.line, list(&texels));
+    }
     if let Some(words) = expected {
-        text += &format!("// OUT 1:{}\n", list(words));
+        text += &format!("// OUT 1:{}\n", list(&words[..zeros]));
     }
     text + &program.text()
 }

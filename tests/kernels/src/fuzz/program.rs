@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::Random;
+use super::images::Image;
 use super::table::{REGISTERS, register};
 use crate::machine::Grid;
 
@@ -10,8 +11,12 @@ use crate::machine::Grid;
 pub const ENTRY: &str = "k";
 /// Words of 64 bits of the output that belong to a thread.
 pub const OUTPUT_WORDS: usize = 32;
-/// Words of 64 bits at the beginning of the output that all threads combine something into.
-pub const SHARED_WORDS: usize = 16;
+/// Words of 64 bits at the beginning of the output that all threads combine something into: some of one operation each, then eight for
+/// each of the [`HISTOGRAMS`], then as many with what blocks have in theirs.
+pub const SHARED_WORDS: usize = 16 + 16 * HISTOGRAMS.len();
+/// Operations, and their types, by which threads combine something into one of eight words that they choose.
+pub const HISTOGRAMS: [(&str, &str); 6] =
+    [("add", "u32"), ("xor", "b32"), ("max", "s32"), ("add", "u64"), ("add", "f32"), ("add", "f64")];
 /// Columns of the output behind that, and bytes of each that belong to a thread.
 pub const COLUMNS: usize = 8;
 /// See [`COLUMNS`].
@@ -30,6 +35,20 @@ pub const SHARED_OPERATIONS: [&str; 4] = ["add.u32", "xor.b32", "max.s32", "add.
 pub const SHARED_AT: usize = 2048;
 /// Where a barrier for all threads of the block is.
 const BARRIER_AT: usize = 2304;
+/// Where one is that announces the end of copies; the kernel's register `phase` tells which phase it is in.
+pub const ARRIVALS_AT: usize = 2312;
+/// Where the block's [`HISTOGRAMS`] are.
+pub const HISTOGRAM_AT: usize = 2432;
+/// Where warps have zones of shared memory of their own, and bytes of each; what is there is not known.
+pub const ZONE_AT: usize = 4096;
+/// See [`ZONE_AT`].
+pub const ZONE_BYTES: usize = 2048;
+/// Where threads have pieces of their own, and bytes of each; zeros in the beginning.
+pub const COPY_AT: usize = ZONE_AT + MOST_THREADS / 32 * ZONE_BYTES;
+/// See [`COPY_AT`].
+pub const COPY_BYTES: usize = 32;
+/// Threads of a block, at most.
+pub const MOST_THREADS: usize = 128;
 
 /// What a thread does. Names of registers are part of the text; `{m}` in it stands for the mask of the lanes that execute it.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,6 +115,8 @@ pub struct Program {
     pub plain: bool,
     /// Plain, and without barriers and shared memory: blocks run one after another, or row by row.
     pub free: bool,
+    /// Textures and surfaces that it is given: parameters `image0` and so on.
+    pub images: Vec<Image>,
     /// The functions, named `f0`, `f1` and so on; each may call those after it.
     pub functions: Vec<Function>,
     /// The kernel's body.
@@ -140,7 +161,8 @@ impl Program {
     /// The PTX.
     pub fn text(&self) -> String {
         let mut text = String::from(".version 9.0\n.target sm_90\n.address_size 64\n");
-        text += ".shared .align 16 .b8 words[4096];\n";
+        let shared = if self.plain { ZONE_AT } else { COPY_AT + MOST_THREADS * COPY_BYTES };
+        let _ = writeln!(text, ".shared .align 128 .b8 words[{shared}];");
         for index in 0..self.functions.len() {
             let _ = writeln!(
                 text,
@@ -168,13 +190,14 @@ impl Program {
             true => String::new(),
             false => format!("\t.local .align 16 .b8 local[{}];\n", 4 * LOCAL_WORDS),
         };
+        let images: String = (0..self.images.len()).map(|at| format!(", .param .u64 image{at}")).collect();
         let _ = writeln!(
             text,
-            ".visible .entry {ENTRY}(.param .u64 input, .param .u64 output)\n{{\n{}{local}\t.reg .b32 x, y, z, tid, size, block;\n\t.reg .b64 in, common, columns, own, plane;",
+            ".visible .entry {ENTRY}(.param .u64 input, .param .u64 output{images})\n{{\n{}{local}\t.reg .b32 x, y, z, tid, size, block, phase;\n\t.reg .b64 in, common, columns, own, plane;",
             declarations(out.masks, out.counters),
         );
         if self.plain {
-            text += PLACES;
+            text += &places();
             let _ = writeln!(
                 text,
                 "\tadd.u64 columns, common, {};",
@@ -211,12 +234,34 @@ fn declarations(masks: usize, counters: usize) -> String {
 /// What the block's threads share begins as zeros, and they meet.
 fn prologue(columns: usize) -> String {
     let mut text =
-        format!("{PLACES}\tadd.u64 columns, common, {columns};\n{SHARED_PLACES}\tmov.u64 %a0, 0;\n");
+        format!("{}\tadd.u64 columns, common, {columns};\n{SHARED_PLACES}\tmov.u64 %a0, 0;\n", places());
     for index in 0..SHARED_OPERATIONS.len() {
         let _ = writeln!(text, "\tst.shared.u64 [words+{}], %a0;", SHARED_AT + 8 * index);
     }
-    text += "\tsetp.eq.u32 %q0, tid, 0;\n";
-    let _ = writeln!(text, "\t@%q0 mbarrier.init.shared.b64 [words+{BARRIER_AT}], size;\n\tbar.sync 0;");
+    let _ = write!(
+        text,
+        "\tmov.b32 phase, 0;
+	mov.u32 %t1, words;
+	mad.lo.u32 %s1, tid, {COPY_BYTES}, %t1;
+	st.shared.v2.u64 [%s1+{COPY_AT}], {{%a0, %a0}};
+	st.shared.v2.u64 [%s1+{}], {{%a0, %a0}};
+	mov.u32 %s1, tid;
+EMPTY:
+	min.u32 %s2, %s1, {};
+	mad.lo.u32 %s2, %s2, 8, %t1;
+	st.shared.u64 [%s2+{HISTOGRAM_AT}], %a0;
+	add.u32 %s1, %s1, size;
+	setp.lt.u32 %q0, %s1, {};
+	@%q0 bra EMPTY;
+	setp.eq.u32 %q0, tid, 0;
+	@%q0 mbarrier.init.shared.b64 [words+{BARRIER_AT}], size;
+	@%q0 mbarrier.init.shared.b64 [words+{ARRIVALS_AT}], size;
+	bar.sync 0;
+",
+        COPY_AT + 16,
+        8 * HISTOGRAMS.len() - 1,
+        8 * HISTOGRAMS.len(),
+    );
     text
 }
 
@@ -241,6 +286,11 @@ CLEAR:
 ";
 
 /// Where things are, and a number of the thread's own.
+fn places() -> String {
+    PLACES.replace("OWN_AT", &(8 * SHARED_WORDS).to_string())
+}
+
+/// See [`places`].
 const PLACES: &str = "	ld.param.u64 in, [input];
 	ld.param.u64 common, [output];
 	mov.u32 tid, %tid.x;
@@ -263,7 +313,7 @@ const PLACES: &str = "	ld.param.u64 in, [input];
 	mad.lo.u32 x, block, size, tid;
 	mul.wide.u32 own, x, 256;
 	add.u64 own, own, common;
-	add.u64 own, own, 128;
+	add.u64 own, own, OWN_AT;
 	mul.wide.u32 plane, tid, 4;
 	mul.lo.u32 y, x, 0x9e3779b1;
 ";
@@ -308,9 +358,9 @@ fn epilogue(plain: bool, free: bool) -> String {
                 32 => writeln!(text, "\tst.global.u32 [own+{at}], {name};"),
                 _ => writeln!(text, "\tst.global.u64 [own+{at}], {name};"),
             };
-            at += if bits == 64 { 8 } else { 4 };
+            at += if bits == 1 { 4 } else { bits as usize / 8 };
             if bits == 32 && index + 1 == count {
-                at = (at as u32).next_multiple_of(8) as i32;
+                at = at.next_multiple_of(8);
             }
         }
     }
@@ -327,6 +377,22 @@ fn epilogue(plain: bool, free: bool) -> String {
         let _ = writeln!(text, "\tld.shared.u64 %a0, [words+{}];", SHARED_AT + 8 * index);
         let _ = writeln!(text, "\t@%q0 red.global.add.u64 [common+{}], %a0;", 80 + 8 * index);
     }
+    let first = 8 * (SHARED_WORDS - 8 * HISTOGRAMS.len());
+    let _ = write!(
+        text,
+        "\tmov.u32 %s1, words;
+	add.u32 %s2, %s1, {};
+	add.u64 %a1, common, {first};
+SUMS:
+	ld.shared.u64 %a0, [%s1+{HISTOGRAM_AT}];
+	@%q0 red.global.add.u64 [%a1], %a0;
+	add.u64 %a1, %a1, 8;
+	add.u32 %s1, %s1, 8;
+	setp.lt.u32 %q1, %s1, %s2;
+	@%q1 bra SUMS;
+",
+        64 * HISTOGRAMS.len(),
+    );
     text
 }
 

@@ -141,6 +141,7 @@ mod tests {
             grid: GRID,
             plain: false,
             free: false,
+            images: Vec::new(),
             functions: vec![vec![plain("e")]],
             body,
         };

@@ -107,7 +107,7 @@ pub fn register(bits: u32, index: usize) -> String {
 }
 
 /// Registers of each width that instructions read and write.
-pub const REGISTERS: [(u32, usize); 4] = [(1, 4), (16, 4), (32, 8), (64, 6)];
+pub const REGISTERS: [(u32, usize); 4] = [(1, 4), (16, 8), (32, 8), (64, 6)];
 
 /// A random register of a width.
 pub fn any_register(random: &mut Random, bits: u32) -> String {
@@ -175,7 +175,7 @@ fn one_nan(instruction: String) -> String {
     lines + &instruction
 }
 
-fn is_legal(instruction: &str) -> bool {
+pub(super) fn is_legal(instruction: &str) -> bool {
     let registers: String = REGISTERS
         .iter()
         .map(|(bits, count)| {
