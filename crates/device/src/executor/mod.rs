@@ -10,6 +10,7 @@
 
 pub(crate) mod grid;
 mod ready;
+mod seats;
 mod supply;
 pub mod windows;
 
@@ -22,6 +23,7 @@ use std::time::Duration;
 pub(crate) use grid::{Grid, Sharing};
 pub use grid::{GridParts, Locate, Params, Profile, Replay};
 pub use ready::Ready;
+use seats::{Seated, Seats};
 use windows::BlockMemoryPool;
 
 use crate::clock;
@@ -57,9 +59,12 @@ pub(crate) struct Executor {
     ready: AtomicUsize,
     /// Workers that are awake and run no queue: they run blocks, or look for some.
     roaming: AtomicUsize,
+    /// Threads of the program have been woken up, and no worker has gone to sleep for them.
+    woken: AtomicBool,
     /// When the last grid began that is short, but long enough for two.
     last_short: AtomicU64,
     progress: Progress,
+    seats: Seats,
     watched: AtomicBool,
     block_memory: BlockMemoryPool,
 }
@@ -87,6 +92,8 @@ struct State {
     signals: usize,
     /// More threads that are to wake up: those who do so signal them.
     relayed: usize,
+    /// When the watch looked last, there was work and nothing moved.
+    stalls: bool,
     shut_down: bool,
 }
 
@@ -120,8 +127,10 @@ impl Executor {
             arrivals: AtomicU64::new(0),
             ready: AtomicUsize::new(0),
             roaming: AtomicUsize::new(0),
+            woken: AtomicBool::new(false),
             last_short: AtomicU64::new(0),
             progress: Progress::default(),
+            seats: Seats::new(),
             watched: AtomicBool::new(false),
             // One more for who submits.
             block_memory: BlockMemoryPool::keeping(threads + 1),
@@ -153,7 +162,18 @@ impl Executor {
     /// Whether a thread that waits for a grid should run blocks of it. One more than there are processors would take them from the others, and
     /// then all wait for the one that does not run.
     pub(crate) fn wants_help(&self, grid: &Grid) -> bool {
-        grid.takes_threads() && (grid.blocks_wait() || grid.running() < self.threads)
+        wants_thread(grid, self.threads)
+    }
+
+    /// Whether a grid has a thread on each processor.
+    pub(crate) fn all_run(&self, grid: &Grid) -> bool {
+        grid.running() >= self.threads
+    }
+
+    /// A thread of the program wakes up. Where a worker looks for work on each processor, the next one to find none sleeps at once: two threads on
+    /// one processor would stay there, and the system leaves another empty.
+    pub(crate) fn make_room(&self) {
+        self.woken.store(true, Ordering::Relaxed);
     }
 
     /// Has workers join a grid that begins, if it is worth it. The calling thread will run blocks.
@@ -238,11 +258,22 @@ impl Executor {
 
     /// Takes blocks of a grid that another thread started, and goes on with its queue if that falls to this thread.
     pub(crate) fn participate(self: &Arc<Executor>, grid: &Arc<Grid>, role: Role<'_>) {
-        if self.run_blocks(grid, role) {
+        let seated = self.take_seat(role);
+        let resume = self.run_blocks(grid, role);
+        drop(seated);
+        if resume {
             match role {
                 Role::Worker => self.in_queue(|| grid.queue().run_claimed(role)),
                 Role::Helper(_) | Role::Submitter => grid.queue().run_claimed(role),
             }
+        }
+    }
+
+    /// The calling thread is about to run blocks that others run too, as long as the answer lives.
+    pub(crate) fn take_seat(&self, role: Role<'_>) -> Option<Seated<'_>> {
+        match role {
+            Role::Submitter => None,
+            Role::Worker | Role::Helper(_) => Some(self.seats.take(matches!(role, Role::Worker))),
         }
     }
 
@@ -354,7 +385,7 @@ impl Executor {
         let mut idle_since = None;
         let mut state = self.state.lock_soon();
         loop {
-            if let Some(job) = state.take_job() {
+            if let Some(job) = state.take_job(self.threads) {
                 self.ready.store(state.ready.len(), Ordering::Relaxed);
                 // Nobody was woken for what arrived while this thread was about to look for work; it may not wait for the job
                 // that was found first, which may even wait for it.
@@ -368,7 +399,15 @@ impl Executor {
                 return None;
             }
             let start = *idle_since.get_or_insert_with(clock::now);
-            if clock::since(start) < SPIN {
+            let all_run = state.has_job();
+            if all_run {
+                // Who runs it may wait for what is left of it.
+                self.watch();
+            }
+            let none_is_left =
+                self.woken.swap(false, Ordering::Relaxed) && state.spinning + 1 >= self.threads;
+            let crowded = all_run || none_is_left;
+            if clock::since(start) < SPIN && !crowded {
                 state.spinning += 1;
                 self.give_up(state);
                 while self.arrivals.load(Ordering::Acquire) == seen && clock::since(start) < SPIN {
@@ -422,7 +461,9 @@ impl Executor {
                 let Some(executor) = executor.upgrade() else { return };
                 let progress = executor.progress.0.load(Ordering::Relaxed);
                 let mut state = executor.state.lock();
-                match watch.look(&state, progress) {
+                let remedy = watch.look(&state, progress);
+                state.stalls = matches!(remedy, Remedy::Wake | Remedy::Add(_));
+                match remedy {
                     Remedy::Nothing => {}
                     Remedy::Wake => executor.work_arrived.notify_all(),
                     Remedy::Add(count) => {
@@ -488,13 +529,22 @@ impl Watch {
     }
 }
 
+/// Whether one more thread should run blocks of a grid, on so many processors. A thread too many would take one of them from another, which has
+/// begun a chunk that all wait for in the end.
+fn wants_thread(grid: &Grid, processors: usize) -> bool {
+    grid.takes_threads() && (grid.blocks_wait() || grid.running() < processors)
+}
+
 impl State {
-    fn take_job(&mut self) -> Option<Job> {
+    fn take_job(&mut self, threads: usize) -> Option<Job> {
         if let Some((_, queue)) = self.ready.pop_first() {
             return Some(Job::Queue(queue));
         }
         self.grids.retain(|grid| grid.has_blocks_left());
-        self.grids.iter().find(|grid| grid.takes_threads()).map(|grid| Job::Grid(grid.clone()))
+        let stalls = self.stalls;
+        let wants =
+            |grid: &&Arc<Grid>| if stalls { grid.takes_threads() } else { wants_thread(grid, threads) };
+        self.grids.iter().find(wants).map(|grid| Job::Grid(grid.clone()))
     }
 
     /// Threads that sleep and will wake up.

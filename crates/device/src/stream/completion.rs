@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Weak};
 use std::time::Duration;
 
-use super::queue::Queue;
+use super::queue::{Help, Queue};
 use crate::clock;
 use crate::lock::{Rank, RankedMutex};
 
@@ -68,8 +68,11 @@ impl Completion {
                 let mut idle_since = clock::now();
                 while !self.is_finished() && clock::since(idle_since) < SPIN {
                     let seen = near.arrivals();
-                    if Queue::help(self) {
-                        idle_since = clock::now();
+                    match Queue::help(self) {
+                        Help::Given => idle_since = clock::now(),
+                        Help::NoneWanted => {}
+                        // To look on would take one of them from the work.
+                        Help::AllBusy => break,
                     }
                     while !self.is_finished() && near.arrivals() == seen && clock::since(idle_since) < SPIN {
                         std::hint::spin_loop();
@@ -77,7 +80,7 @@ impl Completion {
                 }
             }
             // Once more, for what began when this thread was counted on to come.
-            if !self.is_finished() && !Queue::help(self) {
+            if !self.is_finished() && Queue::help(self) != Help::Given {
                 self.sleep(CHECK);
             }
         }
@@ -115,18 +118,22 @@ impl Completion {
     }
 
     fn end(&self, state: u8, now: u64) {
-        let queues = {
+        let (sleepers, queues) = {
             let mut waiters = self.waiters.lock();
             if self.is_finished() {
                 return;
             }
             self.finished_at.store(now, Ordering::Relaxed);
             self.state.store(state, Ordering::Release);
-            if waiters.threads > 0 {
-                self.finished.notify_all();
-            }
-            std::mem::take(&mut waiters.queues)
+            (waiters.threads > 0, std::mem::take(&mut waiters.queues))
         };
+        if sleepers {
+            // Without the lock, which they want first of all.
+            self.finished.notify_all();
+            if let Some(queue) = self.queue() {
+                queue.make_room();
+            }
+        }
         for queue in &queues {
             queue.schedule();
         }

@@ -12,6 +12,7 @@ use std::sync::{Arc, Weak};
 
 pub use completion::Completion;
 pub use copies::SourceAccess;
+use queue::Help;
 pub use queue::in_host_function;
 pub(crate) use queue::{Pushed, Queue, Start, Work, describe_panic};
 pub use settings::{AccessProperty, AccessWindow, StreamSettings};
@@ -446,7 +447,7 @@ impl Stream {
             (Pushed::MustRun, Some(work)) => self.queue.run_at_once(work, &completion),
             (Pushed::Done | Pushed::MustRun, _) => {}
             (Pushed::MustSchedule, _) => {
-                let helped = Queue::help(&completion);
+                let helped = Queue::help(&completion) == Help::Given;
                 if !(helped && completion.is_finished()) {
                     self.queue.schedule();
                 }

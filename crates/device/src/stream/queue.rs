@@ -280,24 +280,32 @@ impl Queue {
         }
     }
 
-    /// Does some of the work that `completion` waits for; false if there is none to be had.
-    pub(crate) fn help(completion: &Arc<Completion>) -> bool {
+    /// A thread that waited for a command of the queue wakes up.
+    pub(super) fn make_room(&self) {
+        self.executor.make_room();
+    }
+
+    /// Does some of the work that `completion` waits for.
+    pub(super) fn help(completion: &Arc<Completion>) -> Help {
         let mut completion = completion.clone();
         loop {
-            let Some(queue) = completion.queue() else { return false };
+            let Some(queue) = completion.queue() else { return Help::NoneWanted };
             let mut state = queue.state.lock();
             if completion.is_finished() {
-                return true;
+                return Help::Given;
             }
             if state.claimed {
                 let grid = state.grid.clone();
                 drop(state);
-                let Some(grid) = grid.filter(|grid| queue.executor.wants_help(grid)) else { return false };
-                queue.executor.participate(&grid, Role::Helper(&completion));
-                return true;
+                let Some(grid) = grid else { return Help::NoneWanted };
+                if queue.executor.wants_help(&grid) {
+                    queue.executor.participate(&grid, Role::Helper(&completion));
+                    return Help::Given;
+                }
+                return if queue.executor.all_run(&grid) { Help::AllBusy } else { Help::NoneWanted };
             }
             match state.blocked_by() {
-                Blocked::Empty => return false,
+                Blocked::Empty => return Help::NoneWanted,
                 Blocked::By(other) => {
                     drop(state);
                     completion = other;
@@ -306,7 +314,7 @@ impl Queue {
                     state.claimed = true;
                     drop(state);
                     queue.run_claimed(Role::Helper(&completion));
-                    return true;
+                    return Help::Given;
                 }
             }
         }
@@ -412,8 +420,11 @@ impl Queue {
             return Continue::Here;
         }
         self.domain.memory.conceal_freed();
+        // Before others are called, who find it taken then.
+        let seated = self.executor.take_seat(role);
         self.executor.start(grid, role);
         self.executor.run_blocks(grid, role);
+        drop(seated);
         if grid.leave() { Continue::Here } else { Continue::ByOther }
     }
 
@@ -447,6 +458,17 @@ impl Queue {
             Err(panic) => health.fail(FaultReport::of_command(describe_panic(&*panic))),
         }
     }
+}
+
+/// What came of an offer to help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Help {
+    /// Something was done, or is over.
+    Given,
+    /// There is nothing to do now.
+    NoneWanted,
+    /// As many threads as there are processors do it.
+    AllBusy,
 }
 
 #[derive(PartialEq)]
