@@ -3,7 +3,7 @@
 //! Passes change a function and say in their first line what holds afterwards; analyses are plain data.
 //! In order of use: [`simplify`], [`decide`], [`normalize`], [`lcssa`], then the analyses [`sync`], [`shapes`] and
 //! [`linearize`], which code generation reads. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
-//! ([`dispatch`]). Some kernels run several warps as one ([`gang`]).
+//! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]).
 
 pub mod decide;
 pub mod dispatch;
@@ -20,6 +20,7 @@ pub mod poll;
 pub mod prepare;
 pub mod shapes;
 pub mod simplify;
+pub mod stride;
 pub mod sync;
 
 pub use linearize::Linear;

@@ -2,12 +2,13 @@
 
 use std::mem::offset_of;
 
-use kernel_abi::{BlockFrame, CompileError, LaunchFrame, Status, XLayout};
+use kernel_abi::{BlockFrame, CompileError, LaunchFrame, Status, Tier, XLayout};
 use simt_ir::{InstData, Op, Space};
-use transform::{LaneShape, Prepared};
+use transform::{LaneShape, Prepared, stride};
 
 use super::Unit;
 use super::function::{Emitter, Place};
+use super::turns::{self, Round, Turns};
 use crate::compile::ENTRY_SYMBOL;
 use crate::llvm::{self, Block, IntPredicate, Linkage, LoopHint, Type, Value};
 
@@ -17,7 +18,8 @@ const SMALL: usize = 60;
 /// Emits a kernel without suspension points.
 ///
 /// Blocks are run in segments that lie in one row of the grid. Where a block has several rows of threads, all blocks of a segment
-/// may run their first row of warps, then the second, so that accesses run along x: see [`runs_along_rows`].
+/// may run their first row of warps, then the second, so that accesses run along x: see [`runs_along_rows`]. In loops over the grid all
+/// warps of a segment, which is short then, take turns.
 pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), CompileError> {
     let warp = warp_function(unit, kernel)?;
     let wraps = if kernel.shapes.assumed().is_empty() { None } else { Some(wraps_function(unit, kernel)?) };
@@ -32,6 +34,7 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
     let grid = [field(offset_of!(LaunchFrame, grid)), field(offset_of!(LaunchFrame, grid) + 4)];
     let along_rows = runs_along_rows(unit, kernel);
     let warps = BlockWarps::new(unit, kernel, launch, along_rows);
+    let turns = warp.kept.map(|bytes| Turns::new(unit, bytes, warps.count));
     let (width, height) = (b.zext(grid[0], i64), b.zext(grid[1], i64));
 
     let end = b.add(first, count);
@@ -45,7 +48,10 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
     let x = b.sub(at.value(), b.mul(row, width));
     let left_in_row = b.sub(width, x);
     let left = b.sub(end, at.value());
-    let length = b.intrinsic("llvm.umin", &[i64], &[left_in_row, left]);
+    let mut length = b.intrinsic("llvm.umin", &[i64], &[left_in_row, left]);
+    if let Some(turns) = &turns {
+        length = b.intrinsic("llvm.umin", &[i64], &[length, turns.blocks]);
+    }
     let next = b.add(at.value(), length);
     let (x, length) = (b.trunc(x, i32), b.trunc(length, i32));
     let (y, z) = (b.trunc(b.urem(row, height), i32), b.trunc(b.udiv(row, height), i32));
@@ -76,6 +82,7 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
         columns.end(unit);
     }
 
+    let round = turns.as_ref().map(|turns| Round::begin(unit, turns));
     let begin_rows = || warps.along.map(|along| Counter::begin(unit, along, "row"));
     let rows = if along_rows { begin_rows() } else { None };
     let columns = Counter::begin(unit, length, "block");
@@ -86,11 +93,23 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
     let numbers = Counter::begin(unit, warps.across, "warp");
     let place = warps.place(unit, row, numbers.value());
     store_field(offset_of!(BlockFrame, warp), unit.first_warp(place[0]));
-    b.call(warp, &[&[frame, column, y, z], &place[..]].concat());
+    let args = [&[frame, column, y, z], &place[..]].concat();
+    match &round {
+        None => {
+            b.call(warp.function, &args);
+        }
+        Some(round) => {
+            let number = b.add(b.mul(columns.value(), warps.count), place[0]);
+            round.turn(unit, number, |state, resume| {
+                b.call(warp.function, &[&args[..], &[state, resume]].concat())
+            });
+        }
+    }
     numbers.end(unit);
     rows_of_block.into_iter().for_each(|rows| rows.end(unit));
     columns.end(unit);
     rows.into_iter().for_each(|rows| rows.end(unit));
+    round.into_iter().for_each(|round| round.end(unit));
 
     at.add_incoming(next, b.block());
     let more = b.icmp(IntPredicate::Ne, next, end);
@@ -102,6 +121,8 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
 
 /// The warps of a block, counted in rows.
 struct BlockWarps<'c> {
+    /// Warps, gangs or strips.
+    count: Value<'c>,
     /// Warps, gangs or strips side by side in x.
     across: Value<'c>,
     /// Rows of warps, in y and z, if they are counted.
@@ -119,12 +140,12 @@ impl<'c> BlockWarps<'c> {
         let warps = b.shl(warps, i32.int_const(unit.shape.strips.trailing_zeros().into()));
         let counts = counts_threads(unit, kernel);
         if !counts && !along_rows {
-            return BlockWarps { across: warps, along: None, height: None };
+            return BlockWarps { count: warps, across: warps, along: None, height: None };
         }
         let width = b.lshr(field(offset_of!(LaunchFrame, block)), lane_bits(unit));
         let across = b.intrinsic("llvm.umax", &[i32], &[width, i32.int_const(1)]);
         let height = counts.then(|| field(offset_of!(LaunchFrame, block) + 4));
-        BlockWarps { across, along: Some(b.udiv(warps, across)), height }
+        BlockWarps { count: warps, across, along: Some(b.udiv(warps, across)), height }
     }
 
     /// Index of a warp and, where it is counted, `tid` of its first thread: what the functions of a warp take.
@@ -224,19 +245,21 @@ pub(super) fn launch_of<'c>(unit: Unit<'_, 'c>, frame: Value<'c>) -> Value<'c> {
     b.mark_invariant(b.load(unit.types.ptr, place, 8))
 }
 
-/// A function `(frame, ctaid x, y, z, warp)`, and `tid x, y, z` of the warp's first thread where [`counts_threads`]; the builder stands in it.
+/// A function `(frame, ctaid x, y, z, warp)`, and `tid x, y, z` of the warp's first thread where [`counts_threads`], and `more`; the builder
+/// stands in it.
 fn placed_function<'c>(
     unit: Unit<'_, 'c>,
     kernel: &Prepared,
     name: &str,
+    more: &[Type<'c>],
     result: Type<'c>,
 ) -> (llvm::Function<'c>, Place<'c>) {
     let b = unit.b;
     let (i32, ptr) = (unit.types.i32, unit.types.ptr);
     let params: &[Type<'c>] = &[ptr, i32, i32, i32, i32, i32, i32, i32];
     let counts = counts_threads(unit, kernel);
-    let params = if counts { params } else { &params[..5] };
-    let function = b.module().add_function(name, result, params, Linkage::Internal);
+    let params = [if counts { params } else { &params[..5] }, more].concat();
+    let function = b.module().add_function(name, result, &params, Linkage::Internal);
     unit.machine.set_attributes(function);
     b.position_at_end(function.append_block("prologue"));
     let frame = function.param(0);
@@ -250,10 +273,24 @@ fn placed_function<'c>(
     (function, place)
 }
 
-/// The function that runs one warp of a kernel without suspension points.
-fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<llvm::Function<'c>, CompileError> {
+/// What runs one warp of a kernel without suspension points.
+struct WarpFunction<'c> {
+    function: llvm::Function<'c>,
+    /// Bytes that the warp keeps from turn to turn, where warps take turns. The function takes where they are and where to go on, and answers
+    /// where to go on next time.
+    kept: Option<u32>,
+}
+
+fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<WarpFunction<'c>, CompileError> {
     let b = unit.b;
-    let (function, place) = placed_function(unit, kernel, "warp", unit.context().void());
+    let (i32, ptr) = (unit.types.i32, unit.types.ptr);
+    let latches = match unit.machine.tier() {
+        Tier::Quick => Vec::new(),
+        Tier::Full => stride::latches(kernel),
+    };
+    let in_turns = !latches.is_empty();
+    let (more, result): (&[_], _) = if in_turns { (&[ptr, i32], i32) } else { (&[], unit.context().void()) };
+    let (function, place) = placed_function(unit, kernel, "warp", more, result);
     let insts = kernel.cfg.order().iter().flat_map(|block| kernel.func.block(*block).insts.iter());
     // Scalars of the launch and the block are computed outside the loop.
     let costs = |data: &InstData| {
@@ -263,19 +300,31 @@ fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<llvm::Func
     let size = insts.filter(|inst| costs(kernel.func.inst(**inst))).count();
     function.add_attribute(if size <= SMALL { "alwaysinline" } else { "noinline" });
     let mut emitter = kernel_emitter(unit, kernel, place);
+    emitter.turns = latches;
     let end = b.append_block("end");
     let start = emitter.body(end)?;
+    if !in_turns {
+        b.position_at_end(emitter.prologue);
+        b.br(start);
+        b.position_at_end(end);
+        b.ret_void();
+        return Ok(WarpFunction { function, kept: None });
+    }
+    let first = if counts_threads(unit, kernel) { 8 } else { 5 };
+    let (state, resume) = (function.param(first), function.param(first + 1));
+    let layout = emitter.state_layout();
+    let cases = emitter.finish_suspensions(&layout, state);
     b.position_at_end(emitter.prologue);
-    b.br(start);
+    b.switch(resume, start, &cases);
     b.position_at_end(end);
-    b.ret_void();
-    Ok(function)
+    b.ret(turns::ended(unit));
+    Ok(WarpFunction { function, kept: Some(layout.bytes) })
 }
 
 /// The function that tells whether a warp must not run this code.
 fn wraps_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<llvm::Function<'c>, CompileError> {
     let b = unit.b;
-    let (function, place) = placed_function(unit, kernel, "wraps", unit.types.bit);
+    let (function, place) = placed_function(unit, kernel, "wraps", &[], unit.types.bit);
     function.add_attribute("alwaysinline");
     let wraps = kernel_emitter(unit, kernel, place).wraps()?;
     b.ret(wraps);

@@ -64,7 +64,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         b.position_at_end(full);
         let (usual, goes_on) = self.knowing(ActiveLanes::All, |this| {
             this.insts_once(block)?;
-            let goes_on = !this.p.polling.yields.contains(&block) && this.leave_together(block);
+            let goes_on = !this.pauses_after(block) && this.leave_together(block);
             Ok::<_, CompileError>((this.naturals(&results), goes_on))
         })?;
         let usual_end = b.block();
@@ -174,9 +174,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             let data = p.func.block(target.block);
             match &data.term {
                 _ if way.start.is_some() => return Some(way),
-                Terminator::Jump(next)
-                    if data.insts.is_empty() && !p.polling.yields.contains(&target.block) =>
-                {
+                Terminator::Jump(next) if data.insts.is_empty() && !self.pauses_after(target.block) => {
                     (from, target) = (target.block, next);
                 }
                 _ => return None,

@@ -69,6 +69,8 @@ pub struct Emitter<'a, 'c> {
     scratch: HashMap<Type<'c>, (Vec<Value<'c>>, usize)>,
     pub(super) flow: Flow,
     pub(super) suspensions: Vec<Suspension<'c>>,
+    /// Latches at which another warp's turn comes: see [`turns`](super::turns).
+    pub(super) turns: Vec<Block>,
     pub(super) cells: Cells<'c>,
     /// Loads that another has taken along: see [`joined`](super::joined).
     pub(super) joined: HashSet<Inst>,
@@ -113,6 +115,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             scratch: HashMap::new(),
             flow: Flow::new(count),
             suspensions: Vec::new(),
+            turns: Vec::new(),
             cells: Cells::new(),
             joined: HashSet::new(),
             current: simt_ir::Function::ENTRY,
@@ -170,6 +173,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
         self.insts(block)?;
         if self.p.polling.yields.contains(&block) {
             self.give_way();
+        } else if self.turns.contains(&block) {
+            self.suspend();
         }
         self.terminator(block, end)
     }

@@ -17,7 +17,8 @@
 //! * [`suspend`][]: barriers;
 //! * [`call`][]: device functions that are not inlined;
 //! * [`host`][]: faults and services of the host;
-//! * [`entry`][]: the loops over blocks and warps.
+//! * [`entry`][]: the loops over blocks and warps;
+//! * [`turns`][]: warps that take turns.
 
 mod alignment;
 mod atomic;
@@ -39,6 +40,7 @@ mod memory;
 mod slots;
 mod suspend;
 mod texture;
+mod turns;
 mod value;
 mod warp;
 

@@ -224,8 +224,13 @@ impl<'c> Emitter<'_, 'c> {
         self.suspend();
     }
 
+    /// Whether the warp suspends at the end of a block, for others' sake.
+    pub(super) fn pauses_after(&self, block: Block) -> bool {
+        self.p.polling.yields.contains(&block) || self.turns.contains(&block)
+    }
+
     /// Saves the warp's state and returns; or comes back here.
-    fn suspend(&mut self) {
+    pub(super) fn suspend(&mut self) {
         let b = self.unit.b;
         let suspension = Suspension {
             save: b.append_block("suspend"),

@@ -1,0 +1,135 @@
+//! Loops in steps of the whole grid.
+//!
+//! A grid that is smaller than what it works on goes over it in steps as long as itself. A warp that runs such a loop to its end before the next
+//! one begins touches a piece here and a piece far away, and those between only when it comes back for the next warp: caches fetch ahead in vain, and
+//! each step is another page. Where warps take turns instead, an iteration each, memory is walked along. What blocks do is not ordered, nor are the
+//! warps of one, so that is what the program means as well, as long as nothing shows who came first.
+
+use std::collections::HashSet;
+
+use simt_ir::{Block, Def, Function, IntBinary, Op, Order, Space, SpecialReg, Value};
+
+use crate::{LaneShape, LoopId, Prepared};
+
+/// Scalars that a warp may keep from turn to turn: more would cost more than the order gives.
+const MOST_KEPT: usize = 16;
+/// How far definitions are followed: loops are unrolled a few times, and add as often.
+const DEPTH: u32 = 24;
+
+/// Latches of the loops whose warps had better take turns: those that go on by steps of the grid, and access memory along the lanes.
+///
+/// Only in a kernel that nothing but its results can tell the order of: one without barriers, atomics, memory of the block's own, or services.
+pub fn latches(p: &Prepared) -> Vec<Block> {
+    let insts = p.cfg.order().iter().flat_map(|block| &p.func.block(*block).insts);
+    let apart = p.is_kernel
+        && !p.dispatched
+        && p.polling.headers.is_empty()
+        && insts.map(|inst| &p.func.inst(*inst).op).all(shows_no_order);
+    if !apart {
+        return Vec::new();
+    }
+    let mut found: Vec<LoopId> = Vec::new();
+    // Inner ones come first.
+    for id in p.loops.ids() {
+        let contains_one = found.iter().any(|inner| p.loops.contains(id, p.loops.get(*inner).header));
+        if !contains_one && steps_over_grid(p, id) && goes_along(p, id) && keeps_little(p, id) {
+            found.push(id);
+        }
+    }
+    found.into_iter().map(|id| latch(p, id)).collect()
+}
+
+fn shows_no_order(op: &Op) -> bool {
+    match op {
+        Op::Load(access) | Op::Store(access) => {
+            access.order == Order::Weak && !matches!(access.space, Space::Shared | Space::Local)
+        }
+        // What is the block's or the thread's own is in one place for all blocks that a processor runs.
+        Op::ToGeneric(space) | Op::FromGeneric(space) => !matches!(space, Space::Shared | Space::Local),
+        Op::IsSpace(_) | Op::LocalBase => false,
+        op => op.is_pure(),
+    }
+}
+
+fn latch(p: &Prepared, id: LoopId) -> Block {
+    let mut preds = p.cfg.preds(p.loops.get(id).header).iter();
+    *preds.find(|pred| p.loops.contains(id, **pred)).expect("a loop has a latch")
+}
+
+/// Whether some number goes on by what depends on how many blocks there are.
+fn steps_over_grid(p: &Prepared, id: LoopId) -> bool {
+    let header = p.loops.get(id).header;
+    let latch = p.func.block(latch(p, id));
+    let params = &p.func.block(header).params;
+    let mut nexts = latch.term.targets().into_iter().flat_map(|target| params.iter().zip(&target.args));
+    nexts.any(|(param, next)| goes_on_by(p, id, *param, *next, DEPTH) == Some(true))
+}
+
+/// Whether what is added to `param`, to get `value`, depends on how many blocks there are; `None` if `value` comes about otherwise.
+fn goes_on_by(p: &Prepared, id: LoopId, param: Value, value: Value, depth: u32) -> Option<bool> {
+    if value == param {
+        return Some(false);
+    }
+    let depth = depth.checked_sub(1)?;
+    match p.func.def(value) {
+        Def::Param(block, at) if p.loops.contains(id, block) && p.loops.headed_by(block).is_none() => {
+            let edges = p.cfg.preds(block).iter().flat_map(|pred| p.func.block(*pred).term.targets());
+            let mut ways =
+                edges.filter(|target| target.block == block).map(|target| target.args[at as usize]);
+            ways.try_fold(false, |any, arg| Some(goes_on_by(p, id, param, arg, depth)? | any))
+        }
+        Def::Result(..) => {
+            let data = p.func.def_inst(value).filter(|data| data.op == Op::Int(IntBinary::Add))?;
+            let outside =
+                |value: &Value| p.def_block[value.index()].is_none_or(|block| !p.loops.contains(id, block));
+            let (own, step) = match (data.args[0], data.args[1]) {
+                (own, step) if outside(&step) => (own, step),
+                (step, own) => (own, Some(step).filter(outside)?),
+            };
+            Some(goes_on_by(p, id, param, own, depth)? | counts_blocks(&p.func, step))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a value is computed from how many blocks there are.
+fn counts_blocks(func: &Function, value: Value) -> bool {
+    let (mut work, mut seen) = (vec![value], HashSet::new());
+    while let Some(value) = work.pop() {
+        let Some(data) = func.def_inst(value).filter(|data| data.op.is_pure()) else { continue };
+        if matches!(data.op, Op::SpecialReg(SpecialReg::NctaId(_))) {
+            return true;
+        }
+        work.extend(data.args.iter().copied().filter(|arg| seen.insert(*arg)));
+    }
+    false
+}
+
+/// Whether the loop accesses memory at addresses that differ by constants between lanes.
+fn goes_along(p: &Prepared, id: LoopId) -> bool {
+    let insts = p.loops.get(id).blocks.iter().flat_map(|block| &p.func.block(*block).insts);
+    insts
+        .map(|inst| p.func.inst(*inst))
+        .filter(|data| data.op.access().is_some())
+        .any(|data| matches!(p.shapes.of(data.args[0]), LaneShape::Affine(_) | LaneShape::Rows(_)))
+}
+
+/// Whether what a warp keeps from one iteration to the next is a few scalars, beside its masks.
+fn keeps_little(p: &Prepared, id: LoopId) -> bool {
+    let header = p.loops.get(id).header;
+    let params = &p.func.block(header).params;
+    let crossing = p.crossing();
+    let kept = (0..p.func.value_count()).map(|at| Value(at as u32)).filter(|value| {
+        let outside = |block| !p.loops.contains(id, block) || params.contains(value);
+        crossing[value.index()] && p.def_block[value.index()].is_some_and(outside)
+    });
+    let mut scalars = 0;
+    for value in kept {
+        if p.shapes.of(value).is_vector() {
+            return false;
+        }
+        // Constants and what the launch alone decides are computed anew.
+        scalars += usize::from(p.func.def_inst(value).is_none());
+    }
+    scalars <= MOST_KEPT
+}
