@@ -89,6 +89,6 @@ fn some_kernels_run_as_gangs() {
             kernel.info().gang > 1
         })
     };
-    let found = (1..24).filter(is_gang).count();
-    assert!(found >= 2, "{found} of 23 kernels");
+    let found = (1..36).filter(is_gang).count();
+    assert!(found >= 2, "{found} of 35 kernels");
 }

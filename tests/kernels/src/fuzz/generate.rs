@@ -91,7 +91,7 @@ pub fn program(seed: u64, sources: &mut Sources) -> Program {
     let mut random = Random::new(seed);
     let about = random.below(9);
     // Most of these instructions are not for gangs, and matrices are for whole warps.
-    let plain = random.chance(if (2..5).contains(&about) { 10 } else { 35 });
+    let plain = random.chance(if (2..6).contains(&about) { 10 } else { 45 });
     let functions = if plain { 0 } else { random.below(3) };
     let budget = 6 + random.below(34);
     let free = plain && random.chance(35);
