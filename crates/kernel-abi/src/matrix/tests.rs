@@ -141,6 +141,10 @@ fn kinds() -> Vec<MatrixMultiply> {
             let product = dense(16, k, Element::U8, Element::S8, S32, S32);
             kinds.push(MatrixMultiply { saturate, sparse: Some(0), eights: 2, ..product });
         }
+        for (k, selector) in [(64, 0), (64, 1), (128, 0)] {
+            let product = dense(16, k, Element::U4, Element::S4, S32, S32);
+            kinds.push(MatrixMultiply { saturate, sparse: Some(selector), ..product });
+        }
     }
     for (m, k) in [(8, 128), (16, 128), (16, 256)] {
         for and in [false, true] {

@@ -5,7 +5,7 @@ use simt_ir::{Access, Convert, IntBinary, Op, Rounding, Shift, ShuffleMode, Spac
 
 use super::memory::real_memory;
 use super::syntax::Chosen;
-use super::{Form, form};
+use super::{Form, Ty, form};
 use crate::lower::expander::Expander;
 
 pub(super) const FORMS: &[Form] = &[
@@ -24,8 +24,8 @@ pub(super) const FORMS: &[Form] = &[
     product("mma.sync.aligned.shape{m16n8k16,m16n8k32}.row.col.D{f16,f32}.A{e4m3,e5m2}.B{e4m3,e5m2}.C{f16,f32} d=b32#, a:b32#, b:b32#, c:b32#")
         .since(8, 7, 89)
         .only_if(alike),
-    product("mma.sync.aligned.shape{m8n8k4}.row.col.rnd{$rnd}?.D{f64}.A{f64}.B{f64}.C{f64} d=f64#, a:f64#, b:f64#, c:f64#").since(7, 0, 80),
-    product("mma.sync.aligned.shape{m16n8k4,m16n8k8,m16n8k16}.row.col.rnd{$rnd}?.D{f64}.A{f64}.B{f64}.C{f64} d=f64#, a:f64#, b:f64#, c:f64#").since(7, 8, 90),
+    product("mma.sync.aligned.shape{m8n8k4}.row.col.rnd{$rnd}?.D{f64}.A{f64}.B{f64}.C{f64} d=b64#, a:b64#, b:b64#, c:b64#").since(7, 0, 80),
+    product("mma.sync.aligned.shape{m16n8k4,m16n8k8,m16n8k16}.row.col.rnd{$rnd}?.D{f64}.A{f64}.B{f64}.C{f64} d=b64#, a:b64#, b:b64#, c:b64#").since(7, 8, 90),
     product("mma.sync.aligned.shape{m8n8k16}.row.col.satfinite?.D{s32}.A{u8,s8}.B{u8,s8}.C{s32} d=b32#, a:b32#, b:b32#, c:b32#").since(6, 5, 75),
     product("mma.sync.aligned.shape{m16n8k16,m16n8k32}.row.col.satfinite?.D{s32}.A{u8,s8}.B{u8,s8}.C{s32} d=b32#, a:b32#, b:b32#, c:b32#").since(7, 0, 80),
     product("mma.sync.aligned.shape{m8n8k32}.row.col.satfinite?.D{s32}.A{u4,s4}.B{u4,s4}.C{s32} d=b32#, a:b32#, b:b32#, c:b32#").since(6, 5, 75),
@@ -44,6 +44,8 @@ pub(super) const FORMS: &[Form] = &[
     sparse_product("mma.sp::ordered_metadata.sync.aligned.shape{m16n8k8,m16n8k16}.row.col.D{f32}.A{tf32}.B{tf32}.C{f32} d=b32#, a:b32#, b:b32#, c:b32#, e:b32, f:imm").since(8, 5, 80),
     sparse_product("mma.sp.sync.aligned.shape{m16n8k32,m16n8k64}.row.col.satfinite?.D{s32}.A{u8,s8}.B{u8,s8}.C{s32} d=b32#, a:b32#, b:b32#, c:b32#, e:b32, f:imm").since(7, 1, 80),
     sparse_product("mma.sp::ordered_metadata.sync.aligned.shape{m16n8k32,m16n8k64}.row.col.satfinite?.D{s32}.A{u8,s8}.B{u8,s8}.C{s32} d=b32#, a:b32#, b:b32#, c:b32#, e:b32, f:imm").since(8, 5, 80),
+    sparse_product("mma.sp.sync.aligned.shape{m16n8k64,m16n8k128}.row.col.satfinite?.D{s32}.A{u4,s4}.B{u4,s4}.C{s32} d=b32#, a:b32#, b:b32#, c:b32#, e:b32, f:imm").since(7, 1, 80),
+    sparse_product("mma.sp::ordered_metadata.sync.aligned.shape{m16n8k64,m16n8k128}.row.col.satfinite?.D{s32}.A{u4,s4}.B{u4,s4}.C{s32} d=b32#, a:b32#, b:b32#, c:b32#, e:b32, f:imm").since(8, 5, 80),
     sparse_product("mma.spvariant{sp,sp::ordered_metadata}.sync.aligned.shape{m16n8k64}.row.col.D{f32}.A{e4m3,e5m2}.B{e4m3,e5m2}.C{f32} d=b32#, a:b32#, b:b32#, c:b32#, e:b32, f:imm").since(8, 4, 89),
     form("ldmatrix.sync.aligned.m8n8.count{x1,x2,x4}.trans?.space{shared,shared::cta}?.b16 d=b32#, a:address", load_rows)
         .effect()
@@ -61,15 +63,53 @@ const fn product(text: &'static str) -> Form {
 }
 
 const fn sparse_product(text: &'static str) -> Form {
-    form(text, multiply).effect().registers(product_registers).only_with(|operands| {
-        let selector = operands.last().map(|operand| &operand.kind);
-        match selector {
-            Some(crate::resolve::OperandKind::Immediate(value)) if value.integer().is_some_and(|n| n < 4) => {
-                Ok(())
-            }
-            _ => Err("the sparsity selector is 0 to 3"),
+    form(text, multiply).effect().registers(product_registers)
+}
+
+/// How many ways there are to say which lanes have the metadata of a sparse factor: with more of them, more lanes are needed. NVIDIA's
+/// assembler asks less of f16 with sums of f32.
+pub(super) fn selectors(opcode: &str, chosen: &Chosen) -> u64 {
+    let word = |slot| chosen.word(slot).unwrap_or("");
+    let [_, _, k] = dimensions(word("shape"));
+    match (word("A"), k) {
+        ("f16" | "bf16" | "tf32", _) if opcode == "wgmma" => 2,
+        (_, _) if opcode == "wgmma" => 1,
+        ("f16", 32) if word("D") == "f32" => 4,
+        ("f16" | "bf16", 16) | ("tf32", 8) => 4,
+        ("f16" | "bf16", _) | ("tf32", _) | ("u8" | "s8", 32) | ("u4" | "s4", 64) => 2,
+        _ => 1,
+    }
+}
+
+/// Whether a register of this type may hold a part of the matrix that an operand is, as NVIDIA's assembler has it.
+pub(super) fn holds(opcode: &str, chosen: &Chosen, operand: &str, register: Ty) -> bool {
+    let word = |slot| chosen.word(slot).unwrap_or("");
+    let loads_or_stores = !word("role").is_empty();
+    let elements = match operand {
+        _ if loads_or_stores => word("T"),
+        "a" | "b" if word("A").is_empty() => "f16",
+        "a" => word("A"),
+        "b" => word("B"),
+        "c" => word("C"),
+        _ => word("D"),
+    };
+    let is_sparse = chosen.has("sp") || chosen.has("sp::ordered_metadata");
+    let integers = [Ty::B32, Ty::U32, Ty::S32].contains(&register);
+    match elements {
+        "f16" => [Ty::B32, Ty::F16x2].contains(&register),
+        "bf16" | "tf32" if is_sparse => true,
+        "bf16" | "tf32" => {
+            register == Ty::B32 || register == Ty::F16x2 && opcode == "wmma" && !loads_or_stores
         }
-    })
+        "f32" => {
+            let of_halves = is_sparse && ["f16", "bf16", "tf32"].contains(&word("A"));
+            of_halves || [Ty::B32, Ty::F32].contains(&register)
+        }
+        "s32" => integers,
+        "u8" | "s8" if opcode == "wmma" => integers,
+        "u4" | "s4" | "b1" if opcode == "wmma" && !loads_or_stores => integers,
+        _ => true,
+    }
 }
 
 fn no_narrower(chosen: &Chosen) -> Result<(), &'static str> {

@@ -2,7 +2,7 @@
 //! says, and what advice on caches goes with what.
 
 use super::syntax::Chosen;
-use super::{Context, Entry, Kind, Problem, Ty};
+use super::{Context, Entry, Kind, Problem, Ty, matrix};
 use crate::ast::{StateSpace, Type};
 use crate::resolve::{Instruction, Operand, OperandKind, Symbol};
 
@@ -19,8 +19,10 @@ pub(super) fn check(
         rules.address(at, operand)?;
         rules.parts(at, operand)?;
         rules.conversion(at, operand)?;
+        rules.parts_of_matrix(entry, at, operand)?;
     }
-    let why = rules.caches(entry, inst).or_else(|| rules.whole_lines(inst));
+    let why =
+        rules.caches(entry, inst).or_else(|| rules.whole_lines(inst)).or_else(|| rules.matrices(entry, inst));
     why.map_or(Ok(()), |why| {
         let message = format!("{why} for instruction '{}'", rules.opcode);
         Err(Problem::mismatch(inst.syntax.span, message))
@@ -83,6 +85,46 @@ impl Rules<'_> {
     fn mismatch(&self, operand: &Operand<'_, '_>, what: impl std::fmt::Display) -> Result<(), Problem> {
         let message = format!("arguments mismatch for instruction '{}': {what}", self.opcode);
         Err(Problem::mismatch(operand.span, message))
+    }
+
+    /// Which factor is by rows and which by columns is said in this order, and lanes with metadata are among those that there are.
+    fn matrices(&self, entry: &Entry, inst: &Instruction<'_, '_>) -> Option<&'static str> {
+        if !matches!(self.opcode, "mma" | "wmma" | "wgmma") {
+            return None;
+        }
+        let place = |word| inst.syntax.modifiers.iter().position(|modifier| modifier.text == word);
+        let is_free = entry.syntax.slots.iter().any(|slot| slot.name() == "al" && slot.words().len() > 1);
+        if !is_free && place("row") > place("col") && place("col").is_some() {
+            return Some("illegal layouts");
+        }
+        let selector =
+            || number(&inst.operands, entry.syntax.operands.iter().position(|spec| spec.name == "f")?);
+        match self.chosen.has("sp") || self.chosen.has("sp::ordered_metadata") {
+            true if selector().is_none_or(|n| n >= matrix::selectors(self.opcode, self.chosen)) => {
+                Some("the sparsity selector is out of range")
+            }
+            _ => None,
+        }
+    }
+
+    /// Registers hold parts of matrices by their types.
+    fn parts_of_matrix(&self, entry: &Entry, at: usize, operand: &Operand<'_, '_>) -> Result<(), Problem> {
+        let (Some(spec), OperandKind::Vector(list)) = (entry.syntax.operands.get(at), &operand.kind) else {
+            return Ok(());
+        };
+        if !matches!(self.opcode, "mma" | "wmma") {
+            return Ok(());
+        }
+        list.iter().try_for_each(|register| match register.kind {
+            OperandKind::Register(id) => match Ty::from_name(self.context.register(id).ty.name()) {
+                Some(ty) if !matrix::holds(self.opcode, self.chosen, spec.name, ty) => self.mismatch(
+                    register,
+                    format!("a register of type .{} does not hold such elements", ty.name()),
+                ),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        })
     }
 
     /// Special registers are read by moves, and by conversions between integers, only.

@@ -338,20 +338,24 @@ impl MatrixMultiply {
         let (group, upper) = (row % 8 * 4, row / 8);
         let word = |lane: usize| metadata[group + lane] & 0xffff_ffff;
         let stored = self.stored();
-        let bits = if self.a.bits() == 8 {
+        // Of 4 bits, two stand and fall together.
+        let units = if self.a.bits() == 4 { stored / 2 } else { stored };
+        let bits = if self.a.bits() <= 8 {
             // A whole row's part in each lane, both halves of the rows beside each other.
-            if stored == 16 { word(selector % 2 * 2 + upper) } else { word(upper) | word(2 + upper) << 32 }
+            if units == 16 { word(selector % 2 * 2 + upper) } else { word(upper) | word(2 + upper) << 32 }
         } else {
             // Each lane has 16 bits of one row and 16 of the row 8 below.
             let half = |lane: usize| word(lane % 4) >> (16 * upper) & 0xffff;
             let places = stored * if self.a == Element::TF32 { 4 } else { 2 };
             if places == 16 { half(selector) } else { half(selector * 2) | half(selector * 2 + 1) << 16 }
         };
-        let one_of_two = self.a == Element::TF32;
-        (0..stored as u16).map(move |index| match one_of_two {
+        let of_four = move |unit: u16| unit / 2 * 4 + (bits >> (2 * unit) & 3) as u16;
+        let a = self.a;
+        (0..stored as u16).map(move |index| match a {
             // Named by the pair of halves it would be.
-            true => index * 2 + (bits >> (4 * index) >> 1 & 1) as u16,
-            false => index / 2 * 4 + (bits >> (2 * index) & 3) as u16,
+            Element::TF32 => index * 2 + (bits >> (4 * index) >> 1 & 1) as u16,
+            Element::S4 | Element::U4 => of_four(index / 2) * 2 + index % 2,
+            _ => of_four(index),
         })
     }
 
@@ -479,6 +483,24 @@ mod tests {
         let sparse =
             MatrixMultiply::new(16, 64, Element::S8, Element::S8, Accumulator::S32, Accumulator::S32);
         assert_eq!(count(MatrixMultiply { sparse: Some(0), ..sparse }), [4, 4, 4, 4]);
+    }
+
+    #[test]
+    fn of_4_bits_two_elements_of_a_sparse_factor_stand_side_by_side() {
+        let ints = Accumulator::S32;
+        let op = MatrixMultiply::new(16, 64, Element::S4, Element::U4, ints, ints);
+        let op = MatrixMultiply { sparse: Some(1), ..op };
+        // The last two pairs of eight, then the second and the third; the first two everywhere else.
+        let mut metadata = [0x4444_4444; LANES];
+        metadata[4 * 3 + 2] = 0x4444_449e;
+        let columns: Vec<u16> = op.columns(3, &metadata).take(12).collect();
+        assert_eq!(columns, [4, 5, 6, 7, 10, 11, 12, 13, 16, 17, 18, 19]);
+        let columns: Vec<u16> = op.columns(11, &metadata).skip(28).collect();
+        assert_eq!(columns, [56, 57, 58, 59]);
+        // With 128 columns, two lanes have a row.
+        let op = MatrixMultiply { k: 128, sparse: Some(0), ..op };
+        let columns: Vec<u16> = op.columns(3, &metadata).skip(32).take(4).collect();
+        assert_eq!(columns, [68, 69, 70, 71]);
     }
 
     #[test]

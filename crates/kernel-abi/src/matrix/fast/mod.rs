@@ -33,7 +33,7 @@ use super::{LaneHalves, results_at};
 const ROWS: usize = 16;
 /// Columns that are computed together.
 const COLUMNS: usize = 8;
-/// The longest sums: what most have, and what all have.
+/// The longest sums: what most have, and what all have but sparse ones of 4 bits, which go to the definition, and those of bits.
 const SHORT: usize = 16;
 const LONG: usize = 64;
 
@@ -171,6 +171,7 @@ unsafe fn multiply_here<V: Vectors>(op: &MatrixMultiply, words: &mut [LaneHalves
                 unsafe { floats::multiply::<V, LONG>(op, &places, words, eights.clone()) }
             }
         }
+        _ if usize::from(op.k) > LONG && op.a != Element::B1 => false,
         Element::S8 | Element::U8 | Element::S4 | Element::U4 => integers::multiply::<V>(op, &places, words),
         Element::B1 => {
             integers::count_bits::<V>(op, &places, words);
@@ -230,12 +231,13 @@ fn by_columns<V: Vectors>(registers: &[LaneHalves], out: &mut [[u32; COLUMNS]]) 
 fn spread(op: &MatrixMultiply, metadata: &LaneHalves, mut put: impl FnMut(usize, usize, usize)) -> bool {
     let metadata = metadata.map(u64::from);
     for row in 0..ROWS {
-        let mut before = None;
+        // Of 4 bits, pairs may belong to one place.
+        let mut before = [None; 2];
         for (at, k) in op.columns(row, &metadata).enumerate() {
-            if before == Some(k) {
+            if before.contains(&Some(k)) {
                 return false;
             }
-            before = Some(k);
+            before = [before[1], Some(k)];
             put(row, at, k.into());
         }
     }
