@@ -57,7 +57,7 @@ pub struct Plan {
 
 impl Plan {
     /// Quickly: less code, and LLVM does with it as little as it can.
-    pub const QUICK: Plan = Plan { tier: Tier::Quick, gangs: Choice::Never };
+    pub const QUICK: Plan = Plan { tier: Tier::Quick, gangs: Choice::ForLessCode };
     /// Well.
     pub const FULL: Plan = Plan::in_gangs(Choice::WhereItPays);
 
@@ -108,13 +108,23 @@ pub fn compile_in_stages(
 
 /// Compiles a kernel as far as to a text form, for people to read.
 pub fn emit_text(program: &Program, shape: &Shape, cpu: &Cpu, text: Text) -> Result<String, CompileError> {
-    let machine = Machine::for_cpu(cpu).map_err(CompileError::new)?;
+    emit_text_as(program, shape, cpu, Plan::FULL, text)
+}
+
+/// Likewise, of code that is made in a certain way.
+pub fn emit_text_as(
+    program: &Program,
+    shape: &Shape,
+    cpu: &Cpu,
+    plan: Plan,
+    text: Text,
+) -> Result<String, CompileError> {
+    let machine = Machine::of_tier(cpu, plan.tier).map_err(CompileError::new)?;
     let context = Context::new();
+    let (builder, _) = emit_unoptimized(program, shape, &machine, &context, plan.gangs)?;
     if text == Text::Ir {
-        let (builder, _) = emit_unoptimized(program, shape, &machine, &context, Choice::WhereItPays)?;
         return Ok(builder.module().to_string());
     }
-    let (builder, _) = emit_unoptimized(program, shape, &machine, &context, Choice::WhereItPays)?;
     machine.optimize(builder.module()).map_err(CompileError::new)?;
     match text {
         Text::Assembly => machine.emit_assembly(builder.module()).map_err(CompileError::new),

@@ -10,6 +10,6 @@ pub mod math;
 pub mod target;
 
 pub use compile::{
-    ENTRY_SYMBOL, Object, Plan, Stage, Text, compile, compile_as, compile_in_stages, emit_text,
+    ENTRY_SYMBOL, Object, Plan, Stage, Text, compile, compile_as, compile_in_stages, emit_text, emit_text_as,
 };
 pub use transform::gang::Choice;

@@ -174,6 +174,9 @@ const PASSES: &CStr = c"always-inline,globaldce,function(sroa,early-cse<memssa>,
 /// Likewise for code that is wanted soon: what makes less of it, for everything after costs more.
 const QUICK_PASSES: &CStr = c"always-inline,globaldce,function(sroa,early-cse,simplifycfg)";
 
+/// Loads in a row that may change places, in such code: with as few as that their number costs nothing.
+const RUN: u32 = 12;
+
 /// Options of LLVM's code generation, after a program's name; LLVM is in our library alone.
 ///
 /// * Loops here have few addresses, and those that a processor's instructions compute: finding cheaper ones takes up to a tenth of the time of
@@ -313,6 +316,9 @@ impl Machine {
         }
         if self.cpu.level() < Level::Avx512 {
             module.widen_crossing_masks(self.cpu.vector_bits() / 8);
+        }
+        if self.tier == Tier::Quick {
+            module.end_runs_of_loads(RUN);
         }
         Ok(())
     }

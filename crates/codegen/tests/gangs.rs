@@ -284,7 +284,7 @@ fn agree(width: u32, height: u32, twist: Twist) -> Vec<u32> {
         assert!(got == expected, "{launch:?}, {} warps at once", compiled.info.gang);
     };
     let on = |cpu: &Cpu| {
-        for choice in [Choice::Always, Choice::InStrips] {
+        for choice in [Choice::Always, Choice::InStrips, Choice::ForLessCode] {
             run(&launch.compile_in_gangs(&program, cpu, choice).unwrap());
         }
         let compiled = launch.compile(&program, cpu).unwrap();
@@ -469,7 +469,7 @@ fn without_barriers_warps_run_in_strips_where_values_take_many_registers() {
             let crowded = registers.bytes < 64 && count * 128 / registers.bytes > registers.count;
             assert!(!crowded || !text.contains("<32 x float>"), "{count} sums on {}", cpu.name());
             assert!(registers.bytes < 64 || text.contains("<32 x float>"), "{count} sums on {}", cpu.name());
-            for choice in [Choice::WhereItPays, Choice::InStrips] {
+            for choice in [Choice::WhereItPays, Choice::InStrips, Choice::ForLessCode] {
                 let mut got = words();
                 let compiled = launch.compile_in_gangs(&program, &cpu, choice).unwrap();
                 launch.run(&compiled, &[got.as_mut_ptr() as u64]).unwrap();

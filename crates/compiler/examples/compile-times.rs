@@ -148,7 +148,8 @@ fn show(source: &str, arguments: &Arguments, text: Text) -> Result<(), String> {
         if arguments.kernel.as_ref().is_none_or(|only| only == kernel) {
             let program =
                 ptx::lower::program(source, &module, kernel).map_err(|errors| errors.to_string())?;
-            let text = codegen::emit_text(&program, &arguments.shape, &cpu, text);
+            let plan = Plan::of(arguments.tier);
+            let text = codegen::emit_text_as(&program, &arguments.shape, &cpu, plan, text);
             println!("{}", text.map_err(|error| format!("{kernel}: {}", error.message))?);
         }
     }

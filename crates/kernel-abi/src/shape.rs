@@ -120,13 +120,13 @@ impl Shape {
     /// The shape for code that runs the warps of a launch's shape in so many strips, each of whole rows or within one.
     pub fn in_strips(self, strips: u8) -> Option<Shape> {
         let shape = Shape { strips, ..self };
-        let fits = match self.x {
-            XLayout::Rows => true,
-            // More than one: what is constant in a row has a form of its own.
-            XLayout::Period(period) => u32::from(period) < shape.lanes(),
-            XLayout::Irregular => false,
+        let x = match self.x {
+            // A strip of one row is as a warp of one.
+            XLayout::Period(period) if u32::from(period) >= shape.lanes() => XLayout::Rows,
+            XLayout::Irregular => return None,
+            x => x,
         };
-        (fits && self.whole_warps).then_some(shape)
+        self.whole_warps.then_some(Shape { x, ..shape })
     }
 
     /// Lanes of a vector.

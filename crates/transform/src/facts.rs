@@ -67,7 +67,8 @@ impl<'a> Facts<'a> {
                 _ => 0,
             },
             Op::SpecialReg(SpecialReg::Ntid(0)) => match self.shape.x {
-                XLayout::Rows => 5,
+                // Rows of whole warps, or of whole strips.
+                XLayout::Rows => self.shape.lanes().min(32).trailing_zeros(),
                 XLayout::Period(period) => period.trailing_zeros(),
                 XLayout::Irregular => 0,
             },

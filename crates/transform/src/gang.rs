@@ -37,6 +37,11 @@ impl Registers {
     fn taken(self, shape: &Shape, ty: Type) -> u32 {
         (shape.lanes() * ty.bits() / 8).div_ceil(self.bytes)
     }
+
+    /// Whether a value of 32 bits leaves none half empty.
+    fn are_filled(self, shape: &Shape) -> bool {
+        self.bytes <= 4 * shape.lanes()
+    }
 }
 
 /// Operations on vectors up to which code is short.
@@ -51,8 +56,9 @@ pub enum Choice {
     Always,
     /// Wherever they can, in strips: for tests.
     InStrips,
-    /// Not at all, for less code.
-    Never,
+    /// Never, and wherever they can in strips whose values take a register each, for less code: a vector of several registers is as many
+    /// of most instructions.
+    ForLessCode,
 }
 
 /// The shape for a kernel whose warps should run in gangs or in strips, or one by one, and the kernel prepared for it; nothing if its lanes
@@ -63,12 +69,17 @@ pub fn choose(
     registers: Registers,
     choice: Choice,
 ) -> Option<(Shape, Prepared)> {
+    let uses = Uses::of(func);
+    if choice == Choice::ForLessCode
+        && let Some(chosen) = in_narrow_strips(func, shape, registers, &uses)
+    {
+        return Some(chosen);
+    }
     let prepared = prepare(func.clone(), true, shape).ok()?;
     if in_step::obstacle(&prepared).is_some() {
         return None;
     }
-    let uses = Uses::of(func);
-    if choice == Choice::Never || !uses.allowed {
+    if choice == Choice::ForLessCode || !uses.allowed {
         return Some((*shape, prepared));
     }
     let warp = Gang::new(&prepared, shape, registers);
@@ -128,24 +139,16 @@ fn in_strips_alone(
 
 /// The shape with as few strips as it takes to keep what lives in loops in registers.
 fn in_strips(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> Option<(Shape, Prepared)> {
-    // Where all lanes of a warp come to each barrier, all strips do. Lanes of other strips are not to be had between them.
-    let meets = |block: Block| {
-        func.block(block)
-            .insts
-            .iter()
-            .any(|inst| matches!(func.inst(*inst).op, Op::Shuffle(_) | Op::Atomic(..)))
-    };
-    if func.blocks().any(meets) {
+    // Where all lanes of a warp come to each barrier, all strips do.
+    if lanes_meet(func) || !warp.is_possible() {
         return None;
     }
-    if !warp.is_possible() {
-        return None;
-    }
-    let strips = [2, 4].into_iter().map_while(|strips| shape.in_strips(strips));
+    // Strips of parts of a row have not shown what they gain where there is time.
+    let strips =
+        [2, 4].into_iter().map_while(|strips| shape.in_strips(strips).filter(|strip| strip.x == shape.x));
     let mut fallback = None;
     for shape in strips {
-        // More would leave registers empty.
-        if warp.registers.taken(&shape, Type::I32) * warp.registers.bytes > 4 * shape.lanes() {
+        if !warp.registers.are_filled(&shape) {
             break;
         }
         let prepared = prepare(func.clone(), true, &shape).ok()?;
@@ -162,6 +165,36 @@ fn in_strips(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) ->
     }
     // Where even the fewest lanes are too many, most goes to memory and back: what hides its latency pays, more is only more code.
     fallback
+}
+
+/// The shape for the most strips that fill a register with a value of 32 bits each.
+fn in_narrow_strips(
+    func: &Function,
+    shape: &Shape,
+    registers: Registers,
+    uses: &Uses,
+) -> Option<(Shape, Prepared)> {
+    if !uses.allowed || lanes_meet(func) {
+        return None;
+    }
+    let mut shapes = [4, 2].into_iter().filter_map(|strips| shape.in_strips(strips));
+    let narrow = shapes.find(|shape| registers.are_filled(shape))?;
+    let possible = |shape: &Shape| {
+        let prepared = prepare(func.clone(), true, shape).ok()?;
+        Gang::new(&prepared, shape, registers).is_possible().then_some(prepared)
+    };
+    let prepared = possible(&narrow)?;
+    // What all lanes of a strip come to, only some strips of a warp may. Without barriers that is nothing to them.
+    if uses.barriers {
+        possible(shape)?;
+    }
+    Some((narrow, prepared))
+}
+
+/// Whether lanes meet between barriers: those of other strips are not to be had there.
+fn lanes_meet(func: &Function) -> bool {
+    let mut insts = func.blocks().flat_map(|block| &func.block(block).insts);
+    insts.any(|inst| matches!(func.inst(*inst).op, Op::Shuffle(_) | Op::Atomic(..)))
 }
 
 /// What decides about a kernel as a whole.

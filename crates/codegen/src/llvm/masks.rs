@@ -153,7 +153,7 @@ impl Crossing {
 ///
 /// # Safety
 /// The function is alive, and nothing is changed while they are walked.
-unsafe fn instructions(function: LLVMValueRef) -> impl Iterator<Item = LLVMValueRef> {
+pub(super) unsafe fn instructions(function: LLVMValueRef) -> impl Iterator<Item = LLVMValueRef> {
     // SAFETY: the contract; the walks end at null.
     unsafe {
         let blocks = std::iter::successors(some(core::LLVMGetFirstBasicBlock(function)), |block| {

@@ -10,6 +10,7 @@
 
 mod arithmetic;
 mod builder;
+mod chains;
 mod context;
 mod masks;
 mod memory;
