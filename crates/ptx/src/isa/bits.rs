@@ -35,7 +35,7 @@ pub(super) const FORMS: &[Form] = &[
     })
     .since(7, 6, 70),
     form("szext.mode{clamp,wrap}.T{u32,s32} d=T, a:T, b:u32", szext).since(7, 6, 70),
-    form("fns.b32 d=b32, mask:b32, base:u32, offset:s32", fns).since(6, 0, 30),
+    form("fns.b32 d=b32, mask:b32, base:b32, offset:b32", fns).since(6, 0, 30),
     form("prmt.b32.mode{f4e,b4e,rc8,ecl,ecr,rc16}? d=b32, a:b32, b:b32, c:b32", prmt).since(2, 0, 20),
     form("shf.dir{l,r}.mode{clamp,wrap}.b32 d=b32, a:b32, b:b32, c:u32", |x| {
         let (a, b, c) = (x.src("a"), x.src("b"), x.src("c"));

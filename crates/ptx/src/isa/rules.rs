@@ -1,7 +1,7 @@
 //! Rules that hold for many instructions: where special registers may be read, that a variable lies in the state space that the instruction
 //! says, and what advice on caches goes with what.
 
-use super::syntax::Chosen;
+use super::syntax::{Chosen, Shape, TypeSpec};
 use super::{Context, Entry, Kind, Problem, Ty, matrix};
 use crate::ast::{StateSpace, Type};
 use crate::resolve::{Instruction, Operand, OperandKind, Symbol};
@@ -20,6 +20,7 @@ pub(super) fn check(
         rules.parts(at, operand)?;
         rules.conversion(at, operand)?;
         rules.parts_of_matrix(entry, at, operand)?;
+        rules.integers(entry, at, operand)?;
     }
     let why =
         rules.caches(entry, inst).or_else(|| rules.whole_lines(inst)).or_else(|| rules.matrices(entry, inst));
@@ -107,6 +108,37 @@ impl Rules<'_> {
         }
     }
 
+    /// Counts, masks and the like are no floats, whatever their type is called in the table; nor are two halves.
+    fn integers(&self, entry: &Entry, at: usize, operand: &Operand<'_, '_>) -> Result<(), Problem> {
+        let Some(spec) = entry.syntax.operands.get(at) else { return Ok(()) };
+        let is_count = matches!(spec.shape, Shape::Value(TypeSpec::Fixed(Ty::U32 | Ty::S32)));
+        let halves_too = match (self.opcode, spec.name) {
+            // NVIDIA's assembler is not as strict about these.
+            ("fns", _) | ("bar" | "barrier", "d") => return Ok(()),
+            (_, "mask") | ("elect" | "redux", _) | ("match" | "bmsk", "d") => true,
+            ("dp4a" | "dp2a", "d" | "c") | ("createpolicy", "d" | "a") => true,
+            ("txq", "l") | ("mbarrier", "state") => true,
+            // The factors are words of any kind but one float.
+            ("dp4a" | "dp2a", _) => false,
+            // Video instructions take halves for words.
+            _ if is_count && !self.opcode.starts_with('v') => true,
+            _ => return Ok(()),
+        };
+        let operand = match &operand.kind {
+            OperandKind::Pair(first, _) => first,
+            _ => operand,
+        };
+        let is_float = match operand.kind {
+            OperandKind::Register(id) => match Ty::from_name(self.context.register(id).ty.name()) {
+                Some(Ty::F16x2) => halves_too,
+                ty => ty.is_some_and(Ty::is_float),
+            },
+            OperandKind::Immediate(value) => value.integer().is_none(),
+            _ => false,
+        };
+        if is_float { self.mismatch(operand, "an integer is required") } else { Ok(()) }
+    }
+
     /// Registers hold parts of matrices by their types.
     fn parts_of_matrix(&self, entry: &Entry, at: usize, operand: &Operand<'_, '_>) -> Result<(), Problem> {
         let (Some(spec), OperandKind::Vector(list)) = (entry.syntax.operands.get(at), &operand.kind) else {
@@ -148,7 +180,10 @@ impl Rules<'_> {
     fn parts(&self, at: usize, operand: &Operand<'_, '_>) -> Result<(), Problem> {
         let packed = self.opcode.starts_with('v') && self.opcode.ends_with(['2', '4']);
         match &operand.kind {
-            OperandKind::Immediate(_) if self.opcode == "stackrestore" => {
+            OperandKind::Immediate(value)
+                if self.opcode == "stackrestore"
+                    || self.opcode == "movmatrix" && value.integer().is_some() =>
+            {
                 self.mismatch(operand, "a register is required")
             }
             OperandKind::Pair(first, second)
