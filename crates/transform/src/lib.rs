@@ -3,7 +3,8 @@
 //! Passes change a function and say in their first line what holds afterwards; analyses are plain data.
 //! In order of use: [`simplify`], [`decide`], [`normalize`], [`lcssa`], then the analyses [`sync`], [`shapes`] and
 //! [`linearize`], which code generation reads. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
-//! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]).
+//! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
+//! ([`places`]).
 
 pub mod decide;
 pub mod dispatch;
@@ -16,6 +17,7 @@ pub mod linearize;
 pub mod loops;
 pub mod nan;
 pub mod normalize;
+pub mod places;
 pub mod poll;
 pub mod prepare;
 pub mod shapes;

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use kernel_abi::{BlockFrame, CompileError, LaunchFrame, Status, Tier, XLayout};
 use simt_ir::{InstData, Op, Space};
-use transform::{LaneShape, Prepared, stride};
+use transform::{LaneShape, Prepared, places, stride};
 
 use super::Unit;
 use super::function::{Emitter, Place};
@@ -350,6 +350,9 @@ pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileE
     b.store(unit.first_warp(warp), b.ptr_offset(frame, offset_of!(BlockFrame, warp) as i64), 4);
     let place = Place { frame, launch: launch_of(unit, frame), ctaid, warp, tid: None };
     let mut emitter = kernel_emitter(unit, kernel, place);
+    if !emitter.is_quick() && !kernel.dispatched {
+        emitter.places = places::shared(kernel);
+    }
     let end = b.append_block("end");
     let start = emitter.body(end)?;
 

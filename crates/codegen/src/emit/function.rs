@@ -15,6 +15,7 @@ use transform::{LaneShape, Prepared};
 
 use super::cell::Cells;
 use super::full::ActiveLanes;
+use super::slots::SlotWrite;
 use super::suspend::{Flow, SlotId, Suspension};
 use super::{LANES, Unit, unsupported};
 use crate::llvm::{self, IntPredicate, Type, Value};
@@ -50,7 +51,7 @@ pub struct Emitter<'a, 'c> {
     /// Start of the function's frame in the local windows.
     pub(super) local_base: Value<'c>,
     pub(super) blocks: Vec<Option<llvm::Block<'c>>>,
-    crossing: Vec<bool>,
+    pub(super) crossing: Vec<bool>,
     in_prologue: HashMap<IrValue, bool>,
     pub(super) prologue_values: HashMap<IrValue, Value<'c>>,
     pub(super) prologue_regs: HashMap<simt_ir::SpecialReg, Value<'c>>,
@@ -59,6 +60,10 @@ pub struct Emitter<'a, 'c> {
     pub(super) slots: HashMap<IrValue, SlotId>,
     pub(super) masks: HashMap<Block, SlotId>,
     pub(super) slot_list: Vec<(Value<'c>, Type<'c>)>,
+    /// The values whose slots others share, where that is known: see [`transform::places`].
+    pub(super) places: Vec<IrValue>,
+    /// Where slots are written.
+    pub(super) writes: Vec<SlotWrite<'c>>,
     /// Values at hand in the block being emitted, in natural form.
     pub(super) local: HashMap<IrValue, Value<'c>>,
     /// The same as vectors.
@@ -109,6 +114,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
             slots: HashMap::new(),
             masks: HashMap::new(),
             slot_list: Vec::new(),
+            places: Vec::new(),
+            writes: Vec::new(),
             local: HashMap::new(),
             vectors: HashMap::new(),
             added: Vec::new(),
@@ -305,7 +312,17 @@ impl<'a, 'c> Emitter<'a, 'c> {
                 false => self.natural(*arg),
             })
             .collect();
-        for (param, new) in params.iter().zip(args) {
+        // Control that leaves a loop, or enters one, does so as often as what is outside is passed.
+        let from = self.current;
+        let depth = |block: Block| p.loops.around(block).count();
+        let often = match p.shapes.divergent()[from.index()] {
+            false if depth(target.block) < depth(from) => target.block,
+            _ => from,
+        };
+        for ((param, arg), new) in params.iter().zip(&target.args).zip(args) {
+            if self.is_kept_for(*param, *arg) {
+                continue;
+            }
             let slot = self.slot(*param);
             let new = if delayed && p.shapes.of(*param).is_varying() {
                 let old = self.read_slot(slot);
@@ -313,7 +330,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             } else {
                 new
             };
-            self.write_slot(slot, new);
+            self.write_slot_as_often_as(often, slot, new);
         }
         if p.full[target.block.index()] || p.linear.mask_of(target.block) != target.block {
             return;

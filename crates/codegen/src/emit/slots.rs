@@ -7,8 +7,18 @@ use super::function::{Emitter, stack_align};
 use super::suspend::SlotId;
 use crate::llvm::{Type, Value};
 
+/// A store to a slot.
+pub struct SlotWrite<'c> {
+    pub slot: SlotId,
+    pub value: Value<'c>,
+    pub store: Value<'c>,
+    /// A block that control passes as often as the store.
+    pub block: Block,
+}
+
 impl<'c> Emitter<'_, 'c> {
     pub(super) fn slot(&mut self, value: IrValue) -> SlotId {
+        let value = self.places.get(value.index()).copied().unwrap_or(value);
         if let Some(slot) = self.slots.get(&value) {
             return *slot;
         }
@@ -21,6 +31,12 @@ impl<'c> Emitter<'_, 'c> {
         let slot = self.new_slot(ty);
         self.slots.insert(value, slot);
         slot
+    }
+
+    /// Whether an argument's slot is the parameter's, so that there is nothing to move.
+    pub(super) fn is_kept_for(&self, param: IrValue, arg: IrValue) -> bool {
+        let place = |value: IrValue| self.places.get(value.index());
+        self.crossing[arg.index()] && place(param).is_some() && place(param) == place(arg)
     }
 
     pub(super) fn mask_slot(&mut self, block: Block) -> SlotId {
@@ -45,8 +61,14 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     pub(super) fn write_slot(&mut self, slot: SlotId, value: Value<'c>) {
+        self.write_slot_as_often_as(self.current, slot, value);
+    }
+
+    /// Likewise, where control passes not more often than it does that block.
+    pub(super) fn write_slot_as_often_as(&mut self, block: Block, slot: SlotId, value: Value<'c>) {
         self.flow.write(slot);
         let (memory, ty) = self.slot_list[slot.0 as usize];
-        self.unit.b.store(value, memory, stack_align(ty));
+        let store = self.unit.b.store(value, memory, stack_align(ty));
+        self.writes.push(SlotWrite { slot, value, store, block });
     }
 }

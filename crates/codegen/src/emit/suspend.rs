@@ -1,7 +1,8 @@
 //! Suspension points: what is saved at a barrier, and how a warp goes on.
 //!
 //! Which slots are live at a barrier is found by a data-flow analysis over the linear control flow, from the reads and writes that emission
-//! makes. Slots keep their place in the warp's state wherever they are saved.
+//! makes. Slots keep their place in the warp's state wherever they are saved. Those that are written less often than barriers are met are stored
+//! there where they are written.
 
 use std::collections::{BTreeSet, HashMap};
 use std::mem::offset_of;
@@ -24,6 +25,8 @@ pub struct Suspension<'c> {
     resumed: llvm::Block<'c>,
     /// The node of the flow that begins after the barrier.
     after: usize,
+    /// The block it is in.
+    block: Block,
 }
 
 /// Reads and writes of slots along the linear control flow. A node is a block, or part of one.
@@ -241,6 +244,7 @@ impl<'c> Emitter<'_, 'c> {
                 self.flow.branch_from(node);
                 self.flow.current()
             },
+            block: self.current,
         };
         b.br(suspension.save);
         b.position_at_end(suspension.resumed);
@@ -286,6 +290,27 @@ impl<'c> Emitter<'_, 'c> {
         layout
     }
 
+    /// The slots whose content goes to the state wherever they are written, rather than at each suspension point: those that are written less
+    /// often, such as sums that several barriers pass by. What is not used between two of them is then not even loaded there.
+    fn written_at_once(&self, layout: &StateLayout) -> BTreeSet<SlotId> {
+        // An inner loop runs more often than what is around it.
+        let often = |block: Block| 16u64.saturating_pow(self.p.loops.around(block).count() as u32);
+        let mut gain: HashMap<SlotId, i64> = HashMap::new();
+        for (suspension, saved) in self.suspensions.iter().zip(&layout.saved) {
+            for slot in saved {
+                let gain = gain.entry(*slot).or_default();
+                *gain = gain.saturating_add_unsigned(often(suspension.block));
+            }
+        }
+        for write in &self.writes {
+            if let Some(gain) = gain.get_mut(&write.slot) {
+                *gain = gain.saturating_sub_unsigned(often(write.block));
+            }
+        }
+        let is_mask = |slot: SlotId| self.slot_list[slot.0 as usize].1 == self.unit.types.mask;
+        gain.into_iter().filter(|(slot, gain)| *gain > 0 && !is_mask(*slot)).map(|(slot, _)| slot).collect()
+    }
+
     /// Completes the suspension points once all blocks are emitted. Answers where to go on for each `resume` from 1. `state` is this
     /// warp's.
     pub fn finish_suspensions(
@@ -294,6 +319,12 @@ impl<'c> Emitter<'_, 'c> {
         state: Value<'c>,
     ) -> Vec<(u64, llvm::Block<'c>)> {
         let b = self.unit.b;
+        let written = self.written_at_once(layout);
+        for write in self.writes.iter().filter(|write| written.contains(&write.slot)) {
+            let (offset, align) = layout.places[&write.slot];
+            b.position_before(write.store);
+            b.store(write.value, b.ptr_offset(state, offset.into()), align);
+        }
         let mut cases = Vec::new();
         for (index, suspension) in self.suspensions.iter().enumerate() {
             let number = index as u64 + 1;
@@ -301,10 +332,12 @@ impl<'c> Emitter<'_, 'c> {
                 let (memory, ty) = self.slot_list[slot.0 as usize];
                 let is_mask = ty == self.unit.types.mask;
                 let (offset, align) = layout.places[slot];
-                b.position_at_end(suspension.save);
-                let value = b.load(ty, memory, stack_align(ty));
-                let value = if is_mask { b.mask_to_int(value) } else { value };
-                b.store(value, b.ptr_offset(state, offset.into()), align);
+                if !written.contains(slot) {
+                    b.position_at_end(suspension.save);
+                    let value = b.load(ty, memory, stack_align(ty));
+                    let value = if is_mask { b.mask_to_int(value) } else { value };
+                    b.store(value, b.ptr_offset(state, offset.into()), align);
+                }
                 b.position_at_end(suspension.resume);
                 let stored = if is_mask { self.unit.context().int(ty.lanes()) } else { ty };
                 let value = b.load(stored, b.ptr_offset(state, offset.into()), align);

@@ -37,6 +37,15 @@ impl<'c> Builder<'c> {
         unsafe { core::LLVMPositionBuilderAtEnd(self.raw, block.raw()) };
     }
 
+    /// Continues before an instruction.
+    pub fn position_before(&self, instruction: Value<'c>) {
+        // SAFETY: builder and instruction are of one live context.
+        unsafe {
+            assert!(!core::LLVMIsAInstruction(instruction.raw()).is_null(), "{instruction} is in no block");
+            core::LLVMPositionBuilderBefore(self.raw, instruction.raw());
+        }
+    }
+
     /// Continues before the first instruction of `block` that is not a phi.
     pub fn position_at_start(&self, block: Block<'c>) {
         // SAFETY: builder and block are of one live context; the instructions walked are the block's.
