@@ -120,3 +120,13 @@ fn together_they_are_vectors() {
         "no load goes ahead of a store"
     );
 }
+
+#[test]
+fn elements_of_four_are_told_apart_in_two_steps() {
+    let cpu = Cpu::level_cpu(codegen::target::Level::Avx512);
+    let shape = kernel_abi::Shape::of([1; 3], [THREADS, 1, 1]);
+    let text = codegen::emit_text(&kernel(FOUR), &shape, &cpu, Text::Assembly).unwrap();
+    // Of eight registers that are loaded, eight with pairs and eight with elements.
+    let shuffles = text.lines().filter(|line| line.contains("\tvperm") || line.contains("\tvshuf")).count();
+    assert_eq!(shuffles, 16, "{text}");
+}

@@ -493,6 +493,12 @@ impl<'c> Emitter<'_, 'c> {
             return vec![wide];
         }
         let lanes = wide.ty().lanes() / count;
+        if count == 4 && self.picks_from_two() && wide.ty().scalar_bits() == 32 {
+            let (b, i64) = (self.unit.b, self.unit.types.i64);
+            let pairs = self.split(b.bitcast(wide, i64.vector(2 * lanes)), 2);
+            let pair = wide.ty().scalar().vector(2 * lanes);
+            return pairs.into_iter().flat_map(|two| self.split(b.bitcast(two, pair), 2)).collect();
+        }
         (0..count)
             .map(|index| {
                 let picked: Vec<i32> = (0..lanes).map(|lane| (lane * count + index) as i32).collect();
@@ -501,12 +507,23 @@ impl<'c> Emitter<'_, 'c> {
             .collect()
     }
 
+    /// Whether an instruction takes any elements of two registers: then one of four is had in two steps, which others share.
+    fn picks_from_two(&self) -> bool {
+        self.unit.machine.cpu().vector_bits() == 512
+    }
+
     /// Vectors interleaved: the elements of lane 0, of lane 1, and so on.
     pub(super) fn join(&self, vectors: &[Value<'c>]) -> Value<'c> {
         let b = self.unit.b;
+        let ty = vectors[0].ty();
+        if vectors.len() == 4 && self.picks_from_two() && ty.scalar_bits() == 32 {
+            let pair = self.unit.types.i64.vector(ty.lanes());
+            let pairs: Vec<_> = vectors.chunks(2).map(|two| b.bitcast(self.join(two), pair)).collect();
+            return b.bitcast(self.join(&pairs), ty.scalar().vector(4 * ty.lanes()));
+        }
         let wide = self.concatenated(vectors.to_vec());
         let count = vectors.len() as i32;
-        let lanes = self.unit.lanes as i32;
+        let lanes = vectors[0].ty().lanes() as i32;
         let order: Vec<i32> = (0..lanes * count).map(|at| at % count * lanes + at / count).collect();
         if count == 1 { wide } else { b.shuffle(wide, wide, &order) }
     }
