@@ -341,8 +341,10 @@ impl<'c> Emitter<'_, 'c> {
                 Address::Rows(self.offset(bases, access.offset), offsets)
             }
             LaneShape::Affine(_) | LaneShape::Rows(_) | LaneShape::Varying => {
+                // With a sign they are the indices of 32 bits that processors gather and scatter by.
                 let address = self.vector(value);
-                let address = self.in_window(address, narrow, access.offset);
+                let address = self.offset(address, access.offset);
+                let address = if narrow { b.sext(address, i64) } else { address };
                 Address::Varying(b.add(address, b.splat(window, self.unit.lanes)))
             }
         }

@@ -143,10 +143,28 @@ impl<'c> Lowering<'_, 'c> {
     fn mul_high(&self, signed: bool, x: Value<'c>, y: Value<'c>) -> Value<'c> {
         let b = self.b;
         let bits = x.ty().scalar_bits();
+        if x.ty().is_vector() && bits == 32 && x.ty().lanes().is_multiple_of(2) {
+            return self.mul_high_in_pairs(signed, x, y);
+        }
         let wide = b.context().int(2 * bits);
         let extend = |value| b.int_resize(value, wide, signed);
         let product = b.mul(extend(x), extend(y));
         b.trunc(b.lshr(product, product.ty().int_const(bits.into())), x.ty())
+    }
+
+    /// Processors multiply every second element of 32 bits. Halves of registers, widened, take them more steps.
+    fn mul_high_in_pairs(&self, signed: bool, x: Value<'c>, y: Value<'c>) -> Value<'c> {
+        let b = self.b;
+        let (ty, lanes) = (x.ty(), x.ty().lanes() as i32);
+        let pairs = b.context().int(64).vector(ty.lanes() / 2);
+        let half = pairs.int_const(32);
+        let upper = |pair: Value<'c>| if signed { b.ashr(pair, half) } else { b.lshr(pair, half) };
+        let (x, y) = (b.bitcast(x, pairs), b.bitcast(y, pairs));
+        let even = b.mul(upper(b.shl(x, half)), upper(b.shl(y, half)));
+        let odd = b.mul(upper(x), upper(y));
+        let order: Vec<i32> =
+            (0..lanes).map(|lane| if lane % 2 == 0 { lane + 1 } else { lanes + lane }).collect();
+        b.shuffle(b.bitcast(even, ty), b.bitcast(odd, ty), &order)
     }
 
     /// Quotient and remainder as the hardware has them: all ones by zero, MIN / -1 = MIN, MIN % -1 = 0. Unused halves are
