@@ -22,6 +22,7 @@ pub mod poll;
 pub mod prepare;
 pub mod shapes;
 pub mod simplify;
+pub mod slope;
 pub mod stride;
 pub mod sync;
 

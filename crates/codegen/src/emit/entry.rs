@@ -9,6 +9,7 @@ use transform::{LaneShape, Prepared, places, stride};
 use super::Unit;
 use super::function::{Emitter, Place};
 use super::turns::{self, Round, Turns};
+use super::wraps::{Tests, wraps_function};
 use crate::compile::ENTRY_SYMBOL;
 use crate::llvm::{self, Block, IntPredicate, Linkage, LoopHint, Type, Value};
 
@@ -22,7 +23,7 @@ const SMALL: usize = 60;
 /// warps of a segment, which is short then, take turns.
 pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), CompileError> {
     let warp = warp_function(unit, kernel)?;
-    let wraps = if kernel.shapes.assumed().is_empty() { None } else { Some(wraps_function(unit, kernel)?) };
+    let tests = Tests::new(unit, kernel)?;
     let b = unit.b;
     let (i32, i64, ptr) = (unit.types.i32, unit.types.i64, unit.types.ptr);
     let entry = b.module().add_function(ENTRY_SYMBOL, i32, &[ptr, i64, i64], Linkage::External);
@@ -62,24 +63,8 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
     store_field(ctaid + 4, y);
     store_field(ctaid + 8, z);
 
-    if let Some(wraps) = wraps {
-        // All blocks of the segment before any: they may run interleaved.
-        let columns = Counter::begin(unit, length, "test.block");
-        let column = b.add(x, columns.value());
-        let rows = warps.along.map(|along| Counter::begin(unit, along, "test.row"));
-        let numbers = Counter::begin(unit, warps.across, "test.warp");
-        let row = rows.as_ref().map_or(i32.zero(), Counter::value);
-        let place = warps.place(unit, row, numbers.value());
-        let bad = b.call(wraps, &[&[frame, column, y, z], &place[..]].concat());
-        let (give_up, go_on) = (b.append_block("deopt"), b.append_block("holds"));
-        b.cond_br(bad, give_up, go_on);
-        b.position_at_end(give_up);
-        store_field(ctaid, x);
-        b.ret(i32.int_const(Status::Deopt as u64));
-        b.position_at_end(go_on);
-        numbers.end(unit);
-        rows.into_iter().for_each(|rows| rows.end(unit));
-        columns.end(unit);
+    if let Some(tests) = tests {
+        tests.run(unit, frame, [x, y, z], length, &warps);
     }
 
     let round = turns.as_ref().map(|turns| Round::begin(unit, turns));
@@ -120,13 +105,13 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
 }
 
 /// The warps of a block, counted in rows.
-struct BlockWarps<'c> {
+pub(super) struct BlockWarps<'c> {
     /// Warps, gangs or strips.
     count: Value<'c>,
     /// Warps, gangs or strips side by side in x.
-    across: Value<'c>,
+    pub(super) across: Value<'c>,
     /// Rows of warps, in y and z, if they are counted.
-    along: Option<Value<'c>>,
+    pub(super) along: Option<Value<'c>>,
     /// `blockDim.y`, where `tid` follows from the counters.
     height: Option<Value<'c>>,
 }
@@ -149,7 +134,7 @@ impl<'c> BlockWarps<'c> {
     }
 
     /// Index of a warp and, where it is counted, `tid` of its first thread: what the functions of a warp take.
-    fn place(&self, unit: Unit<'_, 'c>, row: Value<'c>, column: Value<'c>) -> Vec<Value<'c>> {
+    pub(super) fn place(&self, unit: Unit<'_, 'c>, row: Value<'c>, column: Value<'c>) -> Vec<Value<'c>> {
         let b = unit.b;
         let before = self.along.map(|_| b.mul(row, self.across));
         let mut place = vec![before.map_or(column, |before| b.add(before, column))];
@@ -203,7 +188,7 @@ fn runs_along_rows(unit: Unit<'_, '_>, kernel: &Prepared) -> bool {
 }
 
 /// A loop over `0 .. limit` whose body is being emitted.
-struct Counter<'c> {
+pub(super) struct Counter<'c> {
     phi: llvm::Phi<'c>,
     limit: Value<'c>,
     head: Block<'c>,
@@ -211,7 +196,7 @@ struct Counter<'c> {
 }
 
 impl<'c> Counter<'c> {
-    fn begin(unit: Unit<'_, 'c>, limit: Value<'c>, name: &str) -> Counter<'c> {
+    pub(super) fn begin(unit: Unit<'_, 'c>, limit: Value<'c>, name: &str) -> Counter<'c> {
         let b = unit.b;
         let before = b.block();
         let (head, after) = (b.append_block(name), b.append_block("after"));
@@ -224,11 +209,11 @@ impl<'c> Counter<'c> {
         Counter { phi, limit, head, after }
     }
 
-    fn value(&self) -> Value<'c> {
+    pub(super) fn value(&self) -> Value<'c> {
         self.phi.value()
     }
 
-    fn end(self, unit: Unit<'_, 'c>) {
+    pub(super) fn end(self, unit: Unit<'_, 'c>) {
         let b = unit.b;
         let next = b.add(self.value(), self.value().ty().int_const(1));
         self.phi.add_incoming(next, b.block());
@@ -247,7 +232,7 @@ pub(super) fn launch_of<'c>(unit: Unit<'_, 'c>, frame: Value<'c>) -> Value<'c> {
 
 /// A function `(frame, ctaid x, y, z, warp)`, and `tid x, y, z` of the warp's first thread where [`counts_threads`], and `more`; the builder
 /// stands in it.
-fn placed_function<'c>(
+pub(super) fn placed_function<'c>(
     unit: Unit<'_, 'c>,
     kernel: &Prepared,
     name: &str,
@@ -310,7 +295,7 @@ fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<WarpFuncti
         b.ret_void();
         return Ok(WarpFunction { function, kept: None });
     }
-    let first = if counts_threads(unit, kernel) { 8 } else { 5 };
+    let first = function.param_count() - 2;
     let (state, resume) = (function.param(first), function.param(first + 1));
     let layout = emitter.state_layout();
     let cases = emitter.finish_suspensions(&layout, state);
@@ -319,16 +304,6 @@ fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<WarpFuncti
     b.position_at_end(end);
     b.ret(turns::ended(unit));
     Ok(WarpFunction { function, kept: Some(layout.bytes) })
-}
-
-/// The function that tells whether a warp must not run this code.
-fn wraps_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<llvm::Function<'c>, CompileError> {
-    let b = unit.b;
-    let (function, place) = placed_function(unit, kernel, "wraps", &[], unit.types.bit);
-    function.add_attribute("alwaysinline");
-    let wraps = kernel_emitter(unit, kernel, place).wraps()?;
-    b.ret(wraps);
-    Ok(function)
 }
 
 /// Emits a kernel with suspension points. Answers the bytes of state of a warp, of which a gang has several. Its body is a function of its own
@@ -432,7 +407,11 @@ fn strips_entry<'c>(
     Ok(())
 }
 
-fn kernel_emitter<'a, 'c>(unit: Unit<'a, 'c>, kernel: &'a Prepared, place: Place<'c>) -> Emitter<'a, 'c> {
+pub(super) fn kernel_emitter<'a, 'c>(
+    unit: Unit<'a, 'c>,
+    kernel: &'a Prepared,
+    place: Place<'c>,
+) -> Emitter<'a, 'c> {
     let b = unit.b;
     let (i32, i64) = (unit.types.i32, unit.types.i64);
     let mask = if unit.shape.whole_warps {

@@ -18,7 +18,8 @@
 //! * [`call`][]: device functions that are not inlined;
 //! * [`host`][]: faults and services of the host;
 //! * [`entry`][]: the loops over blocks and warps;
-//! * [`turns`][]: warps that take turns.
+//! * [`turns`][]: warps that take turns;
+//! * [`wraps`][]: tests before any block runs.
 
 mod alignment;
 mod atomic;
@@ -43,6 +44,7 @@ mod texture;
 mod turns;
 mod value;
 mod warp;
+mod wraps;
 
 use std::cell::RefCell;
 
