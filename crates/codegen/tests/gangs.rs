@@ -596,3 +596,71 @@ fn sums_by_shuffles_run_in_gangs() {
         }
     }
 }
+
+/// Each thread's number goes through so many steps, each a product and a quotient of what the one before gives; then, where `parted`, that of one
+/// half of the threads through as many again.
+fn formula(steps: u32, parted: bool) -> Program {
+    let mut k = Kernel { b: FunctionBuilder::new("kernel", Signature::default()) };
+    let base = k.param(0, Type::I64);
+    let [block, size, tid] =
+        [SpecialReg::CtaId(0), SpecialReg::Ntid(0), SpecialReg::Tid(0)].map(|reg| k.reg(reg));
+    // The second row of a block begins behind all first rows.
+    let (y, blocks) = (k.reg(SpecialReg::Tid(1)), k.i32(3));
+    let row = k.int(IntBinary::Mul, y, blocks);
+    let row = k.int(IntBinary::Add, row, block);
+    let place = k.element(base, row, size, tid);
+    let global = Access::weak(Space::Global, 0);
+    let number = k.b.var(Type::F32);
+    let first = k.b.inst(Op::Load(global), &[place], Type::F32);
+    k.b.write(number, first);
+    let [half, three] = [0.5f32, 3.0].map(|value| k.b.constant(Type::F32, value.to_bits().into()));
+    let calculate = |k: &mut Kernel| {
+        for _ in 0..steps {
+            let value = k.b.read(number);
+            let product = k.b.inst(Op::Fma(FloatMode::default()), &[value, half, three], Type::F32);
+            let divide = Op::Float(FloatBinary::Div, FloatMode::default());
+            let quotient = k.b.inst(divide, &[three, product], Type::F32);
+            k.b.write(number, quotient);
+        }
+    };
+    calculate(&mut k);
+    if parted {
+        let one = k.i32(1);
+        let odd = k.int(IntBinary::And, tid, one);
+        let odd = k.b.inst(Op::IntCmp(IntCmp::Eq), &[odd, one], Type::Pred);
+        k.when(odd, calculate);
+    }
+    let result = k.b.read(number);
+    k.b.effect(Op::Store(global), &[place, result]);
+    k.b.terminate(Terminator::Exit);
+    k.program(8, 0)
+}
+
+#[test]
+fn two_warps_hide_the_latency_of_a_long_formula() {
+    let wide = Launch { grid: [3, 1, 1], block: [128, 1, 1] };
+    let odd = Launch { block: [96, 1, 1], ..wide };
+    let rows = Launch { block: [64, 2, 1], ..wide };
+    for (launch, steps, parted, wanted) in [
+        (wide, 40, false, 2),
+        // The processor sees what comes next by itself.
+        (wide, 4, false, 1),
+        // More lanes go one way or the other less often.
+        (wide, 40, true, 1),
+        (odd, 40, false, 1),
+        (rows, 40, false, 1),
+    ] {
+        let program = formula(steps, parted);
+        let numbers = || (0..384).map(|i| (i as f32 - 100.0).to_bits()).collect::<Vec<_>>();
+        let mut expected = numbers();
+        launch.interpret(&program, &[expected.as_mut_ptr() as u64]).unwrap();
+        for cpu in &launch::cpus() {
+            let compiled = launch.compile(&program, cpu).unwrap();
+            let mut got = numbers();
+            launch.run(&compiled, &[got.as_mut_ptr() as u64]).unwrap();
+            assert!(got == expected, "{launch:?}, {steps} steps on {}", cpu.name());
+            let gang = if cpu.registers().bytes == 64 { wanted } else { 1 };
+            assert_eq!(compiled.info.gang, gang, "{launch:?}, {steps} steps on {}", cpu.name());
+        }
+    }
+}

@@ -38,8 +38,8 @@ impl KernelBackend for Jit {
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn CompiledKernel>, CompileError> {
-        // Code that runs warps one by one is the same for blocks of all sizes.
-        let shape = if may_gang(request.ptx) { request.shape } else { request.shape.alone() };
+        // Other code is the same for blocks of many sizes.
+        let shape = if may_gang(request.ptx) { request.shape } else { request.shape.in_pairs_at_most() };
         let full = Wanted { ptx: request.ptx, entry: request.entry, shape, tier: Tier::Full };
         if request.tier == Tier::Full || self.0.background.is_none() {
             return Ok(self.kernel(full)?);
@@ -249,7 +249,7 @@ fn no_assumption(shape: Shape) -> Shape {
     Shape { assume_no_wrap: false, ..shape.alone() }
 }
 
-/// Whether kernels of this text may run several warps as one: only where there are barriers and shared memory.
+/// Whether kernels of this text may run more than two warps as one: only where there are barriers and shared memory.
 fn may_gang(ptx: &str) -> bool {
     ptx.contains(".shared") && (ptx.contains("bar.") || ptx.contains("barrier."))
 }

@@ -106,6 +106,15 @@ impl Shape {
         Shape { gangs: Gangs::NONE, ..self }
     }
 
+    /// The shape for code that runs two warps as one at most, in one row.
+    pub fn in_pairs_at_most(self) -> Shape {
+        let gangs = match self.gangs.most {
+            2.. if self.dims == 1 => Gangs { most: 2, ..Gangs::NONE },
+            _ => Gangs::NONE,
+        };
+        Shape { gangs, ..self }
+    }
+
     /// The shape for code that runs so many warps as one, which the block's allow.
     pub fn in_gangs(self, warps: u8) -> Shape {
         let x = match self.x {
@@ -176,6 +185,8 @@ mod tests {
         assert_eq!((shape.x, shape.dims, shape.whole_warps), (XLayout::Period(16), 2, true));
         let shape = Shape::of([1, 1, 1], [33, 1, 2]);
         assert_eq!((shape.x, shape.dims, shape.whole_warps), (XLayout::Irregular, 3, false));
+        let pairs = |x, y| Shape::of([8, 8, 1], [x, y, 1]).in_pairs_at_most().gangs.most;
+        assert_eq!([pairs(64, 1), pairs(96, 1), pairs(256, 1), pairs(64, 2)], [2, 1, 2, 1]);
         let bits = |x: u32| Shape::of([1, 1, 1], [x, 1, 1]).x_bits;
         assert_eq!([1, 32, 33, 64, 256, 1000, 1024].map(bits), [5, 5, 6, 6, 8, 10, 10]);
         assert!(!Shape::of([1 << 22, 1, 1], [512, 1, 1]).ids_fit_i32, "2^31 ids do not fit");

@@ -8,6 +8,9 @@
 //! Where on the other hand the values of one warp are too many for the registers, as the sums that each thread of a product keeps, its lanes run in
 //! *strips*, one after another up to each barrier.
 //!
+//! A kernel without loops or barriers, whose warp is one long formula, runs two warps at once too: a processor sees too little of the next one to
+//! do that meanwhile (`chains`).
+//!
 //! Not every kernel can: what a warp means to an operation, a gang does not. And not every one gains: code for more lanes takes longer to compile, and
 //! values that do not fit into registers are slower than warps one after another.
 
@@ -16,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use kernel_abi::Shape;
 use simt_ir::{BarrierKind, Block, Function, Inst, Op, Order, Space, SpecialReg, Type, Value};
 
-use crate::{LaneShape, Prepared, in_step, prepare};
+use crate::{LaneShape, Prepared, chains, in_step, prepare};
 
 /// The vector registers of a processor.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +49,11 @@ impl Registers {
 
 /// Operations on vectors up to which code is short.
 const SHORT: usize = 96;
+
+/// Instructions on vectors that a processor looks ahead: as many results have registers.
+const LOOK_AHEAD: u32 = 160;
+/// Instructions that it needs at hand for each that it waits for, to be busy: a sum or product takes so many cycles.
+const AT_ONCE: u32 = 4;
 
 /// When warps run in gangs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +93,8 @@ pub fn choose(
     let warp = Gang::new(&prepared, shape, registers);
     let chosen = match (uses.barriers, uses.shared) {
         (true, true) => in_gangs(func, shape, &warp, choice),
-        (false, _) if choice != Choice::Always => in_strips_alone(func, shape, &warp, choice),
+        (false, shared) if choice != Choice::Always => in_strips_alone(func, shape, &warp, choice)
+            .or_else(|| if shared { None } else { in_pairs(func, shape, &warp, choice) }),
         _ if choice == Choice::WhereItPays => None,
         _ => in_gangs(func, shape, &warp, choice),
     };
@@ -135,6 +144,26 @@ fn in_strips_alone(
         return None;
     }
     in_strips(func, shape, warp, choice)
+}
+
+/// The shape for two warps at once of a kernel without barriers, which wait for one result after another where a single one would.
+fn in_pairs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> Option<(Shape, Prepared)> {
+    let registers = warp.value_registers();
+    // Rows of a block run in an order of their own: `emit::entry`.
+    let possible = shape.gangs.most > 1 && shape.dims == 1 && registers <= 2;
+    if choice != Choice::WhereItPays || !possible {
+        return None;
+    }
+    let cost = chains::of(warp.p)?;
+    let work = cost.work * registers;
+    let waits = work > LOOK_AHEAD && work < AT_ONCE * cost.latency;
+    // What does not fit is put aside, and costs less than the waits as long as that is half of it.
+    if !waits || warp.registers_needed() > warp.registers.count {
+        return None;
+    }
+    let shape = shape.in_gangs(2);
+    let prepared = prepare(func.clone(), true, &shape).ok()?;
+    Gang::new(&prepared, &shape, warp.registers).is_possible().then_some((shape, prepared))
 }
 
 /// The shape with as few strips as it takes to keep what lives in loops in registers.

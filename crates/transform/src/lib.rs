@@ -6,6 +6,7 @@
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
 //! ([`places`]).
 
+mod chains;
 pub mod decide;
 pub mod dispatch;
 pub mod facts;

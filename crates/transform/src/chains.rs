@@ -1,0 +1,98 @@
+//! What a kernel waits for that computes much from little: one result after another.
+//!
+//! A processor looks ahead over so many instructions. In a kernel without loops whose warp is longer than that, most of what it sees are the steps
+//! of one long formula, each of which needs the one before; the next warp, which does not, is out of sight.
+
+use simt_ir::{Approx, Block, Convert, FloatBinary, FloatUnary, InstData, Op, Space, Type};
+
+use crate::{LaneShape, Prepared};
+
+/// What code takes that runs once from start to end: roughly, and for one register of each value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cost {
+    /// Instructions, or cycles of the unit that does them where those are more.
+    pub(crate) work: u32,
+    /// Cycles from the first operand to the last result.
+    pub(crate) latency: u32,
+}
+
+/// What a kernel's operations on vectors take, if it runs from start to end with the same lanes, but for a little, and accesses memory in order.
+pub(crate) fn of(p: &Prepared) -> Option<Cost> {
+    if p.loops.count() > 0 {
+        return None;
+    }
+    let mut ready = vec![0_u32; p.func.value_count()];
+    let mut work_of = vec![0_u32; p.func.blocks().len()];
+    let mut whole = Cost::default();
+    for &block in p.cfg.order() {
+        let data = p.func.block(block);
+        for inst in &data.insts {
+            let inst = p.func.inst(*inst);
+            let cost = of_inst(p, inst)?;
+            let begin = inst.args.iter().map(|arg| ready[arg.index()]).max().unwrap_or(0);
+            let end = begin + cost.latency;
+            inst.results.iter().for_each(|result| ready[result.index()] = end);
+            work_of[p.linear.mask_of(block).index()] += cost.work;
+            whole = Cost { work: whole.work + cost.work, latency: whole.latency.max(end) };
+        }
+        for target in data.term.targets() {
+            for (param, arg) in p.func.block(target.block).params.iter().zip(&target.args) {
+                ready[param.index()] = ready[param.index()].max(ready[arg.index()]);
+            }
+        }
+    }
+    let most: Option<u32> = p.cfg.order().iter().map(|block: &Block| work_of[block.index()]).max();
+    // Where lanes part, more of them part more often.
+    (most? * 8 >= whole.work * 7).then_some(whole)
+}
+
+/// What an operation takes, unless that depends on more than its kind.
+fn of_inst(p: &Prepared, inst: &InstData) -> Option<Cost> {
+    if let Some(access) = inst.op.access() {
+        let in_order = *p.shapes.of(inst.args[0]) != LaneShape::Varying;
+        return match inst.op {
+            Op::Load(_) if access.space == Space::Param => Some(Cost::default()),
+            Op::Load(_) if in_order => Some(Cost { work: 1, latency: 8 }),
+            Op::Store(_) if in_order => Some(Cost { work: 1, latency: 0 }),
+            _ => None,
+        };
+    }
+    if !inst.results.iter().any(|result| p.shapes.of(*result).is_varying()) {
+        return Some(Cost::default());
+    }
+    let ty = inst.args.last().map_or(Type::I32, |arg| p.func.ty(*arg));
+    let (work, latency) = of_op(&inst.op)?;
+    // Wider values take more registers.
+    Some(Cost { work: work * ty.bits().div_ceil(32).max(1), latency })
+}
+
+/// Work and latency. Those of a recent processor; of approximations, what their steps come to.
+fn of_op(op: &Op) -> Option<(u32, u32)> {
+    Some(match op {
+        Op::Float(FloatBinary::Div, _) | Op::FloatUnary(FloatUnary::Rcp, _) => (6, 12),
+        Op::FloatUnary(FloatUnary::Sqrt, _) => (10, 15),
+        Op::Float(..) | Op::Fma(_) => (1, 4),
+        Op::MinMax(_) => (2, 4),
+        Op::Convert(Convert::FloatToFloat(_)) => (1, 3),
+        Op::Approx { func, .. } => match func {
+            Approx::Ex2 => (11, 40),
+            Approx::Lg2 => (13, 50),
+            Approx::Sin | Approx::Cos => (22, 60),
+            Approx::Tanh => (28, 80),
+            Approx::Rsqrt => (9, 36),
+            Approx::Rcp => (6, 12),
+            Approx::Sqrt => (10, 15),
+            Approx::Div | Approx::DivFull => (9, 16),
+        },
+        Op::Int(_)
+        | Op::IntUnary(_)
+        | Op::Shift(_)
+        | Op::FloatUnary(..)
+        | Op::IntCmp(_)
+        | Op::FloatCmp(_)
+        | Op::Select
+        | Op::Convert(_)
+        | Op::CanonNan => (1, 1),
+        _ => return None,
+    })
+}
