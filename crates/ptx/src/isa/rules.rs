@@ -222,7 +222,7 @@ impl Rules<'_> {
         if narrow && ty.kind() != Kind::Bits {
             return self.mismatch(operand, "a register without a type of its own is required");
         }
-        if self.chosen.has("pack") && at == 0 && ty == Ty::F32 {
+        if self.chosen.has("pack") && at == 0 && matches!(ty, Ty::F32 | Ty::F64) {
             return self.mismatch(operand, "the result is no float");
         }
         Ok(())
