@@ -665,10 +665,21 @@ impl<'a, 'c> Emitter<'a, 'c> {
 
     /// Runs `body` only where the scalar condition holds, which is rare. What it computes is forgotten afterwards.
     pub(super) fn unlikely(&mut self, condition: Value<'c>, body: impl FnOnce(&mut Self)) {
+        self.with_odds(condition, Some((1, 2000)), body);
+    }
+
+    /// Runs `body` only where the scalar condition holds, as often as not.
+    pub(super) fn where_holds(&mut self, condition: Value<'c>, body: impl FnOnce(&mut Self)) {
+        self.with_odds(condition, None, body);
+    }
+
+    fn with_odds(&mut self, condition: Value<'c>, odds: Option<(u32, u32)>, body: impl FnOnce(&mut Self)) {
         let b = self.unit.b;
-        let (then, after) = (b.append_block("rare"), b.append_block("usual"));
+        let (then, after) = (b.append_block("then"), b.append_block("after"));
         let branch = b.cond_br(condition, then, after);
-        b.mark_odds(branch, 1, 2000);
+        if let Some((holds, fails)) = odds {
+            b.mark_odds(branch, holds, fails);
+        }
         b.position_at_end(then);
         let mark = self.mark();
         body(self);

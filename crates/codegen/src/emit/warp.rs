@@ -224,10 +224,18 @@ impl<'c> Emitter<'_, 'c> {
         let results = self.scratch(i32.vector(LANES));
         let mask = self.active();
         let active = b.mask_to_int(mask);
-        self.for_each_lane(active, |this, at| {
+        let same_as = |this: &mut Self, at| {
             let own = b.splat(this.element(values, at, ty), LANES);
-            let same = b.mask_to_int(b.icmp(IntPredicate::Eq, vector, own));
-            b.store(b.and(same, active), this.element_ptr(results, at, i32), 4);
+            b.and(b.mask_to_int(b.icmp(IntPredicate::Eq, vector, own)), active)
+        };
+        // Often it is one value.
+        let all = same_as(self, self.lowest(active));
+        b.store(b.splat(all, LANES), results, 64);
+        self.where_holds(b.icmp(IntPredicate::Ne, all, active), |this| {
+            this.for_each_lane(active, |this, at| {
+                let same = same_as(this, at);
+                b.store(same, this.element_ptr(results, at, i32), 4);
+            });
         });
         b.load(i32.vector(LANES), results, 64)
     }

@@ -153,8 +153,17 @@ fn hoist(func: &mut Function) {
 /// Where all occurrences of one operation are done.
 struct Place {
     op: Op,
-    args: Vec<Cell>,
+    args: Vec<Operand>,
     results: Vec<Cell>,
+}
+
+/// Where an operation finds an operand.
+#[derive(Clone, Copy)]
+enum Operand {
+    /// The same constant in all its occurrences, as member masks mostly are.
+    Known(Type, u64),
+    /// Lanes leave it here.
+    Left(Cell),
 }
 
 struct Build<'a> {
@@ -251,28 +260,49 @@ impl<'a> Build<'a> {
         meetings.sort();
         for inst in meetings {
             let data = self.func.inst(inst);
-            let types =
-                |values: &[Value]| values.iter().map(|value| self.func.ty(*value)).collect::<Vec<_>>();
-            let (args, results) = (types(&data.args), types(&data.results));
-            if self.place_of(inst).is_none() {
-                let func = self.b.func_mut();
-                let mut cells = |types: Vec<Type>| types.into_iter().map(|ty| func.add_cell(ty)).collect();
-                let (args, results) = (cells(args), cells(results));
+            let Some(index) = self.place_of(inst) else {
+                let args = data.args.iter().map(|arg| self.operand(*arg, self.func.constant(*arg))).collect();
+                let results = data.results.iter().map(|result| self.new_cell(*result)).collect();
                 self.places.push(Place { op: data.op, args, results });
+                continue;
+            };
+            for (at, arg) in data.args.iter().enumerate() {
+                if let Operand::Known(_, bits) = self.places[index].args[at] {
+                    let known = self.func.constant(*arg).filter(|other| *other == bits);
+                    self.places[index].args[at] = self.operand(*arg, known);
+                }
             }
         }
+    }
+
+    /// An operand for values like this one, of which this constant is known.
+    fn operand(&mut self, value: Value, known: Option<u64>) -> Operand {
+        match known {
+            Some(bits) => Operand::Known(self.func.ty(value), bits),
+            None => Operand::Left(self.new_cell(value)),
+        }
+    }
+
+    /// A cell for values like this one.
+    fn new_cell(&mut self, value: Value) -> Cell {
+        let ty = self.func.ty(value);
+        self.b.func_mut().add_cell(ty)
     }
 
     /// The place where the operation is done: the same for all that may meet.
     fn place_of(&self, inst: Inst) -> Option<usize> {
         let data = self.func.inst(inst);
         let types = &self.b.func().cells;
-        let same = |cells: &[Cell], values: &[Value]| {
-            cells.len() == values.len()
-                && cells.iter().zip(values).all(|(cell, value)| types[cell.index()] == self.func.ty(*value))
+        let types_of = |values: &[Value]| values.iter().map(|value| self.func.ty(*value)).collect::<Vec<_>>();
+        let (args, results) = (types_of(&data.args), types_of(&data.results));
+        let of_operand = |operand: &Operand| match operand {
+            Operand::Known(ty, _) => *ty,
+            Operand::Left(cell) => types[cell.index()],
         };
         self.places.iter().position(|place| {
-            place.op == data.op && same(&place.args, &data.args) && same(&place.results, &data.results)
+            place.op == data.op
+                && args.iter().copied().eq(place.args.iter().map(of_operand))
+                && results.iter().copied().eq(place.results.iter().map(|cell| types[cell.index()]))
         })
     }
 
@@ -349,14 +379,18 @@ impl<'a> Build<'a> {
                 op if op.is_barrier() => (AT_BARRIER, here),
                 _ => {
                     let members = match member_mask(&op, args.len()) {
-                        Some(at) => self.recall(args[at]),
-                        None => self.constant(EVERYONE),
+                        Some(at) => args[at],
+                        None => Operand::Known(Type::I32, EVERYONE),
                     };
+                    let is_same = matches!(members, Operand::Known(..));
+                    let members = self.take(members);
                     let named = self.and(members, live);
-                    let everyone = self.constant(EVERYONE);
-                    let same = self.b.inst(Op::MatchAny, &[members, everyone], Type::I32);
-                    let come = self.ballot(here);
-                    let come = self.and(come, same);
+                    let mut come = self.ballot(here);
+                    if !is_same {
+                        let everyone = self.constant(EVERYONE);
+                        let same = self.b.inst(Op::MatchAny, &[members, everyone], Type::I32);
+                        come = self.and(come, same);
+                    }
                     let come = self.not(come);
                     let missing = self.and(named, come);
                     let complete = self.compare(IntCmp::Eq, missing, 0);
@@ -422,8 +456,10 @@ impl<'a> Build<'a> {
             let index = self.place_of(meeting.inst).expect("every meeting has a place");
             let args: Vec<Value> =
                 self.func.inst(meeting.inst).args.iter().map(|arg| self.value(*arg)).collect();
-            for (cell, value) in self.places[index].args.clone().into_iter().zip(args) {
-                self.keep(cell, value);
+            for (operand, value) in self.places[index].args.clone().into_iter().zip(args) {
+                if let Operand::Left(cell) = operand {
+                    self.keep(cell, value);
+                }
             }
             let after = self.regions.number(meeting.after).expect("lanes go on at a head");
             self.assign(self.back, after);
@@ -499,7 +535,7 @@ impl<'a> Build<'a> {
         let mut here = self.b.inst(Op::IntCmp(IntCmp::Eq), &[choice.lane_turn, choice.turn], Type::Pred);
         if matches!(op, Op::Barrier { .. }) {
             // Lanes that have come to another barrier wait until it is their turn.
-            let (id, none) = (self.recall(args[0]), self.constant(ENDED));
+            let (id, none) = (self.take(args[0]), self.constant(ENDED));
             let ids = self.b.inst(Op::Select, &[here, id, none], Type::I32);
             let first = self.b.inst(Op::Redux(IntBinary::MinU), &[ids, none], Type::I32);
             let same = self.b.inst(Op::IntCmp(IntCmp::Eq), &[id, first], Type::Pred);
@@ -508,7 +544,7 @@ impl<'a> Build<'a> {
         let body = self.b.block();
         self.branch(here, body, self.latch);
         self.b.switch_to(body);
-        let args: Vec<Value> = args.into_iter().map(|cell| self.recall(cell)).collect();
+        let args: Vec<Value> = args.into_iter().map(|operand| self.take(operand)).collect();
         let types: Vec<Type> = results.iter().map(|cell| self.b.func().cells[cell.index()]).collect();
         let values = self.b.insts(op, &args, &types);
         for (cell, value) in results.into_iter().zip(values) {
@@ -569,6 +605,13 @@ impl<'a> Build<'a> {
     fn recall(&mut self, cell: Cell) -> Value {
         let ty = self.b.func().cells[cell.index()];
         self.b.inst(Op::Recall(cell), &[], ty)
+    }
+
+    fn take(&mut self, operand: Operand) -> Value {
+        match operand {
+            Operand::Known(ty, bits) => self.b.constant(ty, bits),
+            Operand::Left(cell) => self.recall(cell),
+        }
     }
 
     fn compare(&mut self, cmp: IntCmp, value: Value, bits: u64) -> Value {
