@@ -1,6 +1,6 @@
 //! Loads, stores, and addresses.
 
-use simt_ir::{Access, IntBinary, IntCmp, IntUnary, Op, Order, Scope, Space, Type, Value};
+use simt_ir::{Access, IntBinary, IntCmp, IntUnary, Op, Order, Scope, Shift, Space, Type, Value};
 
 use super::syntax::Chosen;
 use super::{Form, Ty, cluster, form};
@@ -88,8 +88,21 @@ pub(super) fn load(x: &mut Expander<'_, '_>) {
 fn load_from(x: &mut Expander<'_, '_>, memory: Memory, ty: Type, lanes: usize) -> Vec<Value> {
     match memory {
         Memory::At { space, base, offset } => {
-            let access = access(x, space, offset, lanes);
-            x.body.b.insts(Op::Load(access), &[base], &vec![ty; lanes])
+            let mut access = access(x, space, offset, lanes);
+            let Some((word, count)) = whole(&access, ty) else {
+                return x.body.b.insts(Op::Load(access), &[base], &vec![ty; lanes]);
+            };
+            access.lanes = count as u8;
+            let words = x.body.b.insts(Op::Load(access), &[base], &vec![word; count]);
+            let each = lanes / count;
+            (0..lanes)
+                .map(|lane| {
+                    let at = (lane % each) as u32 * ty.bits();
+                    let word = words[lane / each];
+                    let word = if at == 0 { word } else { x.shift_imm(Shift::RightU, word, at) };
+                    x.fit(word, ty)
+                })
+                .collect()
         }
         Memory::Value { var, offset } => x.body.read_value(var, offset, ty, lanes),
     }
@@ -109,12 +122,53 @@ pub(super) fn store(x: &mut Expander<'_, '_>) {
             x.refuse(a, "this location cannot be written");
         }
         Memory::At { space, base, offset } => {
-            let access = access(x, space, offset, lanes);
+            let mut access = access(x, space, offset, lanes);
+            let ty = x.body.b.func().ty(values[0]);
+            let values = match whole(&access, ty) {
+                None => values,
+                Some((word, count)) => {
+                    access.lanes = count as u8;
+                    values.chunks(lanes / count).map(|values| in_one(x, values, word)).collect()
+                }
+            };
             let args: Vec<Value> = std::iter::once(base).chain(values).collect();
             x.body.b.effect(Op::Store(access), &args);
         }
         Memory::Value { var, offset } => x.body.write_value(var, offset, &values),
     }
+}
+
+/// The words, and how many, that an ordered vector is moved in, if they are others than its elements. Threads that pass a value and its state in
+/// one vector rely on seeing both of one store: PTX does not promise it, and the hardware moves a thread's vector as a whole. In shared
+/// memory the elements do, as the warps of a cluster run in turns.
+fn whole(access: &Access, ty: Type) -> Option<(Type, usize)> {
+    let apart = access.order == Order::Weak
+        || access.lanes == 1
+        || !matches!(access.space, Space::Global | Space::Generic);
+    let bits = ty.bits() * u32::from(access.lanes);
+    let (word, count) = match bits {
+        _ if apart => return None,
+        16 => (Type::I16, 1),
+        32 => (Type::I32, 1),
+        64 => (Type::I64, 1),
+        _ => (Type::I64, 2),
+    };
+    (word != ty).then_some((word, count))
+}
+
+/// The values side by side, the first lowest, as one integer.
+fn in_one(x: &mut Expander<'_, '_>, values: &[Value], word: Type) -> Value {
+    let mut shift = 0;
+    let mut whole = x.imm(word, 0);
+    for value in values {
+        let value = x.body.as_int(*value);
+        let bits = x.bits(value);
+        let part = x.zext(value, word);
+        let part = if shift == 0 { part } else { x.shift_imm(Shift::Left, part, shift) };
+        whole = x.int(IntBinary::Or, whole, part);
+        shift += bits;
+    }
+    whole
 }
 
 /// Between an address in a window and a generic one. Windows have 64-bit addresses.
