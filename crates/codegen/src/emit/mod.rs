@@ -38,6 +38,7 @@ mod masked;
 mod matrix;
 mod mbarrier;
 mod memory;
+mod pieces;
 mod slots;
 mod suspend;
 mod texture;

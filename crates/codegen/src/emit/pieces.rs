@@ -1,0 +1,143 @@
+//! Pieces of control flow inside a block: what runs sometimes, and what runs lane by lane.
+
+use kernel_abi::CompileError;
+
+use super::LANES;
+use super::function::{Emitter, stack_align};
+use crate::llvm::{IntPredicate, Value};
+
+impl<'c> Emitter<'_, 'c> {
+    /// Runs `body` only where the scalar condition holds, which is rare. What it computes is forgotten afterwards.
+    pub(super) fn unlikely(&mut self, condition: Value<'c>, body: impl FnOnce(&mut Self)) {
+        self.with_odds(condition, Some((1, 2000)), body);
+    }
+
+    /// Runs `body` only where the scalar condition holds, as often as not.
+    pub(super) fn where_holds(&mut self, condition: Value<'c>, body: impl FnOnce(&mut Self)) {
+        self.with_odds(condition, None, body);
+    }
+
+    fn with_odds(&mut self, condition: Value<'c>, odds: Option<(u32, u32)>, body: impl FnOnce(&mut Self)) {
+        let b = self.unit.b;
+        let (then, after) = (b.append_block("then"), b.append_block("after"));
+        let branch = b.cond_br(condition, then, after);
+        if let Some((holds, fails)) = odds {
+            b.mark_odds(branch, holds, fails);
+        }
+        b.position_at_end(then);
+        let mark = self.mark();
+        body(self);
+        self.forget_since(mark);
+        if !b.block().is_terminated() {
+            b.br(after);
+        }
+        b.position_at_end(after);
+    }
+
+    /// Runs one of two pieces, each of which answers values of the same types; the first is the usual one.
+    pub(super) fn either(
+        &mut self,
+        condition: Value<'c>,
+        usual: impl FnOnce(&mut Self) -> Result<Vec<Value<'c>>, CompileError>,
+        rare: impl FnOnce(&mut Self) -> Result<Vec<Value<'c>>, CompileError>,
+    ) -> Result<Vec<Value<'c>>, CompileError> {
+        let b = self.unit.b;
+        let (then, otherwise, after) =
+            (b.append_block("usual"), b.append_block("rare"), b.append_block("both"));
+        let branch = b.cond_br(condition, then, otherwise);
+        b.mark_odds(branch, 2000, 1);
+        let mark = self.mark();
+        b.position_at_end(then);
+        let usual = usual(self)?;
+        let usual_end = b.block();
+        b.br(after);
+        self.forget_since(mark);
+        b.position_at_end(otherwise);
+        let rare = rare(self)?;
+        let rare_end = b.block();
+        b.br(after);
+        self.forget_since(mark);
+        b.position_at_end(after);
+        let merge = |(usual, rare): (Value<'c>, Value<'c>)| {
+            let phi = b.phi(usual.ty());
+            phi.add_incoming(usual, usual_end);
+            phi.add_incoming(rare, rare_end);
+            phi.value()
+        };
+        Ok(usual.into_iter().zip(rare).map(merge).collect())
+    }
+
+    /// Runs `body` for each lane set in `lanes`, an integer with a bit for each, with the lane's index as i32, lowest first.
+    pub(super) fn for_each_lane(&mut self, lanes: Value<'c>, body: impl FnOnce(&mut Self, Value<'c>)) {
+        let b = self.unit.b;
+        let count = lanes.ty().scalar_bits().div_ceil(LANES);
+        if count == 1 {
+            return self.for_each_lane_of_warp(lanes, body);
+        }
+        // One warp after another.
+        let i32 = self.unit.types.i32;
+        let words = self.scratch(lanes.ty());
+        b.store(lanes, words, stack_align(lanes.ty()));
+        let before = b.block();
+        let (head, after) = (b.append_block("lanes.warp"), b.append_block("lanes.all"));
+        b.br(head);
+        b.position_at_end(head);
+        let warp = b.phi(i32);
+        warp.add_incoming(i32.zero(), before);
+        let own = self.element(words, warp.value(), i32);
+        let first = b.shl(warp.value(), i32.int_const(5));
+        self.for_each_lane_of_warp(own, |this, at| body(this, b.or(first, at)));
+        let next = b.add(warp.value(), i32.int_const(1));
+        warp.add_incoming(next, b.block());
+        let done = b.icmp(IntPredicate::Eq, next, i32.int_const(count.into()));
+        b.cond_br(done, after, head);
+        b.position_at_end(after);
+    }
+
+    /// Runs `body` for every lane, lowest first, as [`Self::for_each_lane`] does where all are active, with less between one and the next.
+    pub(super) fn for_all_lanes(&mut self, body: impl Fn(&mut Self, Value<'c>)) {
+        const AT_ONCE: u32 = 8;
+        let b = self.unit.b;
+        let i32 = self.unit.types.i32;
+        let before = b.block();
+        let (head, after) = (b.append_block("lanes"), b.append_block("lanes.done"));
+        b.br(head);
+        b.position_at_end(head);
+        let first = b.phi(i32);
+        first.add_incoming(i32.zero(), before);
+        let step = AT_ONCE.min(self.unit.lanes);
+        for at in 0..step {
+            let mark = self.mark();
+            body(self, b.or(first.value(), i32.int_const(at.into())));
+            self.forget_since(mark);
+        }
+        let next = b.add(first.value(), i32.int_const(step.into()));
+        first.add_incoming(next, b.block());
+        let done = b.icmp(IntPredicate::Eq, next, i32.int_const(self.unit.lanes.into()));
+        b.cond_br(done, after, head);
+        b.position_at_end(after);
+    }
+
+    fn for_each_lane_of_warp(&mut self, lanes: Value<'c>, body: impl FnOnce(&mut Self, Value<'c>)) {
+        let b = self.unit.b;
+        // A strip has fewer.
+        let lanes = b.int_resize(lanes, self.unit.types.i32, false);
+        let before = b.block();
+        let (head, after) = (b.append_block("lane"), b.append_block("lanes.done"));
+        let none = b.icmp(IntPredicate::Eq, lanes, self.unit.types.i32.zero());
+        b.cond_br(none, after, head);
+        b.position_at_end(head);
+        let left = b.phi(self.unit.types.i32);
+        left.add_incoming(lanes, before);
+        let lane = b.cttz(left.value());
+        let mark = self.mark();
+        body(self, lane);
+        self.forget_since(mark);
+        let one = self.unit.types.i32.int_const(1);
+        let rest = b.and(left.value(), b.sub(left.value(), one));
+        left.add_incoming(rest, b.block());
+        let done = b.icmp(IntPredicate::Eq, rest, self.unit.types.i32.zero());
+        b.cond_br(done, after, head);
+        b.position_at_end(after);
+    }
+}
