@@ -16,7 +16,7 @@ const BEGINNING: u32 = 0;
 
 /// Where warps keep what they need for their next turn.
 pub(super) struct Turns<'c> {
-    /// Where each warp goes on. Behind them: whether any has not [ended](ended).
+    /// Where each warp goes on. Behind them: whether any has not [ended].
     resumes: Value<'c>,
     states: Value<'c>,
     state_bytes: u32,
