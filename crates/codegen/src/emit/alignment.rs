@@ -9,6 +9,18 @@ use super::function::Emitter;
 use super::grouped::Groups;
 use crate::llvm::{IntPredicate, Value};
 
+/// What tells whether an access is aligned.
+pub(super) struct AlignmentTest {
+    /// This value's lowest bits,
+    pub(super) tested: IrValue,
+    /// with this added.
+    pub(super) offset: i64,
+    /// Those of its base, since lanes differ by multiples.
+    pub(super) is_scalar: bool,
+    /// Those of the bases of its rows, likewise.
+    in_rows: bool,
+}
+
 impl<'c> Emitter<'_, 'c> {
     /// Raises a fault if an active lane's address is no multiple of `bytes`. Lanes in groups are multiples where their groups start at
     /// some.
@@ -20,29 +32,17 @@ impl<'c> Emitter<'_, 'c> {
         loc: simt_ir::SourceLoc,
         groups: Option<&Groups<'c>>,
     ) {
-        if bytes == 1 {
+        if self.ahead.is_aligned(value, access, bytes) {
             return;
         }
+        let Some(AlignmentTest { tested, offset, is_scalar, in_rows }) =
+            self.alignment_test(value, access, bytes)
+        else {
+            return;
+        };
         let b = self.unit.b;
-        let power = bytes.trailing_zeros();
-        let mut roots = Vec::new();
-        self.alignment_roots(value, power, 12, &mut Vec::new(), &mut roots);
-        let mut exact = access.offset.trailing_zeros() < power || roots.len() > 1;
-        if roots.is_empty() && !exact {
-            return;
-        }
-        // A root may be a value of another block that is not kept for this one.
-        exact = exact || !self.is_at_hand(roots[0]);
-        let (tested, offset) = if exact { (value, access.offset) } else { (roots[0], 0) };
         let low = u64::from(bytes - 1);
         let natural = self.natural(tested);
-        let multiples = |offsets: &Offsets| offsets.iter().all(|offset| offset & low as i64 == 0);
-        let (is_scalar, in_rows) = match self.p.shapes.of(tested) {
-            LaneShape::Uniform => (true, false),
-            LaneShape::Affine(offsets) => (multiples(offsets), false),
-            LaneShape::Rows(offsets) => (false, multiples(offsets)),
-            LaneShape::Varying => (false, false),
-        };
         if let Some(groups) = groups.filter(|_| !is_scalar && !in_rows) {
             let starts = groups.starts.iter().copied().reduce(|one, other| b.or(one, other));
             let starts = starts.expect("there is a group");
@@ -75,6 +75,37 @@ impl<'c> Emitter<'_, 'c> {
             (b.any(bad), bad)
         };
         self.unlikely(any, |this| raise(this, lanes));
+    }
+
+    /// What tells whether addresses are multiples of `bytes`, which is a power of two; nothing if they surely are.
+    pub(super) fn alignment_test(
+        &mut self,
+        value: IrValue,
+        access: Access,
+        bytes: u32,
+    ) -> Option<AlignmentTest> {
+        if bytes == 1 {
+            return None;
+        }
+        let power = bytes.trailing_zeros();
+        let mut roots = Vec::new();
+        self.alignment_roots(value, power, 12, &mut Vec::new(), &mut roots);
+        let mut exact = access.offset.trailing_zeros() < power || roots.len() > 1;
+        if roots.is_empty() && !exact {
+            return None;
+        }
+        // A root may be a value of another block that is not kept for this one.
+        exact = exact || !self.is_at_hand(roots[0]);
+        let (tested, offset) = if exact { (value, access.offset) } else { (roots[0], 0) };
+        let low = i64::from(bytes - 1);
+        let multiples = |offsets: &Offsets| offsets.iter().all(|offset| offset & low == 0);
+        let (is_scalar, in_rows) = match self.p.shapes.of(tested) {
+            LaneShape::Uniform => (true, false),
+            LaneShape::Affine(offsets) => (multiples(offsets), false),
+            LaneShape::Rows(offsets) => (false, multiples(offsets)),
+            LaneShape::Varying => (false, false),
+        };
+        Some(AlignmentTest { tested, offset, is_scalar, in_rows })
     }
 
     /// The value in one lane, for code that hardly ever runs: where it can be computed from a scalar, it is, since the vector would

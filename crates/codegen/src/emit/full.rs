@@ -11,6 +11,7 @@ use simt_ir::{
 };
 use transform::LaneShape;
 
+use super::ahead::Ahead;
 use super::function::Emitter;
 use crate::llvm::{self, IntPredicate, Value};
 use crate::target::Level;
@@ -62,8 +63,15 @@ impl<'a, 'c> Emitter<'a, 'c> {
         b.mark_odds(branch, 2000, 1);
         let mark = self.mark();
         b.position_at_end(full);
+        if let Some(ready) = self.test_ahead(block) {
+            let body = b.append_block(&format!("b{}.ready", block.0));
+            let branch = b.cond_br(ready, body, some);
+            b.mark_odds(branch, 2000, 1);
+            b.position_at_end(body);
+        }
         let (usual, goes_on) = self.knowing(ActiveLanes::All, |this| {
             this.insts_once(block)?;
+            this.ahead = Ahead::default();
             let goes_on = !this.pauses_after(block) && this.leave_together(block);
             Ok::<_, CompileError>((this.naturals(&results), goes_on))
         })?;
@@ -130,35 +138,54 @@ impl<'a, 'c> Emitter<'a, 'c> {
             }
             _ => return false,
         };
-        let b = self.unit.b;
+        let mut goes_round = false;
         for (target, other, holds) in [(then, otherwise, true), (otherwise, then, false)] {
             let Some(way) = self.way_together(block, target) else { continue };
-            let all = match self.surely_all(cond, holds) {
-                Some(all) => all,
-                // In a loop it saves more than it costs.
-                None if way.is_back => {
-                    let cond = self.vector(cond);
-                    b.all(if holds { cond } else { b.not(cond) })
-                }
-                None => continue,
-            };
-            let (together, apart) = (b.append_block("together"), b.append_block("apart"));
-            let branch = b.cond_br(all, together, apart);
-            b.mark_odds(branch, 100, 1);
-            let node = self.flow.current();
-            b.position_at_end(together);
-            let mark = self.mark();
-            self.flow.branch_from(node);
-            if !p.linear.is_delayed(other.block) {
-                self.pass_on(other, self.unit.types.mask.zero());
-            }
-            self.go_together(&way);
-            self.forget_since(mark);
-            b.position_at_end(apart);
-            self.flow.branch_from(node);
+            let Some(all) = self.all_go(&way, cond, holds) else { continue };
+            goes_round = way.is_back;
+            self.part(all, &way, other);
             break;
         }
+        if goes_round {
+            // Not all stay in the loop: often all leave it.
+            for (target, other, holds) in [(then, otherwise, true), (otherwise, then, false)] {
+                let Some(way) = self.way_out_together(block, target) else { continue };
+                let Some(all) = self.surely_all(cond, holds) else { continue };
+                self.part(all, &way, other);
+            }
+        }
         false
+    }
+
+    /// Whether all lanes take a way where the predicate is `holds`, if that is worth knowing.
+    fn all_go(&mut self, way: &Way<'_, 'c>, cond: IrValue, holds: bool) -> Option<Value<'c>> {
+        let all = self.surely_all(cond, holds);
+        // In a loop it saves more than it costs.
+        if all.is_some() || !way.is_back {
+            return all;
+        }
+        let b = self.unit.b;
+        let cond = self.vector(cond);
+        Some(b.all(if holds { cond } else { b.not(cond) }))
+    }
+
+    /// Goes a way if all do, and on from here otherwise. Then no lane comes to `other`.
+    fn part(&mut self, all: Value<'c>, way: &Way<'a, 'c>, other: &Target) {
+        let b = self.unit.b;
+        let (together, apart) = (b.append_block("together"), b.append_block("apart"));
+        let branch = b.cond_br(all, together, apart);
+        b.mark_odds(branch, 100, 1);
+        let node = self.flow.current();
+        b.position_at_end(together);
+        let mark = self.mark();
+        self.flow.branch_from(node);
+        if !self.p.linear.is_delayed(other.block) {
+            self.pass_on(other, self.unit.types.mask.zero());
+        }
+        self.go_together(way);
+        self.forget_since(mark);
+        b.position_at_end(apart);
+        self.flow.branch_from(node);
     }
 
     /// The edges from the end of a block, the first to `target`, over blocks that do nothing to one that has code for all lanes.
@@ -166,21 +193,55 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let p = self.p;
         let (mut from, mut target) = (block, target);
         let mut way = Way { edges: Vec::new(), is_back: false, start: None };
-        // Over the preheader or the latch of a loop.
-        for _ in 0..2 {
+        // Over the preheader or the latch of a loop, and what comes before.
+        for _ in 0..3 {
             way.edges.push(target);
             way.is_back |= p.loops.is_back_edge(from, target.block);
             way.start = self.full_version(target.block);
             let data = p.func.block(target.block);
             match &data.term {
                 _ if way.start.is_some() => return Some(way),
-                Terminator::Jump(next) if data.insts.is_empty() && !self.pauses_after(target.block) => {
+                Terminator::Jump(next) if self.does_nothing(target.block) => {
                     (from, target) = (target.block, next);
                 }
                 _ => return None,
             }
         }
         None
+    }
+
+    /// The edges from the end of a block in a loop, the first to `target`, out of it to a block that all lanes come to
+    /// whenever it runs.
+    fn way_out_together(&mut self, block: Block, target: &'a Target) -> Option<Way<'a, 'c>> {
+        let p = self.p;
+        let mut target = target;
+        let mut way = Way { edges: Vec::new(), is_back: false, start: None };
+        for _ in 0..2 {
+            let id = p.loops.innermost(block)?;
+            if p.loops.contains(id, target.block) {
+                return None;
+            }
+            way.edges.push(target);
+            if p.full[target.block.index()] && p.loops.headed_by(target.block).is_none() {
+                way.start = Some(self.llvm_block(target.block));
+                return Some(way);
+            }
+            match &p.func.block(target.block).term {
+                Terminator::Jump(next) if self.does_nothing(target.block) => target = next,
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Whether a block only hands on what its edge gives it, and what is known without it.
+    fn does_nothing(&mut self, block: Block) -> bool {
+        let p = self.p;
+        let mut insts = p.func.block(block).insts.iter().map(|inst| p.func.inst(*inst));
+        !self.pauses_after(block)
+            && insts.all(|data| {
+                !data.results.is_empty() && data.results.iter().all(|value| self.is_prologue(*value))
+            })
     }
 
     fn go_together(&mut self, way: &Way<'a, 'c>) {

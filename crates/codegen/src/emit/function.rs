@@ -13,6 +13,7 @@ use kernel_abi::CompileError;
 use simt_ir::{Block, Inst, Op, Target, Terminator, Value as IrValue};
 use transform::{LaneShape, Prepared};
 
+use super::ahead::Ahead;
 use super::cell::Cells;
 use super::full::ActiveLanes;
 use super::slots::SlotWrite;
@@ -84,6 +85,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) active_lanes: ActiveLanes,
     /// Where the code for all lanes begins of a block that has it beside that for some: see [`full`](super::full).
     pub(super) full_versions: HashMap<Block, Option<llvm::Block<'c>>>,
+    /// What has been tested before the code being emitted.
+    pub(super) ahead: Ahead,
     /// Arguments and results of a device function.
     pub(super) arguments: Option<(Value<'c>, Value<'c>)>,
 }
@@ -128,6 +131,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             current: simt_ir::Function::ENTRY,
             active_lanes: ActiveLanes::Any,
             full_versions: HashMap::new(),
+            ahead: Ahead::default(),
             arguments: None,
         }
     }

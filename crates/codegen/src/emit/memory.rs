@@ -298,6 +298,9 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let p = self.p;
         let mut all = None;
+        if self.ahead.is_in_range(address) {
+            return None;
+        }
         for check in p.shapes.checks(address) {
             let base = self.natural(check.assumption.index);
             let holds = self.stays_in_range(&check.assumption, base);

@@ -4,6 +4,7 @@
 //! * [`function`][]: control flow, masks, and where values are kept;
 //! * [`value`][]: instructions that compute from their operands; thread indices;
 //! * [`memory`][]: loads and stores by the shape of their addresses;
+//! * [`ahead`][]: tests of accesses before code for all lanes;
 //! * [`alignment`][]: accesses at odd addresses;
 //! * [`grouped`][]: accesses of parts of rows;
 //! * [`joined`][]: loads of neighbours;
@@ -21,6 +22,7 @@
 //! * [`turns`][]: warps that take turns;
 //! * [`wraps`][]: tests before any block runs.
 
+mod ahead;
 mod alignment;
 mod atomic;
 mod bulk;
