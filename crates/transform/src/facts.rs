@@ -41,7 +41,15 @@ impl<'a> Facts<'a> {
         match data.op {
             Op::Const(bits) => bits.trailing_zeros(),
             Op::Int(IntBinary::Add | IntBinary::Sub | IntBinary::Or | IntBinary::Xor) => arg(0).min(arg(1)),
-            Op::Int(IntBinary::And) => arg(0).max(arg(1)),
+            Op::Int(IntBinary::And) => {
+                let zeros = arg(0).max(arg(1));
+                let mut constants = data.args.iter().filter_map(|arg| self.func.constant(*arg));
+                // A mask of low bits that are all zero in the base leaves nothing of it.
+                match constants.any(|mask| zeros < 64 && mask < 1 << zeros) {
+                    true => 64,
+                    false => zeros,
+                }
+            }
             Op::Int(IntBinary::Mul) => (arg(0) + arg(1)).min(64),
             Op::Shift(Shift::Left) => match self.func.constant(data.args[1]) {
                 Some(amount) => (u64::from(arg(0)) + amount).min(64) as u32,

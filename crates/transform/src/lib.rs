@@ -30,4 +30,4 @@ pub mod sync;
 pub use linearize::Linear;
 pub use loops::{Irreducible, Loop, LoopId, Loops};
 pub use prepare::{Prepared, prepare, prepare_kernel};
-pub use shapes::{Assumption, Check, LaneShape, Offsets, Shapes};
+pub use shapes::{Assumption, Check, LaneShape, Numbers, Offsets, Shapes};

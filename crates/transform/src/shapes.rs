@@ -9,8 +9,9 @@
 //! it is tested: at the kernel's entry if the index is known there ([`Shapes::assumed`]), else at the access ([`Shapes::checks`]).
 
 mod checks;
+mod known;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use kernel_abi::{Shape, XLayout};
@@ -21,6 +22,7 @@ use simt_ir::{
 
 pub use self::checks::Check;
 use self::checks::Tests;
+pub use self::known::Numbers;
 use crate::facts::{Facts, mirrored};
 use crate::simplify::sign_extended;
 use crate::{Loops, sync};
@@ -110,6 +112,7 @@ pub struct Shapes {
     divergent: Vec<bool>,
     divergent_loops: Vec<bool>,
     tests: Tests,
+    known: HashMap<Value, Numbers>,
 }
 
 impl Shapes {
@@ -145,7 +148,9 @@ impl Shapes {
             match analysis.assumptions() {
                 Ok(tests) => {
                     let shape = |shape: Option<LaneShape>| shape.unwrap_or(LaneShape::Uniform);
+                    let known = analysis.known();
                     return Shapes {
+                        known,
                         values: analysis.values.into_iter().map(shape).collect(),
                         divergent: analysis.divergent,
                         divergent_loops: analysis.divergent_loops,
@@ -172,6 +177,11 @@ impl Shapes {
     /// The value's shape.
     pub fn of(&self, value: Value) -> &LaneShape {
         &self.values[value.index()]
+    }
+
+    /// What the value is in each lane, where it differs between lanes and that is known now.
+    pub fn known(&self, value: Value) -> Option<&Numbers> {
+        self.known.get(&value)
     }
 
     /// For each block, whether lanes part at its end.

@@ -377,6 +377,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
             self.unit.types.mask.all_ones()
         } else if shared == simt_ir::Function::ENTRY {
             self.entry_mask
+        } else if let Some(lanes) = self.known_lanes_of(shared, 4) {
+            self.unit.types.mask.int_vector(&lanes.into_iter().map(u64::from).collect::<Vec<_>>())
         } else {
             let slot = self.mask_slot(shared);
             self.read_slot(slot)
@@ -429,6 +431,49 @@ impl<'a, 'c> Emitter<'a, 'c> {
         self.crossing[value.index()]
             && p.def_block[value.index()]
                 .is_some_and(|block| p.loops.around(block).all(|id| p.loops.contains(id, self.current)))
+    }
+
+    /// A value of which it is known what it is in each lane, in natural form.
+    pub(super) fn known(&self, value: IrValue) -> Option<Value<'c>> {
+        let numbers = self.p.shapes.known(value)?;
+        let lane = self.lane_type(value);
+        Some(match self.p.shapes.of(value).is_varying() {
+            true => lane.vector(self.unit.lanes).int_vector(numbers),
+            false => lane.zero(),
+        })
+    }
+
+    /// Whether it is known of each lane that it executes the code being emitted, or that it does not: which do.
+    pub(super) fn known_lanes(&self) -> Option<Vec<bool>> {
+        if self.is_full() {
+            return Some(vec![true; self.unit.lanes as usize]);
+        }
+        self.known_lanes_of(self.current, 4)
+    }
+
+    fn known_lanes_of(&self, block: Block, depth: u32) -> Option<Vec<bool>> {
+        let p = self.p;
+        let block = p.linear.mask_of(block);
+        if p.full[block.index()] {
+            return Some(vec![true; self.unit.lanes as usize]);
+        }
+        let [from] = p.cfg.preds(block) else { return None };
+        if depth == 0 || p.loops.innermost(*from) != p.loops.innermost(block) {
+            return None;
+        }
+        let mut lanes = self.known_lanes_of(*from, depth - 1)?;
+        match &p.func.block(*from).term {
+            Terminator::Branch { cond, then, otherwise, .. }
+                if p.shapes.divergent()[from.index()] && then.block != otherwise.block =>
+            {
+                let goes = u64::from(then.block == block);
+                let numbers = p.shapes.known(*cond)?;
+                lanes.iter_mut().zip(&**numbers).for_each(|(lane, number)| *lane &= *number == goes);
+                Some(lanes)
+            }
+            Terminator::Jump(_) => Some(lanes),
+            _ => None,
+        }
     }
 
     /// A value as a vector.
@@ -561,6 +606,9 @@ impl<'a, 'c> Emitter<'a, 'c> {
     fn prologue_value(&mut self, value: IrValue) -> Value<'c> {
         if let Some(known) = self.prologue_values.get(&value) {
             return *known;
+        }
+        if let Some(known) = self.known(value) {
+            return known;
         }
         let p = self.p;
         let data = p.func.def_inst(value).expect("a prologue value is a result");

@@ -175,11 +175,12 @@ impl<'c> Emitter<'_, 'c> {
         let lane = values[0].ty().scalar();
         let size = lane.scalar_bits() / 8;
         let place = |index: usize| index as i64 * i64::from(size);
-        if self.is_full() {
-            for number in 0..self.unit.lanes / lanes {
+        if let Some(known) = self.known_lanes() {
+            for (number, active) in known.chunks(lanes as usize).enumerate() {
+                let Some(last) = active.iter().rposition(|active| *active) else { continue };
                 for (index, value) in values.iter().enumerate() {
-                    let offset = i64::from(number).wrapping_mul(step).wrapping_add(place(index));
-                    let last = b.extract(*value, (number + 1) * lanes - 1);
+                    let offset = (number as i64).wrapping_mul(step).wrapping_add(place(index));
+                    let last = b.extract(*value, number as u32 * lanes + last as u32);
                     self.marked(b.store(last, b.inttoptr(self.offset(start, offset)), size), mark);
                 }
             }

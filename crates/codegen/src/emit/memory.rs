@@ -539,6 +539,10 @@ impl<'c> Emitter<'_, 'c> {
             return self.natural(value);
         }
         let b = self.unit.b;
+        if let Some(last) = self.known_lanes().and_then(|lanes| lanes.iter().rposition(|active| *active)) {
+            let vector = self.vector(value);
+            return b.extract(vector, last as u32);
+        }
         let (mask, vector) = (self.active(), self.vector(value));
         let i32 = self.unit.types.i32;
         let zeros = b.int_resize(b.ctlz(b.mask_to_int(mask)), i32, false);

@@ -21,6 +21,12 @@ impl<'c> Emitter<'_, 'c> {
         {
             return Ok(());
         }
+        if let [result] = data.results[..]
+            && let Some(natural) = self.known(result)
+        {
+            self.define(result, natural);
+            return Ok(());
+        }
         match data.op {
             Op::SpecialReg(reg) => {
                 let value = self.counter(reg, data)?;
