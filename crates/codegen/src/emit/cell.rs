@@ -9,6 +9,7 @@ use super::LANES;
 use super::function::Emitter;
 use crate::llvm::{Type, Value};
 use crate::math::value_type;
+use crate::target::Level;
 
 /// Where the cells of a function lie in a warp's state.
 pub struct Cells<'c> {
@@ -34,11 +35,17 @@ impl<'c> Emitter<'_, 'c> {
         let value = self.vector(value);
         let full = self.is_full();
         let mask = self.active();
+        // Nothing of what others have there is carried in registers from one keeping to the next.
+        let old = || b.mark_volatile(b.load(ty, place, align));
         let new = if ty.is_vector() {
-            if full { value } else { b.select(mask, value, b.load(ty, place, align)) }
+            if !full && self.unit.machine.cpu().level() >= Level::Avx512 {
+                b.masked_store(value, place, align, mask);
+                return;
+            }
+            if full { value } else { b.select(mask, value, old()) }
         } else {
             let (bits, mask) = (b.mask_to_int(value), b.mask_to_int(mask));
-            let kept = b.and(b.load(ty, place, align), b.not(mask));
+            let kept = b.and(old(), b.not(mask));
             b.or(kept, b.and(bits, mask))
         };
         b.store(new, place, align);
@@ -48,7 +55,8 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn recall(&mut self, cell: Cell, result: IrValue) {
         let b = self.unit.b;
         let (place, ty, align) = self.cell(cell);
-        let value = b.load(ty, place, align);
+        // Passes would carry it in registers from block to block, all the way that any lane may take to here.
+        let value = b.mark_volatile(b.load(ty, place, align));
         let value = if ty.is_vector() { value } else { self.unit.int_to_mask(value) };
         self.define(result, value);
     }

@@ -170,6 +170,9 @@ impl<'a, 'c> Emitter<'a, 'c> {
         self.flow.enter(self.flow.node_of(block));
         if let Some(id) = self.p.loops.headed_by(block) {
             self.clear_masks(Some(id));
+            if self.p.dispatched {
+                self.clear_params(id);
+            }
         }
         if let Some(skip) = self.p.linear.skip(block)
             && self.is_guarded(block)
@@ -366,6 +369,25 @@ impl<'a, 'c> Emitter<'a, 'c> {
             if own && at == level && self.p.linear.is_delayed(block) {
                 let slot = self.mask_slot(block);
                 self.write_slot(slot, self.unit.types.mask.zero());
+            }
+        }
+    }
+
+    /// At the beginning of the loop around regions: what a lane brought to a block where it waited for others is used up. Otherwise it would be
+    /// carried through all regions, for lanes that come to that block later keep what the others have there.
+    pub(super) fn clear_params(&mut self, level: transform::LoopId) {
+        let p = self.p;
+        for &block in p.linear.order() {
+            if p.loops.innermost(block) != Some(level)
+                || p.loops.headed_by(block).is_some()
+                || !p.linear.is_delayed(block)
+            {
+                continue;
+            }
+            for param in p.func.block(block).params.iter().filter(|param| p.shapes.of(**param).is_varying()) {
+                let slot = self.slot(*param);
+                let zero = self.slot_list[slot.0 as usize].1.zero();
+                self.write_slot(slot, zero);
             }
         }
     }

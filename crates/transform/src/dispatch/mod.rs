@@ -14,7 +14,8 @@
 //! Taking turns is what makes progress fair. Inside a region, control flow is linearised as anywhere else; only what lanes may wait
 //! at is cut: loops that poll, block barriers, operations with a member mask. The latter two are done in one place for all their occurrences:
 //!
-//! * an operation with a member mask waits there until all named lanes that have not ended have come, from wherever;
+//! * an operation with a member mask waits there until all named lanes that have not ended have come, from wherever. Where all have come
+//!   together, as they mostly do, it is done at once instead, and the lanes go on with the next region without another turn;
 //! * a barrier waits until no lane of the warp can go on, so that the warp arrives once with all its lanes.
 //!
 //! What a lane computes in one region and reads in another waits in a cell, so that the loop is compiled in a time that grows with its
@@ -22,6 +23,8 @@
 //! keep their shapes.
 
 mod regions;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 
@@ -327,6 +330,10 @@ impl<'a> Build<'a> {
         let pick = self.b.block();
         self.branch(all_ended, end, pick);
         self.b.switch_to(pick);
+        for block in self.func.blocks().filter(|block| self.regions.of[block.index()].is_some()) {
+            let new = self.b.block();
+            self.blocks.insert(block, new);
+        }
         let mut targets: Vec<Target> = Vec::new();
         for number in 0..self.regions.heads.len() {
             targets.push(Target::new(self.region(number, &choice)));
@@ -405,7 +412,7 @@ impl<'a> Build<'a> {
         let next = self.b.inst(Op::Redux(IntBinary::MinU), &[turn, everyone], Type::I32);
         let low = self.constant((1 << CLASS_SHIFT) - 1);
         let region = self.and(next, low);
-        Choice { lane_turn: turn, turn: next, region }
+        Choice { lane_turn: turn, turn: next, region, live }
     }
 
     /// The block where the lanes of a region enter it; emits the region.
@@ -414,30 +421,76 @@ impl<'a> Build<'a> {
         self.own.clear();
         let blocks: Vec<Block> =
             self.func.blocks().filter(|block| self.regions.of[block.index()] == Some(head)).collect();
-        for &block in &blocks {
-            let new = self.b.block();
-            self.blocks.insert(block, new);
-            if block != head {
-                for param in &self.func.block(block).params {
-                    let value = self.b.func_mut().add_param(new, self.func.ty(*param));
-                    self.own.insert(*param, value);
-                }
+        for &block in blocks.iter().filter(|block| **block != head) {
+            for param in &self.func.block(block).params {
+                let value = self.b.func_mut().add_param(self.blocks[&block], self.func.ty(*param));
+                self.own.insert(*param, value);
             }
         }
         self.b.switch_to(enter);
         let here = self.b.inst(Op::IntCmp(IntCmp::Eq), &[choice.lane_turn, choice.turn], Type::Pred);
         let (start, latch) = (self.blocks[&head], self.latch);
-        self.branch(here, start, latch);
+        match self.meeting_before(head) {
+            None => self.branch(here, start, latch),
+            // What the meeting has yielded is theirs.
+            Some(meeting) => {
+                let met = self.b.block();
+                self.branch(here, met, latch);
+                self.b.switch_to(met);
+                let index = self.place_of(meeting.inst).expect("every meeting has a place");
+                let results = &self.func.inst(meeting.inst).results;
+                for (cell, result) in self.places[index].results.clone().into_iter().zip(results) {
+                    let value = self.recall(cell);
+                    self.keep(self.cells[result], value);
+                }
+                self.jump(start);
+            }
+        }
         let cfg = Cfg::new(self.func);
         let mut blocks = blocks;
         blocks.sort_by_key(|block| cfg.position(*block));
         for block in blocks {
-            self.block(block, head);
+            self.block(block, head, choice);
         }
         enter
     }
 
-    fn block(&mut self, block: Block, head: Block) {
+    /// Where all members have come together they need not wait: the operation is done here, and they go on in the region behind it. The builder is
+    /// left where some are missing.
+    fn meet_at_once(&mut self, meeting: Meeting, args: &[Value], choice: &Choice) {
+        let inst = self.func.inst(meeting.inst);
+        let members = member_mask(&inst.op, args.len()).map(|at| (args[at], inst.args[at]));
+        let is_same = members.is_none_or(|(_, mask)| self.func.constant(mask).is_some());
+        let members = members.map_or_else(|| self.constant(EVERYONE), |(members, _)| members);
+        let everyone = self.b.constant(Type::Pred, 1);
+        let here = self.ballot(everyone);
+        let elsewhere = self.not(here);
+        let elsewhere = self.and(elsewhere, choice.live);
+        let missing = self.and(members, elsewhere);
+        let mut complete = self.compare(IntCmp::Eq, missing, 0);
+        if !is_same {
+            let incomplete = self.not(complete);
+            let incomplete = self.ballot(incomplete);
+            complete = self.compare(IntCmp::Eq, incomplete, 0);
+        }
+        let (together, apart) = (self.b.block(), self.b.block());
+        self.branch(complete, together, apart);
+        self.b.switch_to(together);
+        let types: Vec<Type> = inst.results.iter().map(|value| self.func.ty(*value)).collect();
+        let values = self.b.insts(inst.op, args, &types);
+        for (result, value) in inst.results.iter().zip(values) {
+            self.keep(self.cells[result], value);
+        }
+        self.jump(self.blocks[&meeting.after]);
+        self.b.switch_to(apart);
+    }
+
+    /// The meeting after which lanes come to this head.
+    fn meeting_before(&self, head: Block) -> Option<Meeting> {
+        self.meetings.values().find(|meeting| meeting.after == head).copied()
+    }
+
+    fn block(&mut self, block: Block, head: Block, choice: &Choice) {
         self.b.switch_to(self.blocks[&block]);
         self.recalled.clear();
         let data = self.func.block(block);
@@ -452,10 +505,13 @@ impl<'a> Build<'a> {
             }
         }
         if let Some(meeting) = self.meetings.get(&block).copied() {
-            self.b.set_loc(self.func.inst(meeting.inst).loc);
+            let inst = self.func.inst(meeting.inst);
+            self.b.set_loc(inst.loc);
             let index = self.place_of(meeting.inst).expect("every meeting has a place");
-            let args: Vec<Value> =
-                self.func.inst(meeting.inst).args.iter().map(|arg| self.value(*arg)).collect();
+            let args: Vec<Value> = inst.args.iter().map(|arg| self.value(*arg)).collect();
+            if !inst.op.is_barrier() {
+                self.meet_at_once(meeting, &args, choice);
+            }
             for (operand, value) in self.places[index].args.clone().into_iter().zip(args) {
                 if let Operand::Left(cell) = operand {
                     self.keep(cell, value);
@@ -465,17 +521,6 @@ impl<'a> Build<'a> {
             self.assign(self.back, after);
             self.assign(self.at, (self.regions.heads.len() + index) as u64);
             return self.jump(self.latch);
-        }
-        // Lanes come here from a meeting: what it has yielded is theirs.
-        for meeting in
-            self.meetings.values().filter(|meeting| meeting.after == block).copied().collect::<Vec<_>>()
-        {
-            let index = self.place_of(meeting.inst).expect("every meeting has a place");
-            let results = self.func.inst(meeting.inst).results.clone();
-            for (cell, result) in self.places[index].results.clone().into_iter().zip(results) {
-                let value = self.recall(cell);
-                self.keep(self.cells[&result], value);
-            }
         }
         for inst in &data.insts {
             self.copy(*inst);
@@ -652,136 +697,6 @@ struct Choice {
     turn: Value,
     /// The region, or place of meeting, that it names.
     region: Value,
-}
-
-#[cfg(test)]
-mod tests {
-    use kernel_abi::Shape;
-    use simt_ir::{Access, Order, Program, Signature, SpecialReg, verify};
-
-    use super::*;
-    use crate::{in_step, prepare, prepare_kernel};
-
-    fn verified(func: Function) {
-        let program = Program { functions: vec![func], ..Program::default() };
-        verify::verify(&program).unwrap();
-    }
-
-    fn special(b: &mut FunctionBuilder, reg: SpecialReg) -> Value {
-        b.inst(Op::SpecialReg(reg), &[], Type::I32)
-    }
-
-    fn branch(b: &mut FunctionBuilder, cond: Value, then: Block, otherwise: Block) {
-        let (then, otherwise) = (Target::new(then), Target::new(otherwise));
-        b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
-    }
-
-    /// A lane takes a lock, adds its index to a word and gives the lock back.
-    fn locking() -> (Function, Block) {
-        let mut b = FunctionBuilder::new("k", Signature::default());
-        let zero = b.constant(Type::I64, 0);
-        let lock = b.inst(Op::Load(Access::weak(Space::Param, 0)), &[zero], Type::I64);
-        let lane = special(&mut b, SpecialReg::LaneId);
-        let (attempt, taken) = (b.block(), b.block());
-        b.terminate(Terminator::Jump(Target::new(attempt)));
-        b.switch_to(attempt);
-        let access = Access { order: Order::Relaxed, ..Access::weak(Space::Global, 0) };
-        let (free, held) = (b.constant(Type::I32, 0), b.constant(Type::I32, 1));
-        let old = b.inst(Op::AtomicCas(access), &[lock, free, held], Type::I32);
-        let missed = b.inst(Op::IntCmp(IntCmp::Ne), &[old, free], Type::Pred);
-        branch(&mut b, missed, attempt, taken);
-        b.switch_to(taken);
-        let word = Access { offset: 4, ..access };
-        let count = b.inst(Op::Load(word), &[lock], Type::I32);
-        let count = b.inst(Op::Int(IntBinary::Add), &[count, lane], Type::I32);
-        b.effect(Op::Store(word), &[lock, count]);
-        b.effect(Op::Store(access), &[lock, free]);
-        b.terminate(Terminator::Exit);
-        (b.finish(), attempt)
-    }
-
-    #[test]
-    fn what_depends_on_the_launch_alone_is_computed_once() {
-        let (func, attempt) = locking();
-        let dispatched = dispatch(&func, &[attempt]).unwrap();
-        let entry = &dispatched.func.block(Function::ENTRY).insts;
-        let has =
-            |wanted: &dyn Fn(&Op) -> bool| entry.iter().any(|inst| wanted(&dispatched.func.inst(*inst).op));
-        assert!(has(&|op| matches!(op, Op::Load(_))), "the parameter");
-        assert!(has(&|op| matches!(op, Op::SpecialReg(SpecialReg::LaneId))));
-        assert!(matches!(dispatched.func.block(dispatched.pause).term, Terminator::Jump(_)));
-        verified(dispatched.func);
-    }
-
-    #[test]
-    fn a_kernel_runs_in_step_unless_lanes_wait_for_each_other() {
-        let shape = Shape::of([1; 3], [32, 1, 1]);
-        let (func, _) = locking();
-        let in_step = prepare(func.clone(), true, &shape).unwrap();
-        assert!(in_step::obstacle(&in_step).is_some());
-        let prepared = prepare_kernel(&func, &shape).unwrap();
-        assert!(prepared.dispatched && prepared.polling.yields.len() == 1);
-        verified(prepared.func);
-        let one_thread = Shape { whole_warps: false, ..shape };
-        assert!(
-            prepare_kernel(&func, &one_thread).unwrap().dispatched,
-            "the shape does not say how many threads"
-        );
-    }
-
-    #[test]
-    fn what_lives_across_regions_costs_no_region_anything() {
-        let mut b = FunctionBuilder::new("k", Signature::default());
-        let lane = special(&mut b, SpecialReg::LaneId);
-        let everyone = b.constant(Type::I32, EVERYONE);
-        let access = Access { order: Order::Relaxed, ..Access::weak(Space::Global, 0) };
-        let address = b.constant(Type::I64, 64);
-        // Each of these is computed in a region of its own and read at the end.
-        let seen: Vec<Value> = (0..100)
-            .map(|_| {
-                let sum = b.inst(Op::Redux(IntBinary::Add), &[lane, everyone], Type::I32);
-                b.inst(Op::Atomic(simt_ir::AtomicOp::Add, access), &[address, sum], Type::I32)
-            })
-            .collect();
-        seen.into_iter().for_each(|value| b.effect(Op::Store(access), &[address, value]));
-        b.terminate(Terminator::Exit);
-        let func = dispatch(&b.finish(), &[]).unwrap().func;
-        assert!(func.cells.len() > 100);
-        let count = |of: &dyn Fn(&simt_ir::BlockData) -> usize| {
-            func.blocks().map(|block| of(func.block(block))).sum::<usize>()
-        };
-        let (insts, params) = (count(&|data| data.insts.len()), count(&|data| data.params.len()));
-        assert!(params < 10, "{params} values go around the loop");
-        assert!(insts < 100 * 20, "{insts} instructions");
-        verified(func);
-    }
-
-    #[test]
-    fn sides_that_meet_at_one_operation_run_independently() {
-        let meet = |masks: [u64; 2]| {
-            let mut b = FunctionBuilder::new("k", Signature::default());
-            let lane = special(&mut b, SpecialReg::LaneId);
-            let half = b.constant(Type::I32, 16);
-            let upper = b.inst(Op::IntCmp(IntCmp::GeU), &[lane, half], Type::Pred);
-            let (sides, end) = ([b.block(), b.block()], b.block());
-            branch(&mut b, upper, sides[0], sides[1]);
-            let sum = b.var(Type::I32);
-            for (side, mask) in sides.into_iter().zip(masks) {
-                b.switch_to(side);
-                let members = b.constant(Type::I32, mask);
-                let total = b.inst(Op::Redux(IntBinary::Add), &[lane, members], Type::I32);
-                b.write(sum, total);
-                b.terminate(Terminator::Jump(Target::new(end)));
-            }
-            b.switch_to(end);
-            let (address, sum) = (b.constant(Type::I64, 64), b.read(sum));
-            b.effect(Op::Store(Access::weak(Space::Global, 0)), &[address, sum]);
-            b.terminate(Terminator::Exit);
-            let prepared = prepare_kernel(&b.finish(), &Shape::of([1; 3], [32, 1, 1])).unwrap();
-            verified(prepared.func);
-            prepared.dispatched
-        };
-        assert!(!meet([0xffff_0000, 0x0000_ffff]), "each side has members of its own");
-        assert!(meet([0xffff_ffff, 0xffff_ffff]));
-    }
+    /// The lanes that have not ended.
+    live: Value,
 }
