@@ -78,8 +78,10 @@ pub struct Emitter<'a, 'c> {
     /// Latches at which another warp's turn comes: see [`turns`](super::turns).
     pub(super) turns: Vec<Block>,
     pub(super) cells: Cells<'c>,
-    /// Loads that another has taken along: see [`joined`](super::joined).
+    /// Accesses that another has taken along, or will: see [`joined`](super::joined).
     pub(super) joined: HashSet<Inst>,
+    /// Stores that store for others too: where those begin, and all values.
+    pub(super) joined_stores: HashMap<Inst, (i64, Vec<IrValue>)>,
     pub(super) current: Block,
     /// Which lanes the code being emitted is for.
     pub(super) active_lanes: ActiveLanes,
@@ -128,6 +130,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             turns: Vec::new(),
             cells: Cells::new(),
             joined: HashSet::new(),
+            joined_stores: HashMap::new(),
             current: simt_ir::Function::ENTRY,
             active_lanes: ActiveLanes::Any,
             full_versions: HashMap::new(),

@@ -1,19 +1,19 @@
-//! Loads of neighbours: each lane has some elements in a row, and loads them one by one.
+//! Accesses to neighbours: each lane has some elements in a row, and loads or stores them one by one.
 //!
-//! By itself each of these loads is strided. Together they are all elements of a piece of memory: a few loads of whole vectors, and
+//! By itself each of these accesses is strided. Together they are all elements of a piece of memory: a few accesses of whole vectors, and
 //! shuffles. Compilers leave them apart where they do not know that the address is aligned to all elements, as that of a part of a tile.
 
 use kernel_abi::CompileError;
-use simt_ir::{Access, Inst, Op, Order};
+use simt_ir::{Access, Inst, Op, Order, Value as IrValue};
 
 use super::function::Emitter;
-use super::memory::{Mark, Pattern};
+use super::memory::{Address, Mark, Pattern};
 
 /// The most elements of a lane, as many as a vector load has.
 const MOST: i64 = 4;
 
 impl Emitter<'_, '_> {
-    /// Whether an earlier load has loaded this as well.
+    /// Whether another access does what this does as well.
     pub(super) fn is_joined(&self, inst: Inst) -> bool {
         self.joined.contains(&inst)
     }
@@ -98,5 +98,90 @@ impl Emitter<'_, '_> {
             }
         }
         found
+    }
+
+    /// Leaves a store to the last of those to its neighbours, which stores for all, if together they are whole pieces of memory and apart
+    /// they are not. Nothing may happen between them, so that the first may be later.
+    pub(super) fn store_joined(
+        &mut self,
+        inst: Inst,
+        access: Access,
+        mark: Mark,
+    ) -> Result<bool, CompileError> {
+        let data = self.p.func.inst(inst);
+        let address = data.args[0];
+        if let Some((first, values)) = self.joined_stores.remove(&inst) {
+            let start = self.address(address, Access { offset: first, ..access });
+            let vectors: Vec<_> = values.iter().map(|value| self.vector(*value)).collect();
+            self.store_lanes(&start, &vectors, mark)?;
+            return Ok(true);
+        }
+        let size = self.lane_type(data.args[1]).scalar_bits() / 8;
+        let own = self.address(address, access);
+        // What other lanes store to the same places comes later there too: rows of a distance unknown might share some.
+        let Address::Affine(_, offsets) = &own else { return Ok(false) };
+        if self.is_quick()
+            || access.lanes != 1
+            || access.order != Order::Weak
+            || !self.p.shapes.checks(address).is_empty()
+            || !matches!(self.pattern(&own, size, 1, false), Pattern::Strided(..) | Pattern::Scattered(_))
+        {
+            return Ok(false);
+        }
+        let mut sorted = offsets.to_vec();
+        sorted.sort_unstable();
+        for count in [4, 2] {
+            let step = i64::from(size);
+            if sorted.windows(2).any(|pair| pair[1].wrapping_sub(pair[0]) < count * step) {
+                continue;
+            }
+            let mut stores = self.neighbouring_stores(inst, access, count as usize);
+            let Some(&(_, last, _)) = stores.last() else { continue };
+            stores.sort_unstable_by_key(|(at, ..)| *at);
+            let first = stores[0].0;
+            let wanted = (0..count).map(|index| first + index * step);
+            if !wanted.eq(stores.iter().map(|(at, ..)| *at)) {
+                continue;
+            }
+            let start = self.address(address, Access { offset: first, ..access });
+            if !matches!(
+                self.pattern(&start, size, count as u32, false),
+                Pattern::Consecutive(_) | Pattern::Pieces { .. }
+            ) {
+                continue;
+            }
+            self.joined.extend(stores.iter().map(|(_, store, _)| *store).filter(|store| *store != last));
+            self.joined_stores.insert(last, (first, stores.iter().map(|(.., value)| *value).collect()));
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// This store and the next ones to its neighbours, so many in all, each with its offset and its value; nothing if anything else than
+    /// computation comes between.
+    fn neighbouring_stores(&self, inst: Inst, access: Access, count: usize) -> Vec<(i64, Inst, IrValue)> {
+        let func = &self.p.func;
+        let own = func.inst(inst);
+        let insts = &func.block(self.current).insts;
+        let from = insts.iter().position(|at| *at == inst).unwrap_or(insts.len());
+        let mut found = Vec::new();
+        for &at in &insts[from..] {
+            let data = func.inst(at);
+            match data.op {
+                Op::Store(other)
+                    if Access { offset: access.offset, ..other } == access
+                        && data.args[0] == own.args[0]
+                        && func.ty(data.args[1]) == func.ty(own.args[1]) =>
+                {
+                    found.push((other.offset, at, data.args[1]));
+                    if found.len() == count {
+                        return found;
+                    }
+                }
+                op if op.is_pure() => {}
+                _ => break,
+            }
+        }
+        Vec::new()
     }
 }

@@ -162,6 +162,23 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
+    /// Whether lanes whose places are known but for a base store faster one by one than by an instruction that scatters, which takes the
+    /// processor several times as long. It is more code, which pays where that runs again and again, and for so many lanes.
+    pub(super) fn scatters_one_by_one(&self) -> bool {
+        let loops = &self.p.loops;
+        let often = loops.count() == 0 || loops.innermost(self.current).is_some();
+        often && self.is_full() && !self.is_quick() && self.unit.lanes <= 64
+    }
+
+    /// Stores an element of each lane, lowest first, at these distances from a base.
+    pub(super) fn store_at(&self, value: Value<'c>, base: Value<'c>, offsets: &[i64]) {
+        let b = self.unit.b;
+        let size = value.ty().scalar_bits() / 8;
+        for (at, offset) in offsets.iter().enumerate() {
+            b.store(b.extract(value, at as u32), b.inttoptr(self.offset(base, *offset)), size);
+        }
+    }
+
     /// Stores where so many lanes each have a place in common, as when every warp leaves its sum: what the last active one has stays.
     pub(super) fn store_common(
         &mut self,

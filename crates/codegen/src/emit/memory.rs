@@ -124,6 +124,9 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn store(&mut self, inst: Inst, access: Access) -> Result<(), CompileError> {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
+        if self.is_joined(inst) {
+            return Ok(());
+        }
         let values = &data.args[1..];
         let lane = self.lane_type(values[0]);
         let count = u32::from(access.lanes);
@@ -150,6 +153,9 @@ impl<'c> Emitter<'_, 'c> {
                 let ptr = b.inttoptr(self.offset(address, index as i64 * i64::from(size)));
                 self.marked(b.store(value, ptr, size), mark);
             }
+            return Ok(());
+        }
+        if self.store_joined(inst, access, mark)? {
             return Ok(());
         }
         let vectors: Vec<Value<'c>> = values.iter().map(|value| self.vector(*value)).collect();
@@ -236,7 +242,7 @@ impl<'c> Emitter<'_, 'c> {
         })
     }
 
-    fn store_lanes(
+    pub(super) fn store_lanes(
         &mut self,
         address: &Address<'c>,
         values: &[Value<'c>],
@@ -268,7 +274,13 @@ impl<'c> Emitter<'_, 'c> {
                 let (word, per) = self.word_of(values[0].ty().scalar(), count);
                 for (at, values) in values.chunks(per as usize).enumerate() {
                     let words = b.bitcast(self.join(values), word.vector(self.unit.lanes));
-                    self.scatter(words, self.offset(addresses, i64::from(at as u32 * per * size)));
+                    let further = i64::from(at as u32 * per * size);
+                    match address {
+                        Address::Affine(base, offsets) if self.scatters_one_by_one() => {
+                            self.store_at(words, self.offset(*base, further), offsets);
+                        }
+                        _ => self.scatter(words, self.offset(addresses, further)),
+                    }
                 }
             }
         }

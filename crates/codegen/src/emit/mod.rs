@@ -7,7 +7,7 @@
 //! * [`ahead`][]: tests of accesses before code for all lanes;
 //! * [`alignment`][]: accesses at odd addresses;
 //! * [`grouped`][]: accesses of parts of rows;
-//! * [`joined`][]: loads of neighbours;
+//! * [`joined`][]: loads and stores of neighbours;
 //! * [`indexed`][]: gathers and scatters by indices;
 //! * [`masked`][]: accesses by some lanes;
 //! * [`exact`][]: accesses at addresses that wrap between lanes;
