@@ -4,7 +4,7 @@
 //! In order of use: [`simplify`], [`decide`], [`normalize`], [`lcssa`], then the analyses [`sync`], [`shapes`] and
 //! [`linearize`], which code generation reads. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
-//! ([`places`]).
+//! ([`places`]). What is loaded together may stay together ([`packs`]).
 
 mod chains;
 pub mod decide;
@@ -18,6 +18,7 @@ pub mod linearize;
 pub mod loops;
 pub mod nan;
 pub mod normalize;
+pub mod packs;
 pub mod places;
 pub mod poll;
 pub mod prepare;

@@ -4,6 +4,7 @@ use std::mem::offset_of;
 
 use kernel_abi::{BlockFrame, CompileError, LaunchFrame, Status, Tier, XLayout};
 use simt_ir::{InstData, Op, Space};
+use transform::packs::Packs;
 use transform::{LaneShape, Prepared, places, stride};
 
 use super::Unit;
@@ -327,6 +328,7 @@ pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileE
     let mut emitter = kernel_emitter(unit, kernel, place);
     if !emitter.is_quick() && !kernel.dispatched {
         emitter.places = places::shared(kernel);
+        emitter.packs.place(kernel, &mut emitter.places);
     }
     let end = b.append_block("end");
     let start = emitter.body(end)?;
@@ -422,5 +424,9 @@ pub(super) fn kernel_emitter<'a, 'c>(
         let left = b.sub(threads, unit.first_thread(place.warp));
         b.icmp(IntPredicate::Ult, unit.lane_indices(i32), b.splat(left, unit.lanes))
     };
-    Emitter::new(unit, kernel, place, mask, i64.zero())
+    let mut emitter = Emitter::new(unit, kernel, place, mask, i64.zero());
+    if !emitter.is_quick() && !kernel.dispatched {
+        emitter.packs = Packs::find(kernel);
+    }
+    emitter
 }

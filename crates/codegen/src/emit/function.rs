@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use kernel_abi::CompileError;
 use simt_ir::{Block, Inst, Op, Target, Terminator, Value as IrValue};
+use transform::packs::Packs;
 use transform::{LaneShape, Prepared};
 
 use super::ahead::Ahead;
@@ -24,6 +25,14 @@ use crate::math::value_type;
 
 /// Vector operations up to which a block runs with an empty mask rather than being jumped over.
 const CHEAP: usize = 8;
+
+/// In what form a value is at hand.
+#[derive(Clone, Copy)]
+pub(super) enum AtHand {
+    Natural,
+    Vector,
+    Wide,
+}
 
 /// Where a warp is: what the prologue knows.
 #[derive(Clone, Copy)]
@@ -61,6 +70,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) slots: HashMap<IrValue, SlotId>,
     pub(super) masks: HashMap<Block, SlotId>,
     pub(super) slot_list: Vec<(Value<'c>, Type<'c>)>,
+    /// Values that are kept together.
+    pub(super) packs: Packs,
     /// The values whose slots others share, where that is known: see [`transform::places`].
     pub(super) places: Vec<IrValue>,
     /// Where slots are written.
@@ -69,8 +80,12 @@ pub struct Emitter<'a, 'c> {
     pub(super) local: HashMap<IrValue, Value<'c>>,
     /// The same as vectors.
     pub(super) vectors: HashMap<IrValue, Value<'c>>,
-    /// What has been put into `local` (false) and `vectors` (true), in order, since the block began.
-    added: Vec<(bool, IrValue)>,
+    /// Packs at hand as a whole, by their first value: see [`packed`](super::packed).
+    pub(super) wides: HashMap<IrValue, Value<'c>>,
+    /// Packs that have been computed.
+    pub(super) made: HashSet<IrValue>,
+    /// What has been put into these, in order, since the block began.
+    pub(super) added: Vec<(AtHand, IrValue)>,
     /// Stack memory that an instruction uses and the next may use again, and how much of it the current one has taken.
     scratch: HashMap<Type<'c>, (Vec<Value<'c>>, usize)>,
     pub(super) flow: Flow,
@@ -119,10 +134,13 @@ impl<'a, 'c> Emitter<'a, 'c> {
             slots: HashMap::new(),
             masks: HashMap::new(),
             slot_list: Vec::new(),
+            packs: Packs::default(),
             places: Vec::new(),
             writes: Vec::new(),
             local: HashMap::new(),
             vectors: HashMap::new(),
+            wides: HashMap::new(),
+            made: HashSet::new(),
             added: Vec::new(),
             scratch: HashMap::new(),
             flow: Flow::new(count),
@@ -314,12 +332,15 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let delayed = p.linear.is_delayed(target.block);
         let params = &p.func.block(target.block).params;
         // All arguments are read before any parameter is written: they may be parameters of the same block.
-        let args: Vec<Value<'c>> = params
+        let args: Vec<Option<Value<'c>>> = params
             .iter()
             .zip(&target.args)
-            .map(|(param, arg)| match p.shapes.of(*param).is_varying() {
-                true => self.vector(*arg),
-                false => self.natural(*arg),
+            .map(|(param, arg)| match self.pack_of(*param) {
+                // All of a pack go where the first goes.
+                Some(pack) if pack[0] == *param => Some(self.passed_wide(target, &pack)),
+                Some(_) => None,
+                None if p.shapes.of(*param).is_varying() => Some(self.vector(*arg)),
+                None => Some(self.natural(*arg)),
             })
             .collect();
         // Control that leaves a loop, or enters one, does so as often as what is outside is passed.
@@ -330,9 +351,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             _ => from,
         };
         for ((param, arg), new) in params.iter().zip(&target.args).zip(args) {
-            if self.is_kept_for(*param, *arg) {
-                continue;
-            }
+            let Some(new) = new.filter(|_| !self.is_kept_for(*param, *arg)) else { continue };
             let slot = self.slot(*param);
             let new = if delayed && p.shapes.of(*param).is_varying() {
                 let old = self.read_slot(slot);
@@ -430,6 +449,11 @@ impl<'a, 'c> Emitter<'a, 'c> {
         if let Some(known) = self.local.get(&value) {
             return *known;
         }
+        if let Some(pack) = self.pack_of(value)
+            && let Some(vector) = self.taken_out(&pack, value)
+        {
+            return vector;
+        }
         let at = if self.is_prologue(value) {
             self.prologue_value(value)
         } else {
@@ -443,7 +467,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
     /// From now on a value is at hand.
     pub(super) fn have(&mut self, value: IrValue, natural: Value<'c>) {
         self.local.insert(value, natural);
-        self.added.push((false, value));
+        self.added.push((AtHand::Natural, value));
     }
 
     /// Whether a value whose definition dominates this place can be had here: what no other block reads is known in its own block
@@ -509,7 +533,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let natural = self.natural(value);
         let vector = self.widen(natural, &self.p.shapes.of(value).clone());
         self.vectors.insert(value, vector);
-        self.added.push((true, value));
+        self.added.push((AtHand::Vector, value));
         vector
     }
 
@@ -517,6 +541,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
     pub(super) fn forget(&mut self) {
         self.local.clear();
         self.vectors.clear();
+        self.wides.clear();
         self.added.clear();
     }
 
@@ -527,11 +552,11 @@ impl<'a, 'c> Emitter<'a, 'c> {
 
     /// What has come to hand since is not at hand where control goes on.
     pub(super) fn forget_since(&mut self, mark: usize) {
-        for (vector, value) in self.added.drain(mark..) {
-            if vector {
-                self.vectors.remove(&value)
-            } else {
-                self.local.remove(&value)
+        for (form, value) in self.added.drain(mark..) {
+            match form {
+                AtHand::Natural => self.local.remove(&value),
+                AtHand::Vector => self.vectors.remove(&value),
+                AtHand::Wide => self.wides.remove(&value),
             };
         }
     }
@@ -579,7 +604,9 @@ impl<'a, 'c> Emitter<'a, 'c> {
     /// Records the result of an instruction.
     pub(super) fn define(&mut self, value: IrValue, natural: Value<'c>) {
         self.have(value, natural);
-        if self.crossing[value.index()] {
+        if let Some(pack) = self.pack_of(value) {
+            self.define_apart(&pack);
+        } else if self.crossing[value.index()] {
             let slot = self.slot(value);
             self.write_slot(slot, natural);
         }

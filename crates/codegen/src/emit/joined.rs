@@ -59,6 +59,14 @@ impl Emitter<'_, '_> {
             if !whole {
                 continue;
             }
+            let offset = |index: i64| first.offset + index * step;
+            let own = |index| neighbours.iter().find(|(at, _)| *at == offset(index)).map(|(_, load)| *load);
+            let loads: Vec<Inst> = (0..count).filter_map(own).collect();
+            let results: Vec<_> = loads.iter().map(|load| self.p.func.inst(*load).results[0]).collect();
+            if self.load_packed(&results, &start, lane, mark)? {
+                self.joined.extend(loads);
+                return Ok(true);
+            }
             let values = self.load_lanes(&start, lane, count as u32, mark)?;
             for (index, value) in values.into_iter().enumerate() {
                 let offset = first.offset + index as i64 * step;
@@ -112,6 +120,9 @@ impl Emitter<'_, '_> {
         let address = data.args[0];
         if let Some((first, values)) = self.joined_stores.remove(&inst) {
             let start = self.address(address, Access { offset: first, ..access });
+            if self.store_packed(&values, &start, mark)? {
+                return Ok(true);
+            }
             let vectors: Vec<_> = values.iter().map(|value| self.vector(*value)).collect();
             self.store_lanes(&start, &vectors, mark)?;
             return Ok(true);

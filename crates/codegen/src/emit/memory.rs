@@ -107,6 +107,9 @@ impl<'c> Emitter<'_, 'c> {
             }
             return Ok(());
         }
+        if self.load_packed(&data.results, &address, lane, mark)? {
+            return Ok(());
+        }
         let values = match self.in_range(data.args[0]) {
             None => self.load_lanes(&address, lane, count, mark)?,
             Some(in_range) => self.either(
@@ -158,6 +161,12 @@ impl<'c> Emitter<'_, 'c> {
         if self.store_joined(inst, access, mark)? {
             return Ok(());
         }
+        if groups.is_none()
+            && self.p.shapes.checks(data.args[0]).is_empty()
+            && self.store_packed(values, &address, mark)?
+        {
+            return Ok(());
+        }
         let vectors: Vec<Value<'c>> = values.iter().map(|value| self.vector(*value)).collect();
         if let Some(groups) = groups {
             let Some(hold) = groups.hold else { return self.store_groups(&groups, &vectors, mark) };
@@ -194,17 +203,12 @@ impl<'c> Emitter<'_, 'c> {
     ) -> Result<Vec<Value<'c>>, CompileError> {
         let b = self.unit.b;
         let size = lane.scalar_bits() / 8;
+        if let Some(wide) = self.load_interleaved(address, lane, count, mark)? {
+            return Ok(self.split(wide, count));
+        }
         Ok(match self.pattern(address, size, count, true) {
-            Pattern::Consecutive(start) => {
-                let mask = self.active();
-                let wide = self.load_runs(lane, &[start], self.unit.lanes, count, mask, mark)?;
-                self.split(wide[0], count)
-            }
-            Pattern::Pieces { lanes, same: false, starts } => {
-                let mask = self.active();
-                let pieces = self.load_runs(lane, &starts, lanes, count, mask, mark)?;
-                let wide = self.concatenated(pieces);
-                self.split(wide, count)
+            Pattern::Consecutive(_) | Pattern::Pieces { same: false, .. } => {
+                unreachable!("they are interleaved")
             }
             Pattern::Pieces { lanes, starts, .. } => {
                 let starts = self.touched(starts, lanes);
@@ -240,6 +244,24 @@ impl<'c> Emitter<'_, 'c> {
                 elements
             }
         })
+    }
+
+    /// Likewise, as they lie in memory; nothing if they do not lie one after another.
+    pub(super) fn load_interleaved(
+        &mut self,
+        address: &Address<'c>,
+        lane: Type<'c>,
+        count: u32,
+        mark: Mark,
+    ) -> Result<Option<Value<'c>>, CompileError> {
+        let (starts, lanes) = match self.pattern(address, lane.scalar_bits() / 8, count, true) {
+            Pattern::Consecutive(start) => (vec![start], self.unit.lanes),
+            Pattern::Pieces { lanes, same: false, starts } => (starts, lanes),
+            _ => return Ok(None),
+        };
+        let mask = self.active();
+        let pieces = self.load_runs(lane, &starts, lanes, count, mask, mark)?;
+        Ok(Some(self.concatenated(pieces)))
     }
 
     pub(super) fn store_lanes(
@@ -505,7 +527,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// The elements of interleaved vectors.
-    fn split(&self, wide: Value<'c>, count: u32) -> Vec<Value<'c>> {
+    pub(super) fn split(&self, wide: Value<'c>, count: u32) -> Vec<Value<'c>> {
         if count == 1 {
             return vec![wide];
         }

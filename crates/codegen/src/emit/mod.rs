@@ -8,6 +8,7 @@
 //! * [`alignment`][]: accesses at odd addresses;
 //! * [`grouped`][]: accesses of parts of rows;
 //! * [`joined`][]: loads and stores of neighbours;
+//! * [`packed`][]: values that stay as they lie in memory;
 //! * [`indexed`][]: gathers and scatters by indices;
 //! * [`masked`][]: accesses by some lanes;
 //! * [`exact`][]: accesses at addresses that wrap between lanes;
@@ -40,6 +41,7 @@ mod masked;
 mod matrix;
 mod mbarrier;
 mod memory;
+mod packed;
 mod pieces;
 mod slots;
 mod suspend;

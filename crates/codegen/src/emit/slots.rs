@@ -19,12 +19,14 @@ pub struct SlotWrite<'c> {
 impl<'c> Emitter<'_, 'c> {
     pub(super) fn slot(&mut self, value: IrValue) -> SlotId {
         let value = self.places.get(value.index()).copied().unwrap_or(value);
+        let (value, elements) =
+            self.packs.of(value).map_or((value, 1), |(pack, _)| (pack[0], pack.len() as u32));
         if let Some(slot) = self.slots.get(&value) {
             return *slot;
         }
         let lane = self.lane_type(value);
         let ty = match self.p.shapes.of(value) {
-            LaneShape::Varying => lane.vector(self.unit.lanes),
+            LaneShape::Varying => lane.vector(self.unit.lanes * elements),
             LaneShape::Rows(_) => lane.vector(self.unit.rows()),
             LaneShape::Uniform | LaneShape::Affine(_) => lane,
         };

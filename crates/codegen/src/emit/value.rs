@@ -78,6 +78,9 @@ impl<'c> Emitter<'_, 'c> {
 
     fn pure(&mut self, data: &InstData) -> Result<(), CompileError> {
         let [result] = data.results[..] else { return Ok(()) };
+        if self.pure_packed(data, result)? {
+            return Ok(());
+        }
         let value = match self.p.shapes.of(result) {
             LaneShape::Varying => {
                 let args: Vec<Value<'c>> = data.args.iter().map(|arg| self.vector(*arg)).collect();

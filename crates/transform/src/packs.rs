@@ -1,0 +1,418 @@
+//! Values that stay together.
+//!
+//! Where each lane has some elements in a row, a few loads of whole vectors bring those of all lanes, interleaved: to have the first elements of
+//! all lanes in one vector, the second in another, takes as many shuffles again and more. Often all elements of a lane have the same fate: each
+//! goes into a sum of its own, is multiplied by the same number, and is stored beside the others. Then nobody asks in which order a vector has
+//! them. A *pack* is such values, which code generation keeps as they are in memory: one long vector, of all elements of the first lane, then of
+//! the second, and so on.
+//!
+//! Packs begin with loads in loops and go on through what is computed of them, in all directions: a sum is a pack with what it is added to, from
+//! where it comes into the loop to where it goes. They are told apart only where that happens less often than what they are for.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use simt_ir::{Access, Block, Def, Inst, InstData, IntBinary, Op, Order, Space, Target, Type, Value};
+
+use crate::{LaneShape, Prepared};
+
+/// The most elements of a lane, as many as a vector load has.
+const MOST: usize = 4;
+
+/// The packs of a function.
+#[derive(Default)]
+pub struct Packs {
+    packs: Vec<Vec<Value>>,
+    of: HashMap<Value, (usize, usize)>,
+}
+
+impl Packs {
+    /// The packs of a kernel.
+    pub fn find(p: &Prepared) -> Packs {
+        let mut search = Search::new(p);
+        search.begin();
+        if search.packs.is_empty() {
+            return Packs::default();
+        }
+        search.grow();
+        search.settle()
+    }
+
+    /// The pack that a value is in, with the number of its place there.
+    pub fn of(&self, value: Value) -> Option<(&[Value], usize)> {
+        self.of.get(&value).map(|(pack, at)| (&self.packs[*pack][..], *at))
+    }
+
+    /// Whether these values, in this order, are a pack.
+    pub fn is_pack(&self, values: &[Value]) -> bool {
+        self.of(values[0]).is_some_and(|(pack, _)| pack == values)
+    }
+
+    /// Of places that values share (see [`places`](crate::places)), leaves those that packs share as a whole, in loops: there nobody asks for a
+    /// value by itself, which might be after the pack that comes next has taken its place.
+    pub fn place(&self, p: &Prepared, places: &mut [Value]) {
+        let shared = places.to_vec();
+        let in_loop =
+            |value: Value| p.def_block[value.index()].is_some_and(|block| p.loops.innermost(block).is_some());
+        for (at, place) in shared.iter().enumerate() {
+            let value = Value(at as u32);
+            let keeps = match (self.of(value), self.of(*place)) {
+                (None, None) => true,
+                (Some((own, _)), Some((other, _))) => {
+                    in_loop(own[0])
+                        && in_loop(other[0])
+                        && own.iter().map(|value| shared[value.index()]).eq(other.iter().copied())
+                }
+                _ => false,
+            };
+            if !keeps {
+                places[at] = value;
+            }
+        }
+    }
+}
+
+/// The first arguments of an edge that a pack of parameters gets.
+pub fn passed(p: &Prepared, target: &Target, pack: &[Value]) -> Vec<Value> {
+    let arg = |param: &Value| match p.func.def(*param) {
+        Def::Param(_, at) => target.args[at as usize],
+        Def::Result(..) | Def::Removed => unreachable!("a pack of parameters has nothing else"),
+    };
+    pack.iter().map(arg).collect()
+}
+
+/// Whether these are the same value, or the same constant.
+pub fn are_same(p: &Prepared, values: &[Value]) -> bool {
+    let (first, constant) = (values[0], p.func.constant(values[0]));
+    values.iter().all(|value| *value == first || constant.is_some() && p.func.constant(*value) == constant)
+}
+
+struct Search<'a> {
+    p: &'a Prepared,
+    /// Instructions that use a value, and as which operand.
+    uses: HashMap<Value, Vec<(Block, Inst, usize)>>,
+    /// Edges that pass a value on, each from a block, and as which argument.
+    edges: HashMap<Value, Vec<(Block, &'a Target, usize)>>,
+    /// Packs that may be; some will not.
+    packs: Vec<Vec<Value>>,
+    of: HashMap<Value, usize>,
+    loads: HashSet<usize>,
+    queue: VecDeque<usize>,
+}
+
+impl<'a> Search<'a> {
+    fn new(p: &'a Prepared) -> Search<'a> {
+        let mut uses: HashMap<Value, Vec<(Block, Inst, usize)>> = HashMap::new();
+        let mut edges: HashMap<Value, Vec<(Block, &Target, usize)>> = HashMap::new();
+        for &block in p.cfg.order() {
+            for &inst in &p.func.block(block).insts {
+                for (at, arg) in p.func.inst(inst).args.iter().enumerate() {
+                    uses.entry(*arg).or_default().push((block, inst, at));
+                }
+            }
+            for target in p.func.block(block).term.targets() {
+                for (at, arg) in target.args.iter().enumerate() {
+                    edges.entry(*arg).or_default().push((block, target, at));
+                }
+            }
+        }
+        let (packs, of, loads, queue) = Default::default();
+        Search { p, uses, edges, packs, of, loads, queue }
+    }
+
+    /// Packs of what is loaded in loops.
+    fn begin(&mut self) {
+        let p = self.p;
+        for &block in p.cfg.order() {
+            if p.loops.innermost(block).is_none() || !p.full[block.index()] {
+                continue;
+            }
+            let insts = &p.func.block(block).insts;
+            for (at, &inst) in insts.iter().enumerate() {
+                let data = p.func.inst(inst);
+                let Op::Load(access) = data.op else { continue };
+                if access.order != Order::Weak
+                    || access.space == Space::Local
+                    || !p.shapes.checks(data.args[0]).is_empty()
+                    || data.results.iter().any(|value| self.of.contains_key(value))
+                {
+                    continue;
+                }
+                let values = match access.lanes {
+                    1 => [4, 2].into_iter().find_map(|count| self.neighbours(&insts[at..], count)),
+                    2 | 4 => Some(data.results.clone()),
+                    _ => None,
+                };
+                if let Some(values) = values
+                    && self.is_interleaved(data, values.len())
+                    && self.could_be(&values)
+                {
+                    let pack = self.add(values);
+                    self.loads.insert(pack);
+                }
+            }
+        }
+    }
+
+    /// What a load and those of its neighbours have, in order: so many in all, before memory may change.
+    fn neighbours(&self, insts: &[Inst], count: usize) -> Option<Vec<Value>> {
+        let func = &self.p.func;
+        let own = func.inst(insts[0]);
+        let access = own.op.access()?;
+        let mut found: HashMap<i64, Vec<Value>> = HashMap::new();
+        for inst in insts {
+            let data = func.inst(*inst);
+            match data.op {
+                Op::Load(other) if other.order == Order::Weak => {
+                    let alike = Access { offset: access.offset, ..other } == *access && data.args == own.args;
+                    if alike && func.ty(data.results[0]) == func.ty(own.results[0]) {
+                        found.entry(other.offset).or_default().push(data.results[0]);
+                    }
+                }
+                op if op.is_pure() => {}
+                _ => break,
+            }
+        }
+        let size = i64::from(func.ty(own.results[0]).bits() / 8);
+        (0..count as i64).find_map(|before| {
+            let first = access.offset - before * size;
+            let one = |index| match &found.get(&(first + index * size))?[..] {
+                [only] if !self.of.contains_key(only) => Some(*only),
+                _ => None,
+            };
+            (0..count as i64).map(one).collect()
+        })
+    }
+
+    /// Whether lanes of so many elements each lie one after another, in pieces that fill vectors.
+    fn is_interleaved(&self, data: &InstData, count: usize) -> bool {
+        let LaneShape::Affine(offsets) = self.p.shapes.of(data.args[0]) else { return false };
+        let step = i64::from(self.p.func.ty(data.results[0]).bits() / 8) * count as i64;
+        let piece = offsets.len().min(16);
+        let steps = |piece: &[i64]| piece.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == step);
+        offsets.chunks(piece).all(steps)
+    }
+
+    /// Whether values that are in no pack could be one.
+    fn could_be(&self, values: &[Value]) -> bool {
+        let p = self.p;
+        let ty = p.func.ty(values[0]);
+        let block = p.def_block[values[0].index()];
+        let distinct: HashSet<Value> = values.iter().copied().collect();
+        matches!(values.len(), 2 | MOST)
+            && distinct.len() == values.len()
+            && !matches!(ty, Type::Pred | Type::I8)
+            && block.is_some_and(|block| p.full[block.index()])
+            && values.iter().all(|value| {
+                p.func.ty(*value) == ty
+                    && p.def_block[value.index()] == block
+                    && p.shapes.of(*value).is_varying()
+                    && !self.of.contains_key(value)
+            })
+    }
+
+    fn add(&mut self, values: Vec<Value>) -> usize {
+        let pack = self.packs.len();
+        values.iter().for_each(|value| {
+            self.of.insert(*value, pack);
+        });
+        self.packs.push(values);
+        self.queue.push_back(pack);
+        pack
+    }
+
+    fn is_pack(&self, values: &[Value]) -> bool {
+        self.of.get(&values[0]).is_some_and(|pack| self.packs[*pack] == values)
+    }
+
+    /// Follows packs to what they go into and come from.
+    fn grow(&mut self) {
+        while let Some(pack) = self.queue.pop_front() {
+            let values = self.packs[pack].clone();
+            self.operands(&values);
+            self.results(&values);
+            for (_, target, _) in self.edges.get(&values[0]).cloned().unwrap_or_default() {
+                let at = |value: &Value| target.args.iter().position(|arg| arg == value);
+                let Some(at) = values.iter().map(at).collect::<Option<Vec<_>>>() else { continue };
+                let params = &self.p.func.block(target.block).params;
+                self.want(&at.into_iter().map(|at| params[at]).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    /// What a pack comes from should be packs.
+    fn operands(&mut self, values: &[Value]) {
+        let p = self.p;
+        match p.func.def(values[0]) {
+            Def::Param(block, _) => {
+                for &from in p.cfg.preds(block) {
+                    for target in p.func.block(from).term.targets() {
+                        if target.block == block {
+                            self.want(&passed(p, target, values));
+                        }
+                    }
+                }
+            }
+            Def::Result(inst, _) if !matches!(p.func.inst(inst).op, Op::Load(_)) => {
+                for at in 0..p.func.inst(inst).args.len() {
+                    self.want(&operand(p, values, at));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What a pack goes into should be packs.
+    fn results(&mut self, values: &[Value]) {
+        let p = self.p;
+        for (block, inst, at) in self.uses.get(&values[0]).cloned().unwrap_or_default() {
+            let own = p.func.inst(inst);
+            if !is_allowed(&own.op) {
+                continue;
+            }
+            // Of several that do the same with an element, as the rows of a product, each belongs to those with the same other operands.
+            let is_like = |data: &InstData| {
+                data.op == own.op
+                    && data.args.iter().zip(&own.args).enumerate().all(|(index, (arg, own))| {
+                        index == at || p.shapes.of(*own).is_varying() || are_same(p, &[*arg, *own])
+                    })
+            };
+            let like = |value: &Value| {
+                let uses = self.uses.get(value)?.iter();
+                let mut found = uses
+                    .filter(|(other, inst, index)| {
+                        (*other, *index) == (block, at) && is_like(p.func.inst(*inst))
+                    })
+                    .map(|(_, inst, _)| p.func.inst(*inst).results[0]);
+                found.next().filter(|_| found.next().is_none())
+            };
+            if let Some(results) = values.iter().map(like).collect::<Option<Vec<_>>>() {
+                self.want(&results);
+            }
+        }
+    }
+
+    /// Makes values a pack, if they may be one.
+    fn want(&mut self, values: &[Value]) {
+        let func = &self.p.func;
+        if !self.could_be(values) {
+            return;
+        }
+        let alike = match func.def(values[0]) {
+            Def::Param(..) => values.iter().all(|value| matches!(func.def(*value), Def::Param(..))),
+            Def::Result(..) => {
+                let op = |value: &Value| func.def_inst(*value).map(|data| data.op);
+                values.iter().all(|value| op(value) == op(&values[0]))
+                    && op(&values[0]).is_some_and(|op| is_allowed(&op))
+            }
+            Def::Removed => false,
+        };
+        if alike {
+            self.add(values.to_vec());
+        }
+    }
+
+    /// The packs that come of packs, and need not be told apart where that would cost.
+    fn settle(mut self) -> Packs {
+        loop {
+            let bad: Vec<usize> = (0..self.packs.len()).filter(|pack| !self.holds(*pack)).collect();
+            if bad.is_empty() {
+                break;
+            }
+            for pack in bad {
+                for value in std::mem::take(&mut self.packs[pack]) {
+                    self.of.remove(&value);
+                }
+            }
+        }
+        let packs: Vec<Vec<Value>> = self.packs.into_iter().filter(|pack| !pack.is_empty()).collect();
+        let places = packs.iter().enumerate().flat_map(|(pack, values)| {
+            values.iter().enumerate().map(move |(at, value)| (*value, (pack, at)))
+        });
+        Packs { of: places.collect(), packs }
+    }
+
+    fn holds(&self, pack: usize) -> bool {
+        let p = self.p;
+        let values = &self.packs[pack];
+        let Some(block) = values.first().and_then(|value| p.def_block[value.index()]) else { return true };
+        let is_operand = |values: &[Value]| {
+            self.is_pack(values) || are_same(p, values) && p.shapes.of(values[0]) == &LaneShape::Uniform
+        };
+        let comes_from_packs = match p.func.def(values[0]) {
+            Def::Param(..) => {
+                p.cfg.preds(block).iter().all(|from| {
+                    let together = p.full[from.index()] && !p.shapes.divergent()[from.index()];
+                    let mut targets = p.func.block(*from).term.targets().into_iter();
+                    let rare = || self.depth(*from) < self.depth(block);
+                    let is_fine = |target: &Target| rare() || is_operand(&passed(p, target, values));
+                    together && targets.all(|target| target.block != block || is_fine(target))
+                }) && !p.linear.is_delayed(block)
+            }
+            Def::Result(inst, _) => {
+                let data = p.func.inst(inst);
+                self.loads.contains(&pack)
+                    || (0..data.args.len()).all(|at| is_operand(&operand(p, values, at)))
+            }
+            Def::Removed => false,
+        };
+        comes_from_packs && self.stays_together(pack, block)
+    }
+
+    /// Whether what uses a pack's values in its loop, or in one inside, is packs too.
+    fn stays_together(&self, pack: usize, block: Block) -> bool {
+        let p = self.p;
+        let values = &self.packs[pack];
+        let (mut together, mut apart) = (0, false);
+        for (at, value) in values.iter().enumerate() {
+            for (user, inst, index) in self.uses.get(value).into_iter().flatten() {
+                let data = p.func.inst(*inst);
+                let whole = data.results.first().and_then(|result| self.of.get(result)).is_some_and(|of| {
+                    let results = &self.packs[*of];
+                    results.len() == values.len()
+                        && results.get(at) == data.results.first()
+                        && operand(p, results, *index) == *values
+                });
+                together += usize::from(whole);
+                apart |= !whole && !self.is_rare(*user, block);
+            }
+        }
+        for (place, value) in values.iter().enumerate() {
+            for (from, target, at) in self.edges.get(value).into_iter().flatten() {
+                let param = p.func.block(target.block).params[*at];
+                let whole = self.of.get(&param).is_some_and(|of| {
+                    let params = &self.packs[*of];
+                    params.get(place) == Some(&param) && passed(p, target, params) == *values
+                });
+                together += usize::from(whole);
+                apart |= !whole && !self.is_rare(*from, block);
+            }
+        }
+        !apart && (together > 0 || !self.loads.contains(&pack))
+    }
+
+    fn depth(&self, block: Block) -> usize {
+        self.p.loops.around(block).count()
+    }
+
+    /// Whether control passes `user` less often than what is in loops around `block`, or no loop is around it.
+    fn is_rare(&self, user: Block, block: Block) -> bool {
+        self.depth(user) < self.depth(block).max(1)
+    }
+}
+
+/// The operands of a pack's instructions with this number.
+fn operand(p: &Prepared, values: &[Value], at: usize) -> Vec<Value> {
+    let arg = |value: &Value| p.func.def_inst(*value).map(|data| data.args[at]);
+    values.iter().map(|value| arg(value).expect("packs are of results or of parameters")).collect()
+}
+
+/// Operations that do the same to each element, for vectors of any length.
+fn is_allowed(op: &Op) -> bool {
+    match op {
+        Op::Float(..) | Op::Fma(_) | Op::MinMax(_) | Op::FloatUnary(..) | Op::CanonNan | Op::IntUnary(_) => {
+            true
+        }
+        Op::Int(op) => !matches!(op, IntBinary::DivS | IntBinary::DivU | IntBinary::RemS | IntBinary::RemU),
+        _ => false,
+    }
+}
