@@ -1,4 +1,4 @@
-//! Stores of each lane's own elements, one by one, against the interpreter.
+//! Stores of each lane's own elements, and of a tile's that threads count through, against the interpreter.
 
 mod launch;
 
@@ -126,4 +126,42 @@ fn known_distances_are_not_scattered_to() {
     let layout = Layout { stride: 64, stores: &[0], ..FOUR };
     assert_eq!(count(layout, scatter), 0);
     assert_eq!(count(Layout { below: 43, ..layout }, scatter), 1, "some lanes may be missing");
+}
+
+/// 64 threads fill a tile of 7 rows of so many elements, each of `pitch` bytes, and copy it from there.
+fn tile(width: u32, pitch: u32) -> Program {
+    let source = format!(
+        ".version 9.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry kernel(.param .u64 out)\n{{\n\
+         .shared .align 4 .b8 tile[{bytes}];\n\
+         .reg .pred %p;\n.reg .b32 %t, %i, %row, %rest, %a, %v;\n.reg .b64 %out, %x;\n\
+         ld.param.u64 %out, [out];\nmov.u32 %t, %tid.x;\nmov.u32 %i, %t;\n\
+         FILL:\n\
+         div.s32 %row, %i, {width};\nmul.lo.s32 %a, %row, {width};\nsub.s32 %rest, %i, %a;\n\
+         mad.lo.s32 %v, %row, 1000, %rest;\nmov.u32 %a, tile;\nmad.lo.s32 %a, %row, {pitch}, %a;\n\
+         shl.b32 %rest, %rest, 2;\nadd.s32 %a, %a, %rest;\nst.shared.u32 [%a], %v;\n\
+         add.s32 %i, %i, 64;\nsetp.lt.s32 %p, %i, {elements};\n@%p bra FILL;\n\
+         bar.sync 0;\nmov.u32 %i, %t;\n\
+         COPY:\n\
+         shl.b32 %rest, %i, 2;\nmov.u32 %a, tile;\nadd.s32 %a, %a, %rest;\nld.shared.u32 %v, [%a];\n\
+         mul.wide.u32 %x, %i, 4;\nadd.s64 %x, %x, %out;\nst.global.u32 [%x], %v;\n\
+         add.s32 %i, %i, 64;\nsetp.lt.s32 %p, %i, {elements};\n@%p bra COPY;\nret;\n}}\n",
+        bytes = 7 * pitch,
+        elements = 7 * width,
+    );
+    let module = ptx::parse(&source).unwrap_or_else(|errors| panic!("{errors}\n{source}"));
+    ptx::lower::program(&source, &module, "kernel").unwrap_or_else(|errors| panic!("{errors}\n{source}"))
+}
+
+#[test]
+fn a_tile_that_is_counted_through_is_stored_by_vectors() {
+    let launch = Launch { grid: [1, 1, 1], block: [THREADS, 1, 1] };
+    let cpu = Cpu::level_cpu(Level::Avx512);
+    for (width, pitch) in [(22, 88), (33, 132), (64, 256)] {
+        let program = tile(width, pitch);
+        let args = |words: &mut [u64]| [words.as_mut_ptr() as u64];
+        launch.must_agree(&program, &vec![0; 300], args, format_args!("rows of {width}"));
+        let text = codegen::emit_text(&program, &launch.shape(), &cpu, Text::Ir).unwrap();
+        assert!(!text.contains("call void @llvm.masked.scatter"), "rows of {width}");
+    }
 }

@@ -4,7 +4,9 @@ use kernel_abi::Shape;
 use simt_ir::{Block, Cfg, DomTree, Function, Op, Target, Terminator, Value};
 
 use crate::poll::{self, Polling};
-use crate::{Irreducible, Linear, Loops, Shapes, decide, dispatch, in_step, lcssa, nan, normalize, simplify};
+use crate::{
+    Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, in_step, lcssa, nan, normalize, simplify,
+};
 
 /// A function in normal form, with all that is known of it.
 pub struct Prepared {
@@ -70,6 +72,7 @@ pub fn prepare_kernel(func: &Function, shape: &Shape) -> Result<Prepared, in_ste
 /// Prepares a function whose calls have been inlined, to run its lanes in step.
 pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, Irreducible> {
     simplify::simplify(&mut func);
+    cancel::cancel(&mut func);
     decide::decide(&mut func, shape);
     isolate_barriers(&mut func);
     normalize::normalize(&mut func, is_kernel)?;
