@@ -1,12 +1,11 @@
-//! `fuzz-kernels [--seed N] [--count N] [--seconds N] [--backend NAME]... [--keep FOLDER] [--show N] [--record FOLDER]`: runs random
-//! kernels on the back ends, all if none is named, and on the interpreter, which must agree.
+//! `fuzz-kernels [--seed N] [--count N] [--seconds N] [--backend NAME]... [--keep FOLDER] [--show N]`: runs random kernels on the
+//! back ends, all if none is named, and on the interpreter, which must agree.
 //!
 //! A difference is reduced and printed, or kept in a folder as a test of `tests/ptx`; `--show` prints the kernel of a number.
-//! `--record` runs the interpreter alone and writes each kernel with its answers as such a test, for `scripts/ptx-on-gpu`.
 //! The last line is `N passed, M failed`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kernel_tests::backend;
@@ -26,7 +25,6 @@ fn main() {
 
 fn run() -> Result<bool, String> {
     let (mut seed, mut count, mut seconds, mut keep, mut show) = (1u64, u64::MAX, u64::MAX, None, None);
-    let mut record: Option<PathBuf> = None;
     let mut names = Vec::new();
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -38,7 +36,6 @@ fn run() -> Result<bool, String> {
             "--seconds" => seconds = number()?,
             "--backend" => names.push(value),
             "--keep" => keep = Some(PathBuf::from(value)),
-            "--record" => record = Some(PathBuf::from(value)),
             "--show" => show = Some(number()?),
             _ => return Err(format!("what is {arg}?")),
         }
@@ -61,17 +58,6 @@ fn run() -> Result<bool, String> {
             break;
         }
         let program = generate::program(seed, &mut sources);
-        if let Some(folder) = &record {
-            if let Outcome::Ran(words) = fuzz::run(&program, &*oracle) {
-                write(
-                    folder,
-                    seed,
-                    &fuzz::as_test(&program, seed, "as the interpreter has it", Some(&words)),
-                )?;
-                passed += 1;
-            }
-            continue;
-        }
         let mut random = Random::new(!seed);
         let (name, backend) = random.pick(&backends);
         let (expected, got) = (fuzz::run(&program, &*oracle), fuzz::run(&program, &**backend));
@@ -93,7 +79,11 @@ fn run() -> Result<bool, String> {
         };
         let text = fuzz::as_test(&reduced, seed, &why, expected.as_deref());
         match &keep {
-            Some(folder) => println!("  {why}: {}", write(folder, seed, &text)?.display()),
+            Some(folder) => {
+                let path = folder.join(format!("kernel_{seed}.ptx"));
+                std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+                println!("  {why}: {}", path.display());
+            }
             None => println!("{text}"),
         }
     }
@@ -102,10 +92,4 @@ fn run() -> Result<bool, String> {
     }
     println!("{passed} passed, {failed} failed");
     Ok(failed == 0)
-}
-
-fn write(folder: &Path, seed: u64, text: &str) -> Result<PathBuf, String> {
-    let path = folder.join(format!("kernel_{seed}.ptx"));
-    std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(path)
 }
