@@ -300,18 +300,19 @@ impl Asked {
     /// after the kernel, as late as the manual lets them be.
     ///
     /// # Errors
-    /// [`CUDA_ERROR_INVALID_VALUE`] for events that take the time or that other processes see.
+    /// [`CUDA_ERROR_NOT_SUPPORTED`] for events that take the time or that other processes see, and for one of the completion that who
+    /// waits for it sleeps.
     pub fn events(&self) -> CuResult<[Option<Arc<Event>>; 2]> {
-        let find = |handle: CUevent| -> CuResult<_> {
+        let find = |handle: CUevent, may_block: bool| -> CuResult<_> {
             if handle.is_null() {
                 return Ok(None);
             }
             let event = streams::find_event(handle)?;
             let flags = event.flags();
-            let fits = flags.disable_timing && !flags.interprocess;
-            if fits { Ok(Some(event)) } else { Err(CUDA_ERROR_INVALID_VALUE.into()) }
+            let fits = flags.disable_timing && !flags.interprocess && (may_block || !flags.blocking_sync);
+            if fits { Ok(Some(event)) } else { Err(CUDA_ERROR_NOT_SUPPORTED.into()) }
         };
-        Ok([find(self.events[0])?, find(self.events[1])?])
+        Ok([find(self.events[0], true)?, find(self.events[1], false)?])
     }
 
     /// Whether clusters of the preferred size would be possible: made of whole clusters of the other, and dividing the grid.
@@ -362,8 +363,11 @@ pub unsafe fn asked(attributes: *const CUlaunchAttribute, count: u32) -> CuResul
 /// The event of an attribute, which has flags beside it: none that launches take.
 fn event_of(value: CUlaunchAttributeValue) -> CuResult<CUevent> {
     let event = u64::from(value.word(0)) | u64::from(value.word(1)) << 32;
-    if event == 0 || value.word(2) != 0 {
-        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    let is_external = value.word(2) == CU_EVENT_RECORD_EXTERNAL;
+    match value.word(2) {
+        _ if event == 0 => Err(CUDA_ERROR_INVALID_HANDLE.into()),
+        0 => Ok(CUevent(event as usize)),
+        _ if is_external => Err(CUDA_ERROR_ILLEGAL_STATE.into()),
+        _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
     }
-    Ok(CUevent(event as usize))
 }

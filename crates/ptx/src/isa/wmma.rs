@@ -370,8 +370,11 @@ fn load_fragment(x: &mut Expander<'_, '_>) {
         }
         values.push(word);
     }
-    let zero = x.imm(register, 0);
-    values.resize(x.elements("d").len(), zero);
+    // Registers that are left over hold the same again, as a GPU has it.
+    let held = values.len();
+    for at in held..x.elements("d").len() {
+        values.push(values[at % held]);
+    }
     let ty = x.ty_of("d");
     x.set_lanes("d", ty, &values);
 }

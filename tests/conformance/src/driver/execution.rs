@@ -310,10 +310,16 @@ pub fn a_launch_records_events() {
         gate.open();
         cu!(cuEventSynchronize(recorded));
         // It takes no time, and belongs to this process.
-        assert_eq!(launch(id, event(CU_EVENT_DEFAULT), 0), CUDA_ERROR_INVALID_VALUE);
+        assert_eq!(launch(id, event(CU_EVENT_DEFAULT), 0), CUDA_ERROR_NOT_SUPPORTED);
         let shared = event(CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS);
-        assert_eq!(launch(id, shared, 0), CUDA_ERROR_INVALID_VALUE);
-        assert_eq!(launch(id, recorded, CU_EVENT_RECORD_EXTERNAL), CUDA_ERROR_INVALID_VALUE);
+        assert_eq!(launch(id, shared, 0), CUDA_ERROR_NOT_SUPPORTED);
+        // Only that of the programmatic start may let who waits for it sleep.
+        let sleeping = launch(id, event(CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC), 0);
+        let is_start = id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT;
+        assert_eq!(sleeping, if is_start { CUDA_SUCCESS } else { CUDA_ERROR_NOT_SUPPORTED });
+        assert_eq!(launch(id, recorded, CU_EVENT_RECORD_EXTERNAL), CUDA_ERROR_ILLEGAL_STATE);
+        assert_eq!(launch(id, recorded, 2), CUDA_ERROR_INVALID_VALUE);
+        assert_eq!(launch(id, CUevent::NULL, 0), CUDA_ERROR_INVALID_HANDLE);
     }
     cu!(cuStreamSynchronize(stream));
 }

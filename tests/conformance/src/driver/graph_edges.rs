@@ -87,13 +87,17 @@ pub fn a_clone_has_the_same_edges() {
     assert_eq!(only_edge(clone).2, TRIGGERED);
 }
 
-pub fn an_edge_is_removed_as_what_it_is() {
+pub fn an_edge_is_removed_whatever_it_waits_for() {
     new_context();
     let Chain { graph, nodes: [first, second], .. } = chain(TRIGGERED);
-    let invalid = CUDA_ERROR_INVALID_VALUE;
-    fails!(invalid, cuGraphRemoveDependencies(graph, &first, &second, 1));
-    fails!(invalid, cuGraphRemoveDependencies_v2(graph, &first, &second, &BEGUN, 1));
-    cu!(cuGraphRemoveDependencies_v2(graph, &first, &second, &TRIGGERED, 1));
+    cu!(cuGraphRemoveDependencies(graph, &first, &second, 1));
+    for data in [BEGUN, TRIGGERED, CUgraphEdgeData::default()] {
+        cu!(
+            cuGraphAddDependencies_v2(graph, &first, &second, &TRIGGERED, 1);
+            cuGraphRemoveDependencies_v2(graph, &first, &second, &data, 1);
+        );
+    }
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphRemoveDependencies(graph, &first, &second, 1));
     // The next edge between them is a plain one.
     cu!(cuGraphAddDependencies(graph, &first, &second, 1));
     assert_eq!(only_edge(graph).2, CUgraphEdgeData::default());
@@ -118,7 +122,8 @@ pub fn a_node_comes_with_such_edges() {
     params.r#type = CU_GRAPH_NODE_TYPE_EMPTY;
     let (mut empty, invalid) = (CUgraphNode::NULL, CUDA_ERROR_INVALID_VALUE);
     fails!(invalid, cuGraphAddNode_v2(&mut empty, graph, &third, &TRIGGERED, 1, &mut params));
-    cu!(cuGraphAddNode_v2(&mut empty, graph, &third, &BEGUN, 1, &mut params));
+    fails!(invalid, cuGraphAddNode_v2(&mut empty, graph, &third, &BEGUN, 1, &mut params));
+    cu!(cuGraphAddNode_v2(&mut empty, graph, &third, null(), 1, &mut params));
     fails!(invalid, cuGraphAddDependencies_v2(graph, &empty, &second, &BEGUN, 1));
     fails!(invalid, cuGraphAddDependencies_v2(graph, &empty, &second, &TRIGGERED, 1));
 }

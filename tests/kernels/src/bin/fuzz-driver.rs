@@ -3,6 +3,10 @@
 //!
 //! A difference is reduced and printed, or kept in a folder as a test of `tests/ptx`. After a fault, which ends the
 //! context, the process starts anew with the next kernel. The last line is `N passed, M failed, K refused`.
+//!
+//! Known to differ with CUDA 13.0's ptxas, and left so: `set` and `testp` under a guard, which change their result where it does not hold;
+//! products of 8-bit floats and `wmma` products whose results are in registers of other operands; operations on a value and
+//! itself, which may stay what it is (`max.f32 a, b, b` of a NaN); and results of `f32` stored as bytes.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -63,6 +67,9 @@ enum Verdict {
 }
 
 fn judge(program: &Program, driver: &Driver, oracle: &Interpreter) -> Verdict {
+    if !program.images.is_empty() {
+        return Verdict::Refused("textures and surfaces are not made there".into());
+    }
     let Outcome::Ran(expected) = fuzz::run(program, oracle) else { return Verdict::Same };
     match driver.run(&program.text(), program::ENTRY, program.grid, &program.input(), expected.len()) {
         Ok(got) => match expected.iter().zip(&got).position(|(a, b)| a != b) {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::Random;
 use super::program::{COPY_AT, COPY_BYTES, HISTOGRAM_AT, HISTOGRAMS, SHARED_WORDS};
-use super::rows::{Addresses, Rows, bound};
+use super::rows::{Addresses, Rows, bound, put_operand};
 use super::table::any_register;
 
 /// The rows that these instructions are of.
@@ -23,7 +23,7 @@ impl Default for Atomics {
 impl Atomics {
     /// An operation on memory that no other thread uses: global, or shared if there is some.
     pub fn own(&mut self, r: &mut Random, guard: &str, has_shared: bool) -> Option<String> {
-        let example = self
+        let mut example = self
             .0
             .draw(r, |example| has_shared || !example.words.iter().any(|word| word.starts_with("shared")))?;
         let mut text = String::from("{\n\t.reg .b64 place;\n\t.reg .b32 near;\n");
@@ -42,6 +42,11 @@ impl Atomics {
             true => "\tcvt.u64.u32 place, near;\n\tcvta.shared.u64 place, place;\n".to_owned(),
             false => format!("\tadd.u64 place, own, {};\n", 16 * r.below(8)),
         };
+        if example.words.contains(&"L2::cache_hint") {
+            // A GPU refuses to carry out one with a policy that is none.
+            text += "\t.reg .b64 policy;\n\tcreatepolicy.fractional.L2::evict_last.b64 policy, 1.0;\n";
+            put_operand(&mut example.text, 0, "policy")?;
+        }
         let instruction = bound(&example, r, Addresses { place: "place", shared: "near" }, guard)?;
         Some(format!("{text}\t{instruction}\n\t}}"))
     }

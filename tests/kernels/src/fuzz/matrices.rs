@@ -8,7 +8,7 @@ use ptx::isa::Example;
 
 use super::Random;
 use super::program::{INPUT_WORDS, ZONE_AT, ZONE_BYTES};
-use super::rows::{Addresses, Rows, bound};
+use super::rows::{Addresses, Rows, bound, put_operand};
 use super::table::any_register;
 
 /// The rows that these instructions are of.
@@ -35,8 +35,24 @@ const NOWHERE: Addresses<'static> = Addresses { place: "", shared: "" };
 impl Matrices {
     /// A product of fragments in registers, or another move of them.
     pub fn product(&mut self, r: &mut Random) -> Option<String> {
-        let example = self.registers.draw(r, |_| true)?;
-        bound(&example, r, NOWHERE, "")
+        let mut example = self.registers.draw(r, |_| true)?;
+        if !example.words.iter().any(|word| word.starts_with("sp")) {
+            return bound(&example, r, NOWHERE, "");
+        }
+        // Places of two elements among four, or of one among two, which are written as two of four: what else four bits may say has
+        // no meaning.
+        put_operand(&mut example.text, 1, "places")?;
+        let instruction = bound(&example, r, NOWHERE, "")?;
+        let is_of_pairs = ["tf32", "u4", "s4"].iter().any(|ty| example.words.contains(ty));
+        let [a, b] = [any_register(r, 32), any_register(r, 32)];
+        let places = match is_of_pairs || r.chance(50) {
+            true => format!("and.b32 places, {a}, 0x11111111;\n\tmad.lo.u32 places, places, 10, 0x44444444;"),
+            false => format!(
+                "and.b32 places, {a}, 0x11111111;\n\tand.b32 more, {b}, 0x44444444;\n\t\
+                 add.u32 places, places, more;\n\tadd.u32 places, places, 0x88888888;"
+            ),
+        };
+        Some(format!("{{\n\t.reg .b32 places, more;\n\t{places}\n\t{instruction}\n\t}}"))
     }
 
     /// Matrices that the warp loads and stores.

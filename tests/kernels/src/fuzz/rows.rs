@@ -118,6 +118,14 @@ pub fn bound(example: &Example, r: &mut Random, addresses: Addresses<'_>, guard:
     }
 }
 
+/// Puts another register in the place of one that an instruction ends with: the last operand, or one that is so many before it.
+pub fn put_operand(instruction: &mut String, from_last: usize, register: &str) -> Option<()> {
+    let end = instruction.rmatch_indices([',', ';']).nth(from_last)?.0;
+    let start = instruction[..end].rfind(", ")? + 2;
+    instruction.replace_range(start..end, register);
+    Some(())
+}
+
 /// Registers; for results, others than those taken.
 fn other_than<const N: usize>(
     r: &mut Random,
