@@ -1,11 +1,14 @@
 //! The code that takes the place of a kernel's first, which was made quickly: who makes it, and when.
 //!
-//! One thread makes such code while the program goes on, for the kernel launched last first: it is there while there is something to make, and yields
-//! to others where processors are short. Who needs the code waits for it, and makes it where nobody has begun to.
+//! One thread makes such code while the program goes on, for the kernel launched last first, unless somebody waits for another's: it is there while
+//! there is something to make, and yields to others where processors are short. Who needs the code waits for it, and makes it where nobody has
+//! begun to; a thread that runs the first code for long waits for a while at a time, so that a processor is left to the one that makes the other.
 
 use crate::kernel::Kernel;
 use kernel_abi::{CompiledKernel, Successor};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 type Make = Box<dyn FnOnce() -> Option<Arc<Kernel>> + Send>;
 
@@ -16,12 +19,19 @@ pub struct Better {
     /// Nothing where it could not be made: then the first code is good for ever.
     made: OnceLock<Option<Arc<Kernel>>>,
     done: Condvar,
+    /// Somebody has waited for it.
+    is_wanted: AtomicBool,
 }
 
 impl Better {
     /// What `make` makes.
     pub fn new(make: Make) -> Arc<Better> {
-        Arc::new(Better { make: Mutex::new(Some(make)), made: OnceLock::new(), done: Condvar::new() })
+        Arc::new(Better {
+            make: Mutex::new(Some(make)),
+            made: OnceLock::new(),
+            done: Condvar::new(),
+            is_wanted: AtomicBool::new(false),
+        })
     }
 
     /// The code if it is there.
@@ -70,6 +80,14 @@ impl Better {
 impl Successor for Better {
     fn is_settled(&self) -> bool {
         self.made.get().is_some()
+    }
+
+    fn wait_a_while(&self, most: Duration) -> bool {
+        self.is_wanted.store(true, Ordering::Relaxed);
+        let make = lock(&self.make);
+        let waited = self.done.wait_timeout_while(make, most, |_| !self.is_settled());
+        drop(waited);
+        self.is_settled()
     }
 
     fn wait(&self) -> Option<Arc<dyn CompiledKernel>> {
@@ -124,7 +142,11 @@ fn make_all(pending: &Mutex<Pending>) {
             let mut pending = lock(pending);
             let kept = pending.kept;
             pending.stack.retain(|better| kept || Arc::strong_count(better) > 1);
-            let next = pending.stack.pop();
+            let wanted = |better: &Arc<Better>| better.is_wanted.load(Ordering::Relaxed);
+            let next = match pending.stack.iter().rposition(wanted) {
+                Some(place) => Some(pending.stack.remove(place)),
+                None => pending.stack.pop(),
+            };
             pending.has_thread = next.is_some();
             next
         };

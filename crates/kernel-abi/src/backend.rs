@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use simt_ir::{Approximations, Program};
 
@@ -78,6 +79,9 @@ pub trait CompiledKernel: Send + Sync {
 pub trait Successor {
     /// Whether it is there, or will never be.
     fn is_settled(&self) -> bool;
+
+    /// Waits that long for this to be settled, and has it made before other code. Answers whether it is.
+    fn wait_a_while(&self, most: Duration) -> bool;
 
     /// Waits for it; nothing where it could not be made, and the other code is to be kept.
     fn wait(&self) -> Option<Arc<dyn CompiledKernel>>;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use kernel_abi::{BlockFrame, CompiledKernel, Fault, FaultKind, LaunchFrame};
+use kernel_abi::{BlockFrame, CompiledKernel, Fault, FaultKind, LaunchFrame, Successor};
 use ptx::Origin;
 
 use super::Ready;
@@ -140,6 +140,8 @@ pub struct Grid {
     most_threads: Option<u32>,
     /// How many do.
     running: AtomicU32,
+    /// How many of those wait for better code instead.
+    aside: AtomicU32,
     /// How many threads have run blocks.
     took_part: AtomicU32,
     started_at: AtomicU64,
@@ -261,6 +263,7 @@ impl Grid {
             shared_out: AtomicBool::new(false),
             most_threads,
             running: AtomicU32::new(0),
+            aside: AtomicU32::new(0),
             took_part: AtomicU32::new(0),
             started_at: AtomicU64::new(0),
             queue,
@@ -318,6 +321,30 @@ impl Grid {
     /// Whether its blocks may wait for each other.
     pub(crate) fn blocks_wait(&self) -> bool {
         self.parts.cooperative || self.parts.ready.kernel.info().waits
+    }
+
+    /// Whether better code is being made, and the calling thread should leave the processor to that, once blocks have run for long in the code
+    /// that there is: one processor of so many is to be free, and one thread goes on. Until [`step_back`](Self::step_back).
+    pub(crate) fn step_aside(&self, processors: usize) -> Option<&dyn Successor> {
+        let better = self.better()?;
+        if clock::since(self.started_at()) < LONG || !self.has_blocks_left() {
+            return None;
+        }
+        let most = (processors as u32).saturating_sub(1).max(1);
+        let running = || self.running.load(Ordering::Relaxed);
+        let step = |aside: u32| (running().saturating_sub(aside) > most).then_some(aside + 1);
+        self.aside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step).ok()?;
+        Some(better)
+    }
+
+    /// Better code that is being made.
+    pub(crate) fn better(&self) -> Option<&dyn Successor> {
+        better_of(&self.parts)
+    }
+
+    /// The thread goes on.
+    pub(crate) fn step_back(&self) {
+        self.aside.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn domain(&self) -> &Domain {
@@ -608,8 +635,17 @@ const WORTH_SHARING: u64 = 20_000;
 const ENOUGH_FOR_TWO: u64 = 5_000;
 /// Nanoseconds below which the launching thread runs a launch itself: handing it over costs it as much.
 const QUICK: u64 = 10_000;
+/// How long blocks run in quickly made code before a thread waits for better.
+const LONG: Duration = Duration::from_millis(100);
 /// Chunks for each thread, so that an uneven load still spreads.
 const CHUNKS_PER_THREAD: u64 = 8;
+/// Likewise in quickly made code, so that it is soon left for better, which is there when the next chunk begins.
+const CHUNKS_PER_THREAD_AT_FIRST: u64 = 64;
+
+/// Better code of the kernel that is being made.
+fn better_of(parts: &GridParts) -> Option<&dyn Successor> {
+    parts.ready.kernel.successor().filter(|better| !better.is_settled())
+}
 
 /// How threads take so many blocks, or clusters.
 fn supply_of(parts: &GridParts, total: u64, workers: u32, together: u64) -> Supply {
@@ -620,7 +656,8 @@ fn supply_of(parts: &GridParts, total: u64, workers: u32, together: u64) -> Supp
     if parts.cooperative || info.waits || may_wait {
         return Supply::in_order(total, 1);
     }
-    let chunk = (total / (u64::from(workers) * CHUNKS_PER_THREAD)).clamp(1, 1 << 20);
+    let chunks = if better_of(parts).is_some() { CHUNKS_PER_THREAD_AT_FIRST } else { CHUNKS_PER_THREAD };
+    let chunk = (total / (u64::from(workers) * chunks)).clamp(1, 1 << 20);
     let row = u64::from(parts.grid[0] / parts.cluster.map_or(1, |cluster| cluster[0]));
     // Whole rows of the grid, where that leaves enough chunks.
     let chunk = if chunk > row { chunk / row * row } else { chunk };

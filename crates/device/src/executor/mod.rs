@@ -108,6 +108,9 @@ const LINGER: Duration = Duration::from_millis(500);
 /// How often the watch looks for progress, and after how many looks without work it ends.
 const WATCH: Duration = Duration::from_millis(4);
 const WATCHES: u32 = 250;
+/// After how many looks nothing gets on where blocks run in quickly made code. They may take as long as that by themselves, and more threads would only keep
+/// processors from those who make better code.
+const WATCHES_AT_FIRST: u32 = 12;
 /// How many threads one thread signals. A signal takes as long as a short block, so a grid for many threads does not begin with one for each.
 const SIGNALS: usize = 3;
 /// Most workers that are started at a time.
@@ -297,6 +300,7 @@ impl Executor {
             if grid.drags_on() {
                 self.share(grid);
             }
+            self.give_way(grid);
             match role {
                 Role::Worker => self.ready.load(Ordering::Relaxed) > 0 && grid.has_blocks_left(),
                 Role::Helper(_) => false,
@@ -311,6 +315,20 @@ impl Executor {
             }
             Err(error) => grid.fail_to_start(&error),
         }
+    }
+
+    /// Where blocks have run for long in quickly made code, a thread waits for better, and leaves its processor to whoever makes that: beside as many
+    /// threads as there are processors it would take several times as long. The thread comes back where there is something else to do. Blocks that
+    /// wait for others which nobody begins get threads from the watch.
+    fn give_way(self: &Arc<Executor>, grid: &Arc<Grid>) {
+        let Some(better) = grid.step_aside(self.threads) else { return };
+        if grid.blocks_wait() {
+            self.watch();
+        }
+        while !better.wait_a_while(WATCH) && grid.has_blocks_left() && self.ready.load(Ordering::Relaxed) == 0
+        {
+        }
+        grid.step_back();
     }
 
     /// A command or a chunk of blocks has ended.
@@ -461,7 +479,7 @@ impl Executor {
                 let Some(executor) = executor.upgrade() else { return };
                 let progress = executor.progress.0.load(Ordering::Relaxed);
                 let mut state = executor.state.lock();
-                let remedy = watch.look(&state, progress);
+                let remedy = watch.look(&state, progress, state.runs_first_code());
                 state.stalls = matches!(remedy, Remedy::Wake | Remedy::Add(_));
                 match remedy {
                     Remedy::Nothing => {}
@@ -491,6 +509,8 @@ struct Watch {
     last: u64,
     /// Looks in a row that found no work.
     quiet: u32,
+    /// Looks in a row that found work, and that nothing had moved, since something was done about that.
+    still: u32,
     /// Workers that it added last, if it has to again.
     batch: usize,
 }
@@ -508,18 +528,26 @@ enum Remedy {
 }
 
 impl Watch {
-    fn look(&mut self, state: &State, progress: u64) -> Remedy {
+    fn look(&mut self, state: &State, progress: u64, first_code: bool) -> Remedy {
         let waits = state.has_job();
         self.quiet = if waits { 0 } else { self.quiet + 1 };
         if self.quiet > WATCHES || state.shut_down {
             return Remedy::End;
         }
         let moved = progress != std::mem::replace(&mut self.last, progress);
-        let stalls = waits && !moved;
+        self.still = if waits && !moved { self.still + 1 } else { 0 };
+        let stalls = self.still >= if first_code { WATCHES_AT_FIRST } else { 1 };
+        if stalls {
+            self.still = 0;
+        }
         // The longer nothing moves, the more blocks wait for others that have not begun.
         let some_wait = state.grids.iter().any(|grid| grid.blocks_wait() && grid.has_blocks_left());
         let batch = self.batch.max(1);
-        self.batch = if stalls && some_wait { (batch * 2).min(MAX_BATCH) } else { 1 };
+        self.batch = match self.still {
+            0 if stalls && some_wait => (batch * 2).min(MAX_BATCH),
+            0 => 1,
+            _ => batch,
+        };
         match stalls {
             false => Remedy::Nothing,
             // Whoever was to come for it found something else, and what that was may wait for this.
@@ -545,6 +573,12 @@ impl State {
         let wants =
             |grid: &&Arc<Grid>| if stalls { grid.takes_threads() } else { wants_thread(grid, threads) };
         self.grids.iter().find(wants).map(|grid| Job::Grid(grid.clone()))
+    }
+
+    /// Whether all that is left are blocks in quickly made code.
+    fn runs_first_code(&self) -> bool {
+        let left = || self.grids.iter().filter(|grid| grid.has_blocks_left());
+        self.ready.is_empty() && left().next().is_some() && left().all(|grid| grid.better().is_some())
     }
 
     /// Threads that sleep and will wake up.
@@ -610,21 +644,27 @@ mod tests {
         let executor = Executor::new(1);
         let mut state = State::default();
         let mut watch = Watch::default();
-        assert_eq!(watch.look(&state, 7), Remedy::Nothing, "there is no work");
+        assert_eq!(watch.look(&state, 7, false), Remedy::Nothing, "there is no work");
         // As if the worker that was called for it had found something else: one sleeps, and there is work.
         state.ready.insert((0, 1), queue(&executor));
         state.sleeping = 1;
-        assert_eq!(watch.look(&state, 7), Remedy::Wake);
-        assert_eq!(watch.look(&state, 8), Remedy::Nothing, "something has moved");
+        assert_eq!(watch.look(&state, 7, false), Remedy::Wake);
+        assert_eq!(watch.look(&state, 8, false), Remedy::Nothing, "something has moved");
         state.sleeping = 0;
-        assert_eq!(watch.look(&state, 8), Remedy::Add(1));
+        assert_eq!(watch.look(&state, 8, false), Remedy::Add(1));
+        // Blocks in quickly made code may take that long.
+        for _ in 1..WATCHES_AT_FIRST {
+            assert_eq!(watch.look(&state, 8, true), Remedy::Nothing);
+        }
+        assert_eq!(watch.look(&state, 8, true), Remedy::Add(1));
+        assert_eq!(watch.look(&state, 8, true), Remedy::Nothing, "they are given as long again");
         state.extra = MAX_EXTRA;
-        assert_eq!(watch.look(&state, 8), Remedy::Add(0));
+        assert_eq!(watch.look(&state, 8, false), Remedy::Add(0));
         state.ready.clear();
         for _ in 0..WATCHES {
-            assert_eq!(watch.look(&state, 8), Remedy::Nothing);
+            assert_eq!(watch.look(&state, 8, false), Remedy::Nothing);
         }
-        assert_eq!(watch.look(&state, 8), Remedy::End);
+        assert_eq!(watch.look(&state, 8, false), Remedy::End);
     }
 
     #[test]

@@ -5,12 +5,13 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use device::module::Code;
 use device::{Context, ContextFlags, Function, Launch, Module, Options, Platform, Stream};
 use kernel_abi::{
     BlockFrame, CompileError, CompileRequest, CompiledKernel, EntryKind, Fault, FaultKind, KernelBackend,
-    KernelInfo,
+    KernelInfo, Successor,
 };
 
 /// What a kernel does with one block.
@@ -23,11 +24,37 @@ pub struct ClosureBackend {
     pub compiled: AtomicUsize,
     /// Where blocks that failed run again.
     pub replayer: Mutex<Option<Arc<ClosureBackend>>>,
+    /// What takes the place of kernels, if anything will.
+    pub better: Mutex<Option<Arc<Coming>>>,
 }
 
 struct Closure {
     info: KernelInfo,
     body: Arc<Body>,
+    better: Option<Arc<Coming>>,
+}
+
+/// Better code that never comes.
+#[derive(Default)]
+pub struct Coming {
+    /// How often a thread has waited for it.
+    pub waits: AtomicUsize,
+}
+
+impl Successor for Coming {
+    fn is_settled(&self) -> bool {
+        false
+    }
+
+    fn wait_a_while(&self, most: Duration) -> bool {
+        self.waits.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(most);
+        false
+    }
+
+    fn wait(&self) -> Option<Arc<dyn CompiledKernel>> {
+        None
+    }
 }
 
 impl KernelBackend for ClosureBackend {
@@ -41,7 +68,8 @@ impl KernelBackend for ClosureBackend {
         let (info, body) = kernels
             .get(request.entry)
             .ok_or_else(|| CompileError::new(format!("no closure is called {}", request.entry)))?;
-        Ok(Arc::new(Closure { info: info.clone(), body: body.clone() }))
+        let better = self.better.lock().unwrap().clone();
+        Ok(Arc::new(Closure { info: info.clone(), body: body.clone(), better }))
     }
 
     fn replayer(&self) -> Option<Arc<dyn KernelBackend>> {
@@ -52,6 +80,10 @@ impl KernelBackend for ClosureBackend {
 impl CompiledKernel for Closure {
     fn info(&self) -> &KernelInfo {
         &self.info
+    }
+
+    fn successor(&self) -> Option<&dyn Successor> {
+        self.better.as_deref().map(|better| better as _)
     }
 
     unsafe fn run(&self, frame: &mut BlockFrame, first: u64, count: u64) -> Result<(), Fault> {

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// `return 0`.
 const SUCCEED: &[u8] = &[0x31, 0xc0, 0xc3];
@@ -246,6 +247,19 @@ fn a_first_launch_has_quick_code_until_the_full_is_there() {
     assert!(first.successor().unwrap().is_settled());
     assert_eq!(run(&*first), Ok(20), "blocks that begin now run the full code");
     assert!(Arc::ptr_eq(&full, &compile(&jit, "count by tier").unwrap()), "so do later launches");
+}
+
+#[test]
+fn a_wait_for_full_code_ends_with_its_time_or_with_the_code() {
+    let compiler = ByHand::default();
+    let jit = Jit::new(Box::new(compiler.clone()), None).in_tiers();
+    let closed = compiler.gate.lock().unwrap();
+    let first = compile(&jit, "count by tier").unwrap();
+    let full = first.successor().unwrap();
+    assert!(!full.wait_a_while(Duration::from_millis(1)));
+    drop(closed);
+    while !full.wait_a_while(Duration::from_secs(60)) {}
+    assert_eq!(run(&*first), Ok(20));
 }
 
 #[test]
