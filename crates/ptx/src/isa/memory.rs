@@ -48,13 +48,16 @@ fn vector_width(chosen: &Chosen) -> Result<(), &'static str> {
     if bits > 128 { Err("a vector of more than 128 bits") } else { Ok(()) }
 }
 
-/// Order and scope of an access.
+/// Order and scope of an access. What goes around the caches to where others look is moved as ordered accesses are: scans that look back pass
+/// a sum with its state in vectors with `.cg` that have no order, and what is not cached at all is read anew each time.
 fn access(x: &Expander<'_, '_>, space: Space, offset: i64, lanes: usize) -> Access {
+    let far = matches!(space, Space::Global | Space::Generic) && !x.has("nc");
     let order = match x.word("order") {
         "acquire" => Order::Acquire,
         "release" => Order::Release,
         "relaxed" => Order::Relaxed,
-        _ if x.has("volatile") => Order::Volatile,
+        _ if x.has("volatile") || far && x.word("cop") == "cv" => Order::Volatile,
+        _ if far && lanes > 1 && matches!(x.word("cop"), "cg" | "wt") => Order::Relaxed,
         _ => Order::Weak,
     };
     let invariant = matches!(space, Space::Const | Space::Param) || x.has("nc");
