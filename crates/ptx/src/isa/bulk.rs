@@ -123,7 +123,10 @@ fn number(operands: &[Operand<'_, '_>], at: usize) -> Option<u64> {
 }
 
 fn whole_units(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
-    units(number(operands, 2))
+    // Only the lower half counts, as in NVIDIA's assembler.
+    units(
+        number(operands, 2).map(|bytes| if (bytes as i64) < 0 { bytes } else { bytes & u64::from(u32::MAX) }),
+    )
 }
 
 fn whole_units_ahead(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
@@ -133,6 +136,7 @@ fn whole_units_ahead(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
 fn units(bytes: Option<u64>) -> Result<(), &'static str> {
     match bytes {
         Some(bytes) if bytes % 16 != 0 => Err("a multiple of 16 bytes is copied"),
+        Some(bytes) if bytes > 1_048_560 => Err("no more than 1048560 bytes are copied"),
         _ => Ok(()),
     }
 }

@@ -25,7 +25,11 @@ pub(super) const FORMS: &[Form] = &[
     form("mapa.space{shared::cluster}.T{u32,u64} d=T, a:symbol, b:u32", mapa).since(7, 8, 90),
     form("getctarank.space{shared::cluster}?.T{u32,u64} d=u32, a:T", getctarank).since(7, 8, 90),
     form("getctarank.space{shared::cluster}.T{u32,u64} d=u32, a:symbol", getctarank).since(7, 8, 90),
-    form("st.async.sem{weak}?.scope{cluster}?.space{shared::cluster}?.mbarrier::complete_tx::bytes?.vec{v2,v4}?.T{b32,b64,u32,u64,s32,s64,f32,f64} a:address, b:T*, barrier:address", store_async)
+    form("st.async.sem{weak}?.space{shared::cluster}?.mbarrier::complete_tx::bytes.vec{v2,v4}?.T{b32,b64,u32,u64,s32,s64,f32,f64} a:address, b:T*, barrier:address", store_async)
+        .effect()
+        .since(8, 1, 90)
+        .only_if(width),
+    form("st.async.scope{cluster}.space{shared::cluster}?.mbarrier::complete_tx::bytes.vec{v2,v4}?.T{b32,b64,u32,u64,s32,s64,f32,f64} a:address, b:T*, barrier:address", store_async)
         .effect()
         .since(8, 1, 90)
         .only_if(width),
@@ -36,10 +40,6 @@ pub(super) const FORMS: &[Form] = &[
 ];
 
 fn width(chosen: &Chosen) -> Result<(), &'static str> {
-    let bare = ["cluster", "shared::cluster"].iter().all(|word| !chosen.has(word));
-    if !bare && !chosen.has("mbarrier::complete_tx::bytes") {
-        return Err("what completes it must be said");
-    }
     let bits = chosen.ty("T").map_or(0, Ty::bits) * chosen.lanes() as u32;
     if bits > 128 { Err("a vector of more than 128 bits") } else { Ok(()) }
 }

@@ -500,11 +500,13 @@ impl Checker<'_> {
                         "suq" => &[ast::Type::Surfref][..],
                         _ => &[ast::Type::Texref, ast::Type::Samplerref],
                     };
-                    self.object(&address.base, types)?;
                     let asked = self.chosen.word("query").unwrap_or_default();
+                    let types = if asked == "force_unnormalized_coords" { &types[1..] } else { types };
+                    self.object(&address.base, types)?;
                     if matches!(address.base.kind, OperandKind::Register(_)) && !texture::of_handles(asked) {
-                        let message = format!("'{}.{asked}' of a handle in a register", self.opcode);
-                        return Err(Problem::unsupported(operand.span, &message));
+                        let what = "asks about variables only: no driver loads it for a register";
+                        let message = format!("'{}.{asked}' {what}", self.opcode);
+                        return Err(Problem::new(LoadErrorKind::Unsupported, operand.span, message));
                     }
                     Ok(())
                 }
@@ -577,8 +579,8 @@ impl Checker<'_> {
         self.object(&address.base, &[if sampler { ast::Type::Texref } else { ast::Type::Surfref }])?;
         let wanted = texture::brackets(self.chosen);
         let ty = self.chosen.ty("C").filter(|_| sampler).unwrap_or(Ty::S32);
-        // Samples stand after the layer.
-        let integers = usize::from(wanted.layered) + usize::from(wanted.samples);
+        // Samples stand after the layer. A surface's layer is a number like the others.
+        let integers = usize::from(wanted.layered && sampler) + usize::from(wanted.samples);
         let ty_of = |index| if index < integers { Ty::U32 } else { ty };
         self.tuple(spec, coordinates, wanted.numbers, ty_of, true)
     }
@@ -598,10 +600,12 @@ impl Checker<'_> {
                 let last = count.saturating_sub(1);
                 let apart = (0..last).take_while(|index| ty(*index) != ty(last)).count();
                 let (before, rest) = list.split_at(apart);
-                before
-                    .iter()
-                    .enumerate()
-                    .try_for_each(|(index, value)| self.value(spec, value, ty(index)))?;
+                before.iter().enumerate().try_for_each(|(index, value)| {
+                    match rules::is_halves(value, self.context) {
+                        true => self.mismatch(value, "a layer is an integer"),
+                        false => self.value(spec, value, ty(index)),
+                    }
+                })?;
                 self.alike(spec, operand, rest, ty(last))
             }
             OperandKind::Vector(_) => {
@@ -650,8 +654,15 @@ impl Checker<'_> {
         ty: Ty,
     ) -> Result<(), Problem> {
         let Some(ty) = rules::element_type(elements, ty, self.context) else {
-            return self.mismatch(operand, "the elements of a vector are all floats or all integers");
+            return self.mismatch(
+                operand,
+                "the elements of a vector are of one width and all floats or all integers",
+            );
         };
+        let is_place = matches!(self.opcode, "suld" | "sust" | "sured" | "cp") && ty == Ty::S32;
+        if (is_place || spec.name == "e") && elements.iter().all(|at| rules::is_halves(at, self.context)) {
+            return self.mismatch(operand, "pairs of halves are no places");
+        }
         elements.iter().try_for_each(|element| match element.kind {
             OperandKind::Sink if spec.written => Ok(()),
             _ => self.value(spec, element, ty),
@@ -678,7 +689,7 @@ impl Checker<'_> {
                 (register.describe().ty, spec.wider || ty.bits() == 16)
             }
             OperandKind::Immediate(value) if !spec.written => {
-                // What multimem stores is as good as bits.
+                // What multimem stores as .bf16x2 is as good as bits.
                 let halves = ty.half().is_some() || matches!(ty, Ty::F16 | Ty::Bf16 | Ty::Tf32);
                 let width = match value {
                     ast::Immediate::F32(_) => 32,
@@ -686,7 +697,9 @@ impl Checker<'_> {
                 };
                 return match (ty.kind(), value.integer()) {
                     (Kind::Pred, None) => self.mismatch(operand, "a predicate is required"),
-                    _ if halves && self.opcode != "multimem" => {
+                    _ if halves
+                        && !(self.opcode == "multimem" && self.chosen.has("st") && ty != Ty::F16x2) =>
+                    {
                         self.mismatch(operand, format!("there are no constants of type .{}", ty.name()))
                     }
                     (Kind::Bits, None) if ty.bits() != width => {

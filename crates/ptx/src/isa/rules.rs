@@ -43,29 +43,39 @@ pub(super) fn number(operands: &[Operand<'_, '_>], at: usize) -> Option<u64> {
     }
 }
 
-/// What the elements of a vector operand of type `ty` must fit. Of a register's type only the width matters, if not all are floats; floats do
-/// not stand next to integers.
+/// What the elements of a vector operand of type `ty` must fit. Of a register's type only the width matters, which is the same for all, if not
+/// all are floats; floats do not stand next to integers or to pairs of halves.
 pub(super) fn element_type(elements: &[Operand<'_, '_>], ty: Ty, context: &Context<'_>) -> Option<Ty> {
-    let kind = |element: &Operand<'_, '_>| match element.kind {
-        OperandKind::Register(id) => Some(Ty::from_name(context.register(id).ty.name())?.kind()),
+    let register = |element: &Operand<'_, '_>| match element.kind {
+        OperandKind::Register(id) => Ty::from_name(context.register(id).ty.name()),
         _ => None,
     };
-    let kinds: Vec<_> = elements.iter().map(kind).collect();
-    let is_integer = |kind| matches!(kind, Some(Kind::Signed | Kind::Unsigned));
-    let is_float = |kind| kind == Some(Kind::Float);
-    let differ = |pair: &[Option<Kind>]| {
+    let types: Vec<_> = elements.iter().filter_map(register).collect();
+    let is_integer = |ty: Ty| matches!(ty.kind(), Kind::Signed | Kind::Unsigned);
+    let is_float = |ty: Ty| ty.kind() == Kind::Float;
+    let differ = |pair: &[Ty]| {
         let &[a, b] = pair else { return false };
-        is_float(a) && is_integer(b) || is_integer(a) && is_float(b)
+        a.bits() != b.bits()
+            || is_float(a) && is_integer(b)
+            || is_integer(a) && is_float(b)
+            || is_float(a) && is_float(b) && (a == Ty::F16x2) != (b == Ty::F16x2)
     };
-    let typed = kinds.iter().flatten().all(|kind| *kind == Kind::Float)
-        || ty.half().is_some() && !kinds.contains(&Some(Kind::Bits));
-    if kinds.windows(2).any(differ) {
+    let wider_integers =
+        is_float(ty) && types.iter().all(|other| is_integer(*other) && other.bits() > ty.bits());
+    let typed = types.iter().all(|ty| is_float(*ty))
+        || ty.half().is_some() && types.iter().all(|other| *other == types[0] && other.kind() != Kind::Bits);
+    if types.windows(2).any(differ) || !types.is_empty() && wider_integers {
         None
     } else if typed {
         Some(ty)
     } else {
         Some(Ty::untyped(ty.bits()).unwrap_or(ty))
     }
+}
+
+/// Whether the operand is a register of two halves.
+pub(super) fn is_halves(operand: &Operand<'_, '_>, context: &Context<'_>) -> bool {
+    matches!(operand.kind, OperandKind::Register(id) if context.register(id).ty == Type::F16x2)
 }
 
 struct Rules<'c> {
@@ -120,6 +130,7 @@ impl Rules<'_> {
             ("txq", "l") | ("mbarrier", "state") => true,
             // The factors are words of any kind but one float.
             ("dp4a" | "dp2a", _) => false,
+            ("vset" | "vset2" | "vset4", "d" | "c") => true,
             // Video instructions take halves for words.
             _ if is_count && !self.opcode.starts_with('v') => true,
             _ => return Ok(()),
@@ -129,10 +140,12 @@ impl Rules<'_> {
             _ => operand,
         };
         let is_float = match operand.kind {
-            OperandKind::Register(id) => match Ty::from_name(self.context.register(id).ty.name()) {
-                Some(Ty::F16x2) => halves_too,
-                ty => ty.is_some_and(Ty::is_float),
-            },
+            OperandKind::Register(id) | OperandKind::Component(id, _) => {
+                match Ty::from_name(self.context.register(id).ty.name()) {
+                    Some(Ty::F16x2) => halves_too,
+                    ty => ty.is_some_and(Ty::is_float),
+                }
+            }
             OperandKind::Immediate(value) => value.integer().is_none(),
             _ => false,
         };
@@ -230,14 +243,16 @@ impl Rules<'_> {
 
     /// What is wrong with the advice on caches, which concerns global memory.
     fn caches(&self, entry: &Entry, inst: &Instruction<'_, '_>) -> Option<&'static str> {
-        if !matches!(self.opcode, "ld" | "st" | "atom" | "red") || self.chosen.has("async") {
+        let copies = self.opcode == "cp" && self.chosen.word("cop").is_some();
+        let accesses = matches!(self.opcode, "ld" | "st" | "atom" | "red") && !self.chosen.has("async");
+        if !copies && !accesses {
             return None;
         }
         let near = self.chosen.all().find_map(space).is_some_and(|space| space != StateSpace::Global);
         let advice = self.chosen.all().any(|word| word.starts_with("L1::") || word.starts_with("L2::"));
         let takes_policy = entry.syntax.operand("policy").is_some();
         let policy = takes_policy && inst.operands.len() == entry.syntax.operands.len();
-        if near && advice {
+        if near && advice && accesses {
             Some("advice on caches is for global memory")
         } else if self.chosen.word("L1").is_some() && self.chosen.word("cop").is_some() {
             Some("an eviction priority does not go with a cache operator")
@@ -259,8 +274,22 @@ impl Rules<'_> {
             OperandKind::Address(address) => &address.base,
             OperandKind::Element(..) => operand,
             OperandKind::Symbol(..) if matches!(self.opcode, "cvta" | "mapa" | "getctarank") => operand,
+            OperandKind::Symbol(symbol, _) if self.opcode == "mov" => {
+                return match is_opaque(symbol) && !self.chosen.has("u64") {
+                    true => self.mismatch(operand, "the handle of a texture, a sampler or a surface is .u64"),
+                    false => Ok(()),
+                };
+            }
             _ => return Ok(()),
         };
+        let accesses = matches!(self.opcode, "ld" | "ldu" | "st") && !self.chosen.has("async")
+            || self.opcode == "multimem" && self.chosen.has("st");
+        match &base.kind {
+            OperandKind::Symbol(symbol, _) if is_opaque(symbol) && accesses => {
+                return self.mismatch(base, "textures, samplers and surfaces are not accessed as memory");
+            }
+            _ => {}
+        }
         let Some(allowed) = self.allowed(at) else { return Ok(()) };
         match (&base.kind, allowed) {
             (OperandKind::Immediate(_), Allowed::One(StateSpace::Local)) => Ok(()),
@@ -273,6 +302,9 @@ impl Rules<'_> {
                         let what = format!("the address is in another state space, .{}", space.name());
                         self.mismatch(base, what)
                     }
+                    None if self.opcode == "cvta" => {
+                        self.mismatch(base, "functions are in none of these state spaces")
+                    }
                     _ => Ok(()),
                 }
             }
@@ -283,11 +315,21 @@ impl Rules<'_> {
     /// Where the operand's address must be, if that is known from the modifiers.
     fn allowed(&self, at: usize) -> Option<Allowed> {
         use StateSpace::{Global, Shared};
+        let said = || {
+            let space = self.chosen.all().find_map(space);
+            Some(space.map_or(Allowed::Generic, Allowed::One))
+        };
         match self.opcode {
-            "cp" if self.chosen.has("async") && !self.chosen.has("bulk") && !self.chosen.has("mbarrier") => {
+            "cp" if self.chosen.has("mbarrier") => said(),
+            "cp" if self.chosen.has("tensor") => {
+                // A variable that is a map is global, and all else is shared.
+                let map = usize::from(self.chosen.word("to").is_some());
+                Some(Allowed::One(if at == map { Global } else { Shared }))
+            }
+            "cp" if self.chosen.has("async") && !self.chosen.has("bulk") => {
                 [Allowed::One(Shared), Allowed::One(Global)].get(at).copied()
             }
-            "cp" if self.chosen.has("bulk") && !self.chosen.has("tensor") => {
+            "cp" if self.chosen.has("bulk") => {
                 let spaces: Vec<_> = self.chosen.all().filter_map(space).collect();
                 match (at, &spaces[..]) {
                     (0 | 1, [_, _]) => Some(Allowed::One(spaces[at])),
@@ -296,15 +338,13 @@ impl Rules<'_> {
                     _ => None,
                 }
             }
-            "st" | "red" if self.chosen.has("async") => {
-                self.chosen.has("shared::cluster").then_some(Allowed::One(Shared))
-            }
             "mbarrier" | "mapa" | "getctarank" => Some(Allowed::One(Shared)),
-            "ld" | "ldu" | "st" | "atom" | "red" | "multimem" | "prefetch" | "prefetchu"
-            | "applypriority" | "discard" | "cvta" => {
-                let space = self.chosen.all().find_map(space);
-                Some(space.map_or(Allowed::Generic, Allowed::One))
+            "prefetchu" => Some(Allowed::One(Global)),
+            "tensormap" if self.chosen.has("cp_fenceproxy") => {
+                [Allowed::One(Global), Allowed::One(Shared)].get(at).copied()
             }
+            "ld" | "ldu" | "st" | "atom" | "red" | "multimem" | "prefetch" | "applypriority" | "discard"
+            | "cvta" | "createpolicy" | "tensormap" | "ldmatrix" | "stmatrix" | "wmma" => said(),
             _ => None,
         }
     }
@@ -316,10 +356,18 @@ impl Rules<'_> {
             Symbol::Global(variable, _) => *variable,
             Symbol::Function(_) => return None,
         };
-        if self.opcode == "mbarrier" {
-            return Some(variable.space);
+        let by_address = matches!(self.opcode, "mbarrier" | "cvta" | "mapa" | "getctarank");
+        (by_address || !is_opaque(symbol)).then_some(variable.space)
+    }
+}
+
+/// Whether this is a texture, a sampler or a surface of the module.
+fn is_opaque(symbol: &Symbol<'_, '_>) -> bool {
+    match symbol {
+        Symbol::Global(variable, _) => {
+            matches!(variable.ty, Type::Texref | Type::Samplerref | Type::Surfref)
         }
-        (!matches!(variable.ty, Type::Texref | Type::Samplerref | Type::Surfref)).then_some(variable.space)
+        Symbol::Local(_) | Symbol::Function(_) => false,
     }
 }
 

@@ -331,7 +331,7 @@ fn is_part_of_opcode(opcode: &str, word: &str) -> bool {
         "createpolicy" => matches!(word, "fractional" | "range" | "cvt"),
         "pmevent" => word == "mask",
         "fence" | "membar" => word == "proxy",
-        "bar" | "barrier" => matches!(word, "cta" | "cluster" | "warp" | "arrive" | "red"),
+        "bar" | "barrier" => matches!(word, "cta" | "cluster" | "warp" | "arrive" | "wait" | "red"),
         "multimem" => matches!(word, "ld_reduce" | "st" | "red"),
         "mbarrier" => {
             matches!(
@@ -351,7 +351,8 @@ fn is_part_of_opcode(opcode: &str, word: &str) -> bool {
         "wgmma" => matches!(word, "fence" | "commit_group" | "wait_group" | "mma_async"),
         "tensormap" => matches!(word, "replace" | "cp_fenceproxy"),
         "shf" => matches!(word, "l" | "r"),
-        "tex" => matches!(word, "level" | "grad"),
+        "tex" => matches!(word, "base" | "level" | "grad"),
+        "txq" => word == "level",
         "suld" | "sust" | "sured" => matches!(word, "b" | "p"),
         "brx" => word == "idx",
         "setmaxnreg" => matches!(word, "inc" | "dec"),
@@ -367,6 +368,7 @@ fn is_part_of_opcode(opcode: &str, word: &str) -> bool {
                 | "wait_group"
                 | "wait_all"
                 | "mbarrier"
+                | "arrive"
         ),
         _ => false,
     }

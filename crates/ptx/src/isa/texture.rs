@@ -120,7 +120,8 @@ pub(super) fn brackets(chosen: &Chosen) -> Brackets {
     Brackets { numbers: padded(count), layered, samples }
 }
 
-/// Whether a query can be about a handle in a register. NVIDIA's driver has the others for none; here variables have them too.
+/// Whether a query can be about a handle in a register. The assembler takes the others too, but NVIDIA's driver (580, on an H200) then does
+/// not load the module (code 801, `suq`) or does not find the kernel in it (code 500, `txq`).
 pub(super) fn of_handles(query: &str) -> bool {
     matches!(query, "width" | "height" | "depth")
 }

@@ -9,9 +9,11 @@ use simt_ir::matrix::{Element, MatrixMultiply};
 use simt_ir::{Access, IntBinary, IntCmp, Op, Refusal, Shift, Space, SpecialReg, Type, Value};
 
 use super::matrix::{accumulator, dimensions, element, join};
+use super::rules::number;
 use super::syntax::Chosen;
 use super::{Form, form};
 use crate::lower::expander::Expander;
+use crate::resolve::Operand;
 
 /// An entry whose shapes are `m64nNkK` for every N that products with this K have.
 macro_rules! entry {
@@ -132,9 +134,9 @@ macro_rules! entry {
 }
 
 pub(super) const FORMS: &[Form] = &[
-    form("wgmma.fence.sync.aligned", only_whole_groups).effect().since(8, 0, 90),
-    form("wgmma.commit_group.sync.aligned", |_| ()).effect().since(8, 0, 90),
-    form("wgmma.wait_group.sync.aligned n:imm", |_| ()).effect().since(8, 0, 90),
+    form("wgmma.fence.sync.aligned?", only_whole_groups).effect().since(8, 0, 90),
+    form("wgmma.commit_group.sync.aligned?", |_| ()).effect().since(8, 0, 90),
+    form("wgmma.wait_group.sync.aligned? n:imm", |_| ()).effect().since(8, 0, 90).only_with(pending),
     in_memory(entry!(
         floats,
         "wgmma.mma_async.sync.aligned",
@@ -427,7 +429,14 @@ fn signs(element: Element) -> u64 {
     }
 }
 
-/// Four warps come together: without the others, which the block may lack, it is an illegal instruction.
+fn pending(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
+    let negative = number(operands, 0).is_none_or(|count| count > i64::MAX as u64);
+    if negative { Err("no negative number of groups may be pending") } else { Ok(()) }
+}
+
+/// Four warps come together: without the others, which the block may lack, it is an illegal instruction. On an H200 it is one too where a
+/// warp of the four has exited or goes around it, before or after. PTX leaves open what happens then; here every warp multiplies by itself and
+/// does not learn of it.
 fn only_whole_groups(x: &mut Expander<'_, '_>) {
     let warp = x.special(SpecialReg::WarpId);
     let last = x.int_imm(IntBinary::Or, warp, 3);
@@ -439,7 +448,8 @@ fn only_whole_groups(x: &mut Expander<'_, '_>) {
     x.body.b.effect(Op::Refuse(Refusal::Illegal), &[alone]);
 }
 
-/// What lanes are there multiply on an H100; here every lane brings its part of the factors, so that none may be missing.
+/// What lanes are there multiply on an H200, with what the registers of those that have exited or go around it still hold. PTX leaves that
+/// open, and here every lane brings its part of the factors, so that none may be missing.
 fn only_whole_warps(x: &mut Expander<'_, '_>) {
     let active = x.op_ty(Op::ActiveMask, &[], Type::I32);
     let partial = x.cmp_imm(IntCmp::Ne, active, u64::from(u32::MAX));

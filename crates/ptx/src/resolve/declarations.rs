@@ -1,6 +1,8 @@
 //! What a declaration may say, beyond the grammar.
 
-use crate::ast::{Function, Immediate, Initialiser, Linkage, StateSpace, Type, Variable, Version};
+use crate::ast::{
+    Function, Immediate, Initialiser, Item, Linkage, Module, StateSpace, Type, Variable, Version,
+};
 use crate::error::{LoadError, LoadErrorKind};
 use crate::span::Span;
 
@@ -49,6 +51,27 @@ pub(super) fn check_parameters(
     if end.is_none_or(|end| end > limit) {
         let message = format!("the parameters of '{}' take more than {limit} bytes", function.name.text);
         errors.push(LoadError::at(LoadErrorKind::TooLarge, source, function.name.span, message));
+    }
+}
+
+/// Samplers stand apart from textures where `.target` says so, and nowhere else.
+pub(super) fn check_samplers(
+    source: &str,
+    module: &Module<'_>,
+    item: &Item<'_>,
+    errors: &mut Vec<LoadError>,
+) {
+    if module.target.options.iter().any(|option| option.text == "texmode_independent") {
+        return;
+    }
+    let variables: &[Variable<'_>] = match item {
+        Item::Variable(variable) => std::slice::from_ref(variable),
+        Item::Function(function) => &function.params,
+        _ => &[],
+    };
+    for variable in variables.iter().filter(|variable| variable.ty == Type::Samplerref) {
+        let message = "a .samplerref requires .target texmode_independent";
+        errors.push(LoadError::at(LoadErrorKind::Type, source, variable.name.span, message));
     }
 }
 

@@ -235,6 +235,7 @@ impl<'m, 'a> Symbols<'m, 'a> {
         let mut symbols = Symbols { source, names: Names::default() };
         let mut errors = Vec::new();
         for item in &module.items {
+            declarations::check_samplers(source, module, item, &mut errors);
             let result = match item {
                 Item::Variable(variable) => {
                     declarations::check(source, variable, Place::Module, &mut errors);
