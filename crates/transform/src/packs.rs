@@ -86,6 +86,24 @@ pub fn are_same(p: &Prepared, values: &[Value]) -> bool {
     values.iter().all(|value| *value == first || constant.is_some() && p.func.constant(*value) == constant)
 }
 
+/// So many lanes at a time have the same of this value, which is loaded from one place for each: to have it as often as a pack has elements costs
+/// nothing.
+pub fn alike_lanes(p: &Prepared, value: Value) -> Option<u32> {
+    let data = p.func.def_inst(value)?;
+    let Op::Load(access) = data.op else { return None };
+    let LaneShape::Affine(offsets) = p.shapes.of(data.args[0]) else { return None };
+    let is_plain = access.lanes == 1
+        && access.order == Order::Weak
+        && access.space != Space::Local
+        && p.shapes.checks(data.args[0]).is_empty()
+        && p.def_block[value.index()].is_some_and(|block| p.full[block.index()]);
+    let alike = |lanes: &usize| {
+        let same = |piece: &[i64]| piece.iter().all(|offset| *offset == piece[0]);
+        *lanes < offsets.len() && offsets.chunks(*lanes).all(same)
+    };
+    [128, 64, 32, 16].into_iter().find(alike).filter(|_| is_plain).map(|lanes| lanes as u32)
+}
+
 struct Search<'a> {
     p: &'a Prepared,
     /// Instructions that use a value, and as which operand.
@@ -273,7 +291,8 @@ impl<'a> Search<'a> {
             let is_like = |data: &InstData| {
                 data.op == own.op
                     && data.args.iter().zip(&own.args).enumerate().all(|(index, (arg, own))| {
-                        index == at || p.shapes.of(*own).is_varying() || are_same(p, &[*arg, *own])
+                        let is_other = p.shapes.of(*own).is_varying() && alike_lanes(p, *own).is_none();
+                        index == at || is_other || are_same(p, &[*arg, *own])
                     })
             };
             let like = |value: &Value| {
@@ -336,7 +355,9 @@ impl<'a> Search<'a> {
         let values = &self.packs[pack];
         let Some(block) = values.first().and_then(|value| p.def_block[value.index()]) else { return true };
         let is_operand = |values: &[Value]| {
-            self.is_pack(values) || are_same(p, values) && p.shapes.of(values[0]) == &LaneShape::Uniform
+            let is_spread =
+                || p.shapes.of(values[0]) == &LaneShape::Uniform || alike_lanes(p, values[0]).is_some();
+            self.is_pack(values) || are_same(p, values) && is_spread()
         };
         let comes_from_packs = match p.func.def(values[0]) {
             Def::Param(..) => {

@@ -6,7 +6,7 @@
 use kernel_abi::CompileError;
 use simt_ir::{InstData, Value as IrValue};
 use transform::LaneShape;
-use transform::packs::{are_same, passed};
+use transform::packs::{alike_lanes, are_same, passed};
 
 use super::function::{AtHand, Emitter};
 use super::memory::{Address, Mark, Pattern};
@@ -74,6 +74,14 @@ impl<'c> Emitter<'_, 'c> {
         if are_same(self.p, values) && self.p.shapes.of(values[0]) == &LaneShape::Uniform {
             let natural = self.natural(values[0]);
             return self.unit.b.splat(natural, self.unit.lanes * values.len() as u32);
+        }
+        if are_same(self.p, values)
+            && let Some(alike) = alike_lanes(self.p, values[0])
+        {
+            let b = self.unit.b;
+            let vector = self.vector(values[0]);
+            let spread = |lane| b.splat(b.extract(vector, lane), alike * values.len() as u32);
+            return self.concatenated((0..self.unit.lanes).step_by(alike as usize).map(spread).collect());
         }
         let vectors: Vec<Value<'c>> = values.iter().map(|value| self.vector(*value)).collect();
         self.join(&vectors)
