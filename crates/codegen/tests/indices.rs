@@ -64,3 +64,52 @@ fn both_take_whole_registers() {
         assert_eq!((multiplied, text.contains("vpmov")), (2 * THREADS as usize / 16, false), "{text}");
     }
 }
+
+/// Each thread adds its number's lowest byte to a counter that the number says, and takes what comes to be counted at its own place.
+fn counting() -> Program {
+    let mut b = FunctionBuilder::new("kernel", Signature::default());
+    let zero = b.constant(Type::I64, 0);
+    let data = b.inst(Op::Load(Access::weak(Space::Param, 0)), &[zero], Type::I64);
+    let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32);
+    let (four, last) = (b.constant(Type::I32, 4), b.constant(Type::I32, u64::from(THREADS) - 1));
+    let bytes = b.inst(Op::Int(IntBinary::Mul), &[tid, four], Type::I32);
+    let wide = b.inst(Op::Convert(Convert::ZExt), &[bytes], Type::I64);
+    let own = b.inst(Op::Int(IntBinary::Add), &[data, wide], Type::I64);
+    let number = b.inst(Op::Load(Access::weak(Space::Global, 0)), &[own], Type::I32);
+    let none = b.constant(Type::I32, 0);
+    b.effect(Op::Store(Access::weak(Space::Shared, 16)), &[bytes, none]);
+    let id = b.constant(Type::I32, 0);
+    b.effect(Op::Barrier { kind: BarrierKind::Sync, count: false }, &[id]);
+    let place = b.inst(Op::Int(IntBinary::And), &[number, last], Type::I32);
+    let place = b.inst(Op::Int(IntBinary::Mul), &[place, four], Type::I32);
+    let byte = b.constant(Type::I32, 255);
+    let more = b.inst(Op::Int(IntBinary::And), &[number, byte], Type::I32);
+    b.effect(Op::Atomic(AtomicOp::Add, Access::weak(Space::Shared, 16)), &[place, more]);
+    b.effect(Op::Barrier { kind: BarrierKind::Sync, count: false }, &[id]);
+    let result = b.inst(Op::Load(Access::weak(Space::Shared, 16)), &[bytes], Type::I32);
+    b.effect(Op::Store(Access::weak(Space::Global, 0)), &[own, result]);
+    b.terminate(Terminator::Exit);
+    let functions = vec![b.finish()];
+    let program =
+        Program { functions, param_bytes: 8, shared_bytes: 512, shared_align: 16, ..Program::default() };
+    verify(&program).expect("the kernel is well formed");
+    program
+}
+
+#[test]
+fn counters_are_found_lane_by_lane() {
+    for factor in [0x9e37_79b9_u64, 3, 0, u64::MAX] {
+        let words: Vec<u64> = (0..32).map(|i: u64| i.wrapping_mul(factor) ^ i << 40).collect();
+        LAUNCH.must_agree(&counting(), &words, |words| [words.as_mut_ptr() as u64], factor);
+    }
+}
+
+#[test]
+fn a_counter_takes_no_vector_of_addresses() {
+    let cpu = Cpu::level_cpu(Level::Avx512);
+    let text = codegen::emit_text(&counting(), &LAUNCH.shape(), &cpu, Text::Assembly).unwrap();
+    // Places of 32 bits, each extended where it is used, at a distance that the instruction has.
+    assert!(!text.contains("vpmovsxdq") && !text.contains("vpmovzxdq"), "{text}");
+    let places = |line: &&str| line.contains("\tmovslq\t") && line.contains("sp,%r");
+    assert!(text.lines().filter(places).count() >= 8 && !text.contains("\torl\t$1,"), "{text}");
+}

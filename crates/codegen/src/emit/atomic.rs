@@ -15,6 +15,13 @@ use super::unsupported;
 use crate::llvm::{AtomicOp as Rmw, FloatPredicate, IntPredicate, Ordering, Value};
 use crate::math::value_type;
 
+/// Where each lane's access goes: an array in stack memory of host addresses, or of signed offsets of 32 bits in a window.
+#[derive(Clone, Copy)]
+struct Places<'c> {
+    array: Value<'c>,
+    window: Option<Value<'c>>,
+}
+
 impl<'c> Emitter<'_, 'c> {
     pub(super) fn atomic(&mut self, inst: Inst, op: AtomicOp, access: Access) -> Result<(), CompileError> {
         let b = self.unit.b;
@@ -58,13 +65,12 @@ impl<'c> Emitter<'_, 'c> {
             self.define(*result, b.add(b.splat(old, LANES), added));
             return Ok(());
         }
-        let addresses = self.all_addresses(&address);
-        let addresses = self.spill(addresses);
+        let places = self.lane_places(data.args[0], access, &address);
         let uniform = self.p.shapes.of(data.args[1]).is_uniform();
         let operands = if uniform { self.natural(data.args[1]) } else { self.lane_array(data.args[1]) };
         let results = data.results.first().map(|_| self.scratch(lane.vector(self.unit.lanes)));
         let update = |this: &mut Self, at: Value<'c>| {
-            let ptr = b.inttoptr(this.element(addresses, at, this.unit.types.i64));
+            let ptr = b.inttoptr(this.lane_place(places, at));
             let operand = if uniform { operands } else { this.element(operands, at, lane) };
             let old = match integer_rmw(op).filter(|_| ty.is_int()) {
                 _ if access.space == Space::Shared => {
@@ -93,6 +99,27 @@ impl<'c> Emitter<'_, 'c> {
         }
         self.define_from_array(&data.results, results);
         Ok(())
+    }
+
+    /// The host addresses of an access, for code that takes one lane after another.
+    fn lane_places(&mut self, value: IrValue, access: Access, address: &Address<'c>) -> Places<'c> {
+        let is_narrow = self.p.func.ty(value) == IrType::I32 && access.space != Space::Local;
+        if is_narrow && matches!(address, Address::Varying(_)) {
+            // Extended lane by lane: the processor adds the window as it accesses the place.
+            let offsets = self.vector(value);
+            let offsets = self.spill(self.offset(offsets, access.offset));
+            return Places { array: offsets, window: Some(self.window_scalar(access.space)) };
+        }
+        let addresses = self.all_addresses(address);
+        Places { array: self.spill(addresses), window: None }
+    }
+
+    fn lane_place(&self, places: Places<'c>, at: Value<'c>) -> Value<'c> {
+        let (b, i32, i64) = (self.unit.b, self.unit.types.i32, self.unit.types.i64);
+        match places.window {
+            Some(window) => b.add(b.sext(self.element(places.array, at, i32), i64), window),
+            None => self.element(places.array, at, i64),
+        }
     }
 
     /// An exchange of two words at once, unconditional or with a comparison.

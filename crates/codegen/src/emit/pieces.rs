@@ -108,7 +108,8 @@ impl<'c> Emitter<'_, 'c> {
         let step = AT_ONCE.min(self.unit.lanes);
         for at in 0..step {
             let mark = self.mark();
-            body(self, b.or(first.value(), i32.int_const(at.into())));
+            // A sum that does not wrap becomes part of the address of what the lane has in memory.
+            body(self, b.add_nowrap(first.value(), i32.int_const(at.into()), true, true));
             self.forget_since(mark);
         }
         let next = b.add(first.value(), i32.int_const(step.into()));
