@@ -110,6 +110,17 @@ impl<'c> Emitter<'_, 'c> {
         if self.load_packed(&data.results, &address, lane, mark)? {
             return Ok(());
         }
+        if let Some(regular) = self.side_by_side(data.args[0], access, &address, size * count) {
+            let values = self.either(
+                regular.holds,
+                |this| this.load_lanes(&regular.address, lane, count, mark),
+                |this| this.load_lanes(&address, lane, count, mark),
+            )?;
+            for (result, value) in data.results.iter().zip(values) {
+                self.define(*result, value);
+            }
+            return Ok(());
+        }
         let values = match self.in_range(data.args[0]) {
             None => self.load_lanes(&address, lane, count, mark)?,
             Some(in_range) => self.either(
@@ -173,6 +184,15 @@ impl<'c> Emitter<'_, 'c> {
             let none = |()| Vec::new();
             let usual = |this: &mut Self| this.store_groups(&groups, &vectors, mark).map(none);
             self.either(hold, usual, |this| this.store_lanes(&address, &vectors, mark).map(none))?;
+            return Ok(());
+        }
+        if let Some(regular) = self.side_by_side(data.args[0], access, &address, size * count) {
+            let none = |()| Vec::new();
+            self.either(
+                regular.holds,
+                |this| this.store_lanes(&regular.address, &vectors, mark).map(none),
+                |this| this.store_lanes(&address, &vectors, mark).map(none),
+            )?;
             return Ok(());
         }
         match self.in_range(data.args[0]) {

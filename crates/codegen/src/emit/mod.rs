@@ -9,6 +9,7 @@
 //! * [`grouped`][]: accesses of parts of rows;
 //! * [`joined`][]: loads and stores of neighbours;
 //! * [`packed`][]: values that stay as they lie in memory;
+//! * [`regular`][]: accesses that turn out to be consecutive;
 //! * [`indexed`][]: gathers and scatters by indices;
 //! * [`masked`][]: accesses by some lanes;
 //! * [`exact`][]: accesses at addresses that wrap between lanes;
@@ -43,6 +44,7 @@ mod mbarrier;
 mod memory;
 mod packed;
 mod pieces;
+mod regular;
 mod slots;
 mod suspend;
 mod texture;
