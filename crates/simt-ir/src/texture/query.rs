@@ -28,7 +28,8 @@ pub fn query(query: Query, view: &ImageView, sampler: Option<&Sampler>, level: u
             _ => 0x10b5,
         },
         Query::NormalizedCoords => sampler.is_some_and(|sampler| sampler.normalized).into(),
-        Query::ForceUnnormalizedCoords => 0,
+        // Asked about samplers that stand apart only, whose coordinates are normalized unless they are forced not to be.
+        Query::ForceUnnormalizedCoords => sampler.is_some_and(|sampler| !sampler.normalized).into(),
         Query::FilterMode => sampler.is_some_and(|sampler| sampler.filter == Filter::Linear).into(),
         Query::AddrMode0 => axis(0),
         Query::AddrMode1 => axis(1),
