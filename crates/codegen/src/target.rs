@@ -314,6 +314,9 @@ impl Machine {
             pass_builder::LLVMDisposePassBuilderOptions(options);
             take_error(error)?;
         }
+        if self.tier == Tier::Full {
+            module.join_choices();
+        }
         if self.cpu.level() < Level::Avx512 {
             module.widen_crossing_masks(self.cpu.vector_bits() / 8);
         }

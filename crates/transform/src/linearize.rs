@@ -76,6 +76,20 @@ impl Linear {
         self.delayed[block.index()]
     }
 
+    /// Whether nobody waits in `to` when lanes of `from` go there: no other way leads there before, in this iteration of the loop around it.
+    pub fn is_first_way(&self, cfg: &Cfg, loops: &Loops, from: Block, to: Block) -> bool {
+        let preds = cfg.preds(to);
+        loops.innermost(from) == loops.innermost(to)
+            && preds.iter().filter(|pred| **pred == from).count() == 1
+            && preds.iter().all(|pred| self.position(*pred) >= self.position(from))
+    }
+
+    /// The loops that lanes leave for `block`, the outermost of them: it has no other predecessor then.
+    pub fn left_loop(cfg: &Cfg, loops: &Loops, block: Block) -> Option<LoopId> {
+        let [from] = cfg.preds(block) else { return None };
+        loops.around(*from).take_while(|id| !loops.contains(*id, block)).last()
+    }
+
     /// The block whose mask this block has: itself, or a dominator that it post-dominates.
     pub fn mask_of(&self, block: Block) -> Block {
         self.mask_of[block.index()]

@@ -330,6 +330,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let b = self.unit.b;
         let p = self.p;
         let delayed = p.linear.is_delayed(target.block);
+        let merges = delayed && !p.linear.is_first_way(&p.cfg, &p.loops, self.current, target.block);
         let params = &p.func.block(target.block).params;
         // All arguments are read before any parameter is written: they may be parameters of the same block.
         let args: Vec<Option<Value<'c>>> = params
@@ -353,13 +354,18 @@ impl<'a, 'c> Emitter<'a, 'c> {
         for ((param, arg), new) in params.iter().zip(&target.args).zip(args) {
             let Some(new) = new.filter(|_| !self.is_kept_for(*param, *arg)) else { continue };
             let slot = self.slot(*param);
-            let new = if delayed && p.shapes.of(*param).is_varying() {
+            let new = if merges && p.shapes.of(*param).is_varying() {
                 let old = self.read_slot(slot);
                 b.select(lanes, new, old)
             } else {
                 new
             };
             self.write_slot_as_often_as(often, slot, new);
+        }
+        if let Some(id) = p.loops.headed_by(target.block)
+            && !p.loops.contains(id, from)
+        {
+            self.clear_exits(id);
         }
         if p.full[target.block.index()] || p.linear.mask_of(target.block) != target.block {
             return;

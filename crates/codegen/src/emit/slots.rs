@@ -73,4 +73,30 @@ impl<'c> Emitter<'_, 'c> {
         let store = self.unit.b.store(value, memory, stack_align(ty));
         self.writes.push(SlotWrite { slot, value, store, block });
     }
+
+    /// Where lanes enter a loop, nobody waits yet in the blocks that it is left for: what their parameters hold is not needed any more, which
+    /// would otherwise be kept for lanes that are not there, past barriers too.
+    pub(super) fn clear_exits(&mut self, id: transform::LoopId) {
+        let p = self.p;
+        for &block in p.linear.order() {
+            let params = &p.func.block(block).params;
+            if params.is_empty()
+                || !p.linear.is_delayed(block)
+                || transform::Linear::left_loop(&p.cfg, &p.loops, block) != Some(id)
+            {
+                continue;
+            }
+            for &param in params.iter().filter(|param| p.shapes.of(**param).is_varying()) {
+                let slot = self.slot(param);
+                self.empty_slot(slot);
+            }
+        }
+    }
+
+    /// What a slot holds is not needed any more.
+    fn empty_slot(&mut self, slot: SlotId) {
+        self.flow.write(slot);
+        let (memory, ty) = self.slot_list[slot.0 as usize];
+        self.unit.b.store(ty.undef(), memory, stack_align(ty));
+    }
 }

@@ -15,6 +15,7 @@ mod context;
 mod masks;
 mod memory;
 mod metadata;
+mod nested;
 mod types;
 mod value;
 mod vector;

@@ -165,6 +165,12 @@ impl<'c> Type<'c> {
         unsafe { Value::from_raw(core::LLVMConstAllOnes(self.raw)) }
     }
 
+    /// Any value, another one at each use.
+    pub fn undef(self) -> Value<'c> {
+        // SAFETY: the type is of a live context.
+        unsafe { Value::from_raw(core::LLVMGetUndef(self.raw)) }
+    }
+
     /// The value that must not be looked at.
     pub fn poison(self) -> Value<'c> {
         // SAFETY: the type is of a live context.
