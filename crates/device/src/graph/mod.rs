@@ -65,7 +65,11 @@ pub enum EdgeStart {
 impl EdgeStart {
     /// Whether an edge between nodes that are kernels, or are not, can begin so: only kernels have parts, and only kernels wait by themselves.
     pub fn is_possible(self, from_kernel: bool, to_kernel: bool) -> bool {
-        self == EdgeStart::End || from_kernel && to_kernel
+        match self {
+            EdgeStart::End => true,
+            EdgeStart::Begun { programmatic: false } => from_kernel,
+            EdgeStart::Begun { programmatic: true } | EdgeStart::Triggered => from_kernel && to_kernel,
+        }
     }
 }
 

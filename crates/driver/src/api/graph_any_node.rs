@@ -115,6 +115,7 @@ unsafe fn add(
     params: Array<CUgraphNodeParams>,
 ) -> CuResult {
     let mut wanted = params.get(0)?;
+    check_unused(&wanted)?;
     if wanted.r#type == CU_GRAPH_NODE_TYPE_MEM_ALLOC {
         // SAFETY: the type says that this member is set; the caller's duty.
         let allocated = unsafe { allocate(place, graph, dependencies, count, wanted.params.alloc) }?;
@@ -123,9 +124,6 @@ unsafe fn add(
         return Ok(());
     }
     if wanted.r#type == CU_GRAPH_NODE_TYPE_CONDITIONAL {
-        if wanted.reserved0 != [0; 3] || wanted.reserved2 != 0 {
-            return Err(CUDA_ERROR_INVALID_VALUE.into());
-        }
         // SAFETY: the type says that this member is set.
         let conditional = unsafe { &mut wanted.params.conditional };
         conditional.phGraph_out = add_conditional(place, graph, dependencies, count, conditional)?;
@@ -136,6 +134,25 @@ unsafe fn add(
     let work = unsafe { Work::any(&wanted) }?;
     graphs::add(place, graph, dependencies, count, work)?;
     Ok(())
+}
+
+/// Bytes that a node of this type has no use for are zero (Driver API, `CUgraphNodeParams`).
+fn check_unused(params: &CUgraphNodeParams) -> CuResult {
+    let used = match params.r#type {
+        CU_GRAPH_NODE_TYPE_KERNEL => size_of::<CUDA_KERNEL_NODE_PARAMS>(),
+        CU_GRAPH_NODE_TYPE_MEMCPY => size_of::<CUDA_MEMCPY_NODE_PARAMS>(),
+        CU_GRAPH_NODE_TYPE_MEMSET => size_of::<CUDA_MEMSET_NODE_PARAMS_v2>(),
+        CU_GRAPH_NODE_TYPE_EMPTY => 0,
+        // What a GPU's driver answers for the others is not known.
+        _ => size_of::<CUgraphNodeParamsUnion>(),
+    };
+    // SAFETY: the union came from the caller's memory as a whole, and numbers may have any bits.
+    let words = unsafe { params.params.reserved1 };
+    let is_unused = words[used.div_ceil(size_of::<i64>())..].iter().all(|word| *word == 0);
+    if is_unused && params.reserved0 == [0; 3] && params.reserved2 == 0 {
+        return Ok(());
+    }
+    Err(CUDA_ERROR_INVALID_VALUE.into())
 }
 
 /// Adds a node that allocates; its description with the address.

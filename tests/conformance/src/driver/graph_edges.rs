@@ -118,12 +118,14 @@ pub fn a_node_comes_with_such_edges() {
         cuGraphNodeGetDependencies_v2(third, &mut from, &mut data, &mut count);
     );
     assert_eq!((from, data), (second, TRIGGERED));
-    // What is no kernel cannot wait by itself, and has no blocks that could begin.
+    // What a node has no use for is zero.
     params.r#type = CU_GRAPH_NODE_TYPE_EMPTY;
     let (mut empty, invalid) = (CUgraphNode::NULL, CUDA_ERROR_INVALID_VALUE);
+    fails!(invalid, cuGraphAddNode_v2(&mut empty, graph, &third, null(), 1, &mut params));
+    // What is no kernel cannot wait by itself, and has no blocks that could begin.
+    params.params.reserved1 = [0; 29];
     fails!(invalid, cuGraphAddNode_v2(&mut empty, graph, &third, &TRIGGERED, 1, &mut params));
-    fails!(invalid, cuGraphAddNode_v2(&mut empty, graph, &third, &BEGUN, 1, &mut params));
-    cu!(cuGraphAddNode_v2(&mut empty, graph, &third, null(), 1, &mut params));
+    cu!(cuGraphAddNode_v2(&mut empty, graph, &third, &BEGUN, 1, &mut params));
     fails!(invalid, cuGraphAddDependencies_v2(graph, &empty, &second, &BEGUN, 1));
     fails!(invalid, cuGraphAddDependencies_v2(graph, &empty, &second, &TRIGGERED, 1));
 }
