@@ -10,8 +10,16 @@ use simt_ir::*;
 const THREADS: u32 = 64;
 const LAUNCH: Launch = Launch { grid: [1, 1, 1], block: [THREADS, 1, 1] };
 
-/// Each thread leaves the high half of its number's product at a place that the number says, and takes what comes to lie at its own.
-fn kernel(high: IntBinary, factor: u32) -> Program {
+/// What a thread of [`kernel_of`] has: its number's place in bytes, the number, the last thread, and four.
+struct Thread {
+    bytes: Value,
+    number: Value,
+    last: Value,
+    four: Value,
+}
+
+/// A kernel in which each thread loads a number of its own, does something with words of shared memory, and keeps the word at its place.
+fn kernel_of(body: impl FnOnce(&mut FunctionBuilder, Thread)) -> Program {
     let mut b = FunctionBuilder::new("kernel", Signature::default());
     let zero = b.constant(Type::I64, 0);
     let data = b.inst(Op::Load(Access::weak(Space::Param, 0)), &[zero], Type::I64);
@@ -21,11 +29,7 @@ fn kernel(high: IntBinary, factor: u32) -> Program {
     let wide = b.inst(Op::Convert(Convert::ZExt), &[bytes], Type::I64);
     let own = b.inst(Op::Int(IntBinary::Add), &[data, wide], Type::I64);
     let number = b.inst(Op::Load(Access::weak(Space::Global, 0)), &[own], Type::I32);
-    let factor = b.constant(Type::I32, factor.into());
-    let product = b.inst(Op::Int(high), &[number, factor], Type::I32);
-    let place = b.inst(Op::Int(IntBinary::And), &[number, last], Type::I32);
-    let place = b.inst(Op::Int(IntBinary::Mul), &[place, four], Type::I32);
-    b.effect(Op::Store(Access::weak(Space::Shared, 16)), &[place, product]);
+    body(&mut b, Thread { bytes, number, last, four });
     let id = b.constant(Type::I32, 0);
     b.effect(Op::Barrier { kind: BarrierKind::Sync, count: false }, &[id]);
     let result = b.inst(Op::Load(Access::weak(Space::Shared, 16)), &[bytes], Type::I32);
@@ -36,6 +40,17 @@ fn kernel(high: IntBinary, factor: u32) -> Program {
         Program { functions, param_bytes: 8, shared_bytes: 512, shared_align: 16, ..Program::default() };
     verify(&program).expect("the kernel is well formed");
     program
+}
+
+/// Each thread leaves the high half of its number's product at a place that the number says, and takes what comes to lie at its own.
+fn kernel(high: IntBinary, factor: u32) -> Program {
+    kernel_of(|b, Thread { number, last, four, .. }| {
+        let factor = b.constant(Type::I32, factor.into());
+        let product = b.inst(Op::Int(high), &[number, factor], Type::I32);
+        let place = b.inst(Op::Int(IntBinary::And), &[number, last], Type::I32);
+        let place = b.inst(Op::Int(IntBinary::Mul), &[place, four], Type::I32);
+        b.effect(Op::Store(Access::weak(Space::Shared, 16)), &[place, product]);
+    })
 }
 
 #[test]
@@ -67,33 +82,17 @@ fn both_take_whole_registers() {
 
 /// Each thread adds its number's lowest byte to a counter that the number says, and takes what comes to be counted at its own place.
 fn counting() -> Program {
-    let mut b = FunctionBuilder::new("kernel", Signature::default());
-    let zero = b.constant(Type::I64, 0);
-    let data = b.inst(Op::Load(Access::weak(Space::Param, 0)), &[zero], Type::I64);
-    let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32);
-    let (four, last) = (b.constant(Type::I32, 4), b.constant(Type::I32, u64::from(THREADS) - 1));
-    let bytes = b.inst(Op::Int(IntBinary::Mul), &[tid, four], Type::I32);
-    let wide = b.inst(Op::Convert(Convert::ZExt), &[bytes], Type::I64);
-    let own = b.inst(Op::Int(IntBinary::Add), &[data, wide], Type::I64);
-    let number = b.inst(Op::Load(Access::weak(Space::Global, 0)), &[own], Type::I32);
-    let none = b.constant(Type::I32, 0);
-    b.effect(Op::Store(Access::weak(Space::Shared, 16)), &[bytes, none]);
-    let id = b.constant(Type::I32, 0);
-    b.effect(Op::Barrier { kind: BarrierKind::Sync, count: false }, &[id]);
-    let place = b.inst(Op::Int(IntBinary::And), &[number, last], Type::I32);
-    let place = b.inst(Op::Int(IntBinary::Mul), &[place, four], Type::I32);
-    let byte = b.constant(Type::I32, 255);
-    let more = b.inst(Op::Int(IntBinary::And), &[number, byte], Type::I32);
-    b.effect(Op::Atomic(AtomicOp::Add, Access::weak(Space::Shared, 16)), &[place, more]);
-    b.effect(Op::Barrier { kind: BarrierKind::Sync, count: false }, &[id]);
-    let result = b.inst(Op::Load(Access::weak(Space::Shared, 16)), &[bytes], Type::I32);
-    b.effect(Op::Store(Access::weak(Space::Global, 0)), &[own, result]);
-    b.terminate(Terminator::Exit);
-    let functions = vec![b.finish()];
-    let program =
-        Program { functions, param_bytes: 8, shared_bytes: 512, shared_align: 16, ..Program::default() };
-    verify(&program).expect("the kernel is well formed");
-    program
+    kernel_of(|b, Thread { bytes, number, last, four }| {
+        let none = b.constant(Type::I32, 0);
+        b.effect(Op::Store(Access::weak(Space::Shared, 16)), &[bytes, none]);
+        let id = b.constant(Type::I32, 0);
+        b.effect(Op::Barrier { kind: BarrierKind::Sync, count: false }, &[id]);
+        let place = b.inst(Op::Int(IntBinary::And), &[number, last], Type::I32);
+        let place = b.inst(Op::Int(IntBinary::Mul), &[place, four], Type::I32);
+        let byte = b.constant(Type::I32, 255);
+        let more = b.inst(Op::Int(IntBinary::And), &[number, byte], Type::I32);
+        b.effect(Op::Atomic(AtomicOp::Add, Access::weak(Space::Shared, 16)), &[place, more]);
+    })
 }
 
 #[test]
