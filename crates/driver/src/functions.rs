@@ -363,11 +363,10 @@ pub unsafe fn asked(attributes: *const CUlaunchAttribute, count: u32) -> CuResul
 /// The event of an attribute, which has flags beside it: none that launches take.
 fn event_of(value: CUlaunchAttributeValue) -> CuResult<CUevent> {
     let event = u64::from(value.word(0)) | u64::from(value.word(1)) << 32;
-    let is_external = value.word(2) == CU_EVENT_RECORD_EXTERNAL;
     match value.word(2) {
         _ if event == 0 => Err(CUDA_ERROR_INVALID_HANDLE.into()),
-        0 => Ok(CUevent(event as usize)),
-        _ if is_external => Err(CUDA_ERROR_ILLEGAL_STATE.into()),
+        CU_EVENT_RECORD_DEFAULT => Ok(CUevent(event as usize)),
+        CU_EVENT_RECORD_EXTERNAL => Err(CUDA_ERROR_ILLEGAL_STATE.into()),
         _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
     }
 }

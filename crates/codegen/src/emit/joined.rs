@@ -80,14 +80,19 @@ impl Emitter<'_, '_> {
         Ok(false)
     }
 
+    /// This instruction and all that follow it in its block.
+    fn rest_of_block(&self, inst: Inst) -> &[Inst] {
+        let insts = &self.p.func.block(self.current).insts;
+        let from = insts.iter().position(|at| *at == inst).unwrap_or(insts.len());
+        &insts[from..]
+    }
+
     /// The loads from this address, each with its offset, that come from here on before memory may change.
     fn neighbours(&self, inst: Inst, access: Access) -> Vec<(i64, Inst)> {
         let func = &self.p.func;
         let own = func.inst(inst);
-        let insts = &func.block(self.current).insts;
-        let from = insts.iter().position(|at| *at == inst).unwrap_or(insts.len());
         let mut found = Vec::new();
-        for &at in &insts[from..] {
+        for &at in self.rest_of_block(inst) {
             let data = func.inst(at);
             match data.op {
                 Op::Load(other) if other.order == Order::Weak => {
@@ -173,10 +178,8 @@ impl Emitter<'_, '_> {
     fn neighbouring_stores(&self, inst: Inst, access: Access, count: usize) -> Vec<(i64, Inst, IrValue)> {
         let func = &self.p.func;
         let own = func.inst(inst);
-        let insts = &func.block(self.current).insts;
-        let from = insts.iter().position(|at| *at == inst).unwrap_or(insts.len());
         let mut found = Vec::new();
-        for &at in &insts[from..] {
+        for &at in self.rest_of_block(inst) {
             let data = func.inst(at);
             match data.op {
                 Op::Store(other)

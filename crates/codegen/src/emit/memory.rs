@@ -43,6 +43,17 @@ pub(super) enum Pattern<'c> {
     Indexed(Value<'c>, Value<'c>, u32),
 }
 
+impl<'c> Pattern<'c> {
+    /// Where its pieces begin, and the lanes of each, if a vector of so many lanes lies one lane after another in each.
+    pub(super) fn pieces(self, lanes: u32) -> Option<(Vec<Value<'c>>, u32)> {
+        match self {
+            Pattern::Consecutive(start) => Some((vec![start], lanes)),
+            Pattern::Pieces { lanes, same: false, starts } => Some((starts, lanes)),
+            _ => None,
+        }
+    }
+}
+
 /// How the accesses of one instruction are marked.
 #[derive(Clone, Copy)]
 pub(super) enum Mark {
@@ -223,12 +234,14 @@ impl<'c> Emitter<'_, 'c> {
     ) -> Result<Vec<Value<'c>>, CompileError> {
         let b = self.unit.b;
         let size = lane.scalar_bits() / 8;
-        if let Some(wide) = self.load_interleaved(address, lane, count, mark)? {
-            return Ok(self.split(wide, count));
-        }
         Ok(match self.pattern(address, size, count, true) {
-            Pattern::Consecutive(_) | Pattern::Pieces { same: false, .. } => {
-                unreachable!("they are interleaved")
+            Pattern::Consecutive(start) => {
+                let wide = self.load_pieces(lane, &[start], self.unit.lanes, count, mark)?;
+                self.split(wide, count)
+            }
+            Pattern::Pieces { lanes, same: false, starts } => {
+                let wide = self.load_pieces(lane, &starts, lanes, count, mark)?;
+                self.split(wide, count)
             }
             Pattern::Pieces { lanes, starts, .. } => {
                 let starts = self.touched(starts, lanes);
@@ -274,14 +287,23 @@ impl<'c> Emitter<'_, 'c> {
         count: u32,
         mark: Mark,
     ) -> Result<Option<Value<'c>>, CompileError> {
-        let (starts, lanes) = match self.pattern(address, lane.scalar_bits() / 8, count, true) {
-            Pattern::Consecutive(start) => (vec![start], self.unit.lanes),
-            Pattern::Pieces { lanes, same: false, starts } => (starts, lanes),
-            _ => return Ok(None),
-        };
+        let pattern = self.pattern(address, lane.scalar_bits() / 8, count, true);
+        let Some((starts, lanes)) = pattern.pieces(self.unit.lanes) else { return Ok(None) };
+        self.load_pieces(lane, &starts, lanes, count, mark).map(Some)
+    }
+
+    /// What lies in pieces of so many lanes, one piece after another.
+    fn load_pieces(
+        &mut self,
+        lane: Type<'c>,
+        starts: &[Value<'c>],
+        lanes: u32,
+        count: u32,
+        mark: Mark,
+    ) -> Result<Value<'c>, CompileError> {
         let mask = self.active();
-        let pieces = self.load_runs(lane, &starts, lanes, count, mask, mark)?;
-        Ok(Some(self.concatenated(pieces)))
+        let pieces = self.load_runs(lane, starts, lanes, count, mask, mark)?;
+        Ok(self.concatenated(pieces))
     }
 
     pub(super) fn store_lanes(

@@ -9,7 +9,7 @@ use transform::LaneShape;
 use transform::packs::{alike_lanes, are_same, passed};
 
 use super::function::{AtHand, Emitter};
-use super::memory::{Address, Mark, Pattern};
+use super::memory::{Address, Mark};
 use crate::llvm::{Type, Value};
 
 impl<'c> Emitter<'_, 'c> {
@@ -148,16 +148,9 @@ impl<'c> Emitter<'_, 'c> {
         if !self.packs.is_pack(values) {
             return Ok(false);
         }
-        let (starts, lanes) = match self.pattern(
-            address,
-            self.lane_type(values[0]).scalar_bits() / 8,
-            values.len() as u32,
-            false,
-        ) {
-            Pattern::Consecutive(start) => (vec![start], self.unit.lanes),
-            Pattern::Pieces { lanes, starts, .. } => (starts, lanes),
-            _ => return Ok(false),
-        };
+        let size = self.lane_type(values[0]).scalar_bits() / 8;
+        let pattern = self.pattern(address, size, values.len() as u32, false);
+        let Some((starts, lanes)) = pattern.pieces(self.unit.lanes) else { return Ok(false) };
         let Some(wide) = self.wide(values) else { return Ok(false) };
         let mask = self.active();
         self.store_runs(wide, &starts, lanes, values.len() as u32, mask, mark)?;
