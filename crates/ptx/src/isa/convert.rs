@@ -48,7 +48,8 @@ pub(super) const FORMS: &[Form] = &[
     form("cvt.rnd{$rndi}.D{bf16}.A{bf16} d=D, a:A", round).since(7, 8, 90),
     form("cvt.rnd{$rndi}.sat?.D{f64}.A{f64} d=D+, a:A+", round),
     // Two at once.
-    form("cvt.rnd{rn,rz}.relu?.satfinite?.D{f16x2,bf16x2}.A{f32} d=D, a:A, b:A", pack_floats).since(7, 0, 80),
+    form("cvt.rnd{rn,rz}.relu?.satfinite?.D{f16x2}.A{f32} d=D+, a:A+, b:A+", pack_floats).since(7, 0, 80),
+    form("cvt.rnd{rn,rz}.relu?.satfinite?.D{bf16x2}.A{f32} d=D, a:A, b:A", pack_floats).since(7, 0, 80),
     form("cvt.pack.sat.D{u16,s16}.A{s32} d=b32+, a:A+, b:A+", pack_ints).since(6, 5, 72),
     form("cvt.pack.sat.D{u8,s8}.A{s32}.b32 d=b32+, a:A+, b:A+, c:b32+", pack_ints).since(6, 5, 72),
     form("cvt.pack.sat.D{u4,s4,u2,s2}.A{s32}.b32 d=b32+, a:A+, b:A+, c:b32+", pack_ints).since(6, 5, 75),

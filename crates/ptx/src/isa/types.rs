@@ -162,8 +162,7 @@ impl Ty {
             return false;
         }
         let same_width = self.bits() == register.bits();
-        // Registers of 128 bits are two halves, of which only whole ones are written.
-        let wider = relaxed && register.bits() > self.bits() && register != Ty::B128;
+        let wider = relaxed && register.bits() > self.bits();
         if !(same_width || wider) {
             return false;
         }
@@ -204,6 +203,8 @@ mod tests {
         assert!(!Ty::U16.accepts(ast::Type::U32, false));
         assert!(Ty::U16.accepts(ast::Type::U32, true));
         assert!(!Ty::U32.accepts(ast::Type::U16, true));
+        assert!(Ty::F64.accepts(ast::Type::B128, true));
+        assert!(!Ty::U64.accepts(ast::Type::B128, false));
         assert!(!Ty::Pred.accepts(ast::Type::B8, true));
     }
 }

@@ -7,7 +7,7 @@ use simt_ir::{
 };
 
 use super::body::Body;
-use crate::ast::{Component, Immediate};
+use crate::ast::{self, Component, Immediate};
 use crate::isa::syntax::{Chosen, OperandSpec, Shape};
 use crate::isa::{Found, Problem, Ty};
 use crate::resolve::{Instruction, Operand, OperandKind, RegisterId};
@@ -132,17 +132,19 @@ impl<'r> Expander<'_, 'r> {
         }
     }
 
-    /// The two halves of a `.b128` register, the low one first.
+    /// The two halves of a `.b128` operand, the low one first.
     pub fn src_pair(&mut self, name: &str) -> [Value; 2] {
-        match self.operand(name).map(|o| &o.kind) {
-            Some(OperandKind::Register(id)) => [self.body.read(*id, 0), self.body.read(*id, 1)],
-            _ => [self.imm(Type::I64, 0), self.imm(Type::I64, 0)],
+        let operand = self.operand(name).expect("the operand is required").alone();
+        match &operand.kind {
+            OperandKind::Register(id) => [self.body.read(*id, 0), self.body.read(*id, 1)],
+            // The assembler gives a number 64 bits, with zeros above them.
+            _ => [self.value_as(operand, Type::I64), self.imm(Type::I64, 0)],
         }
     }
 
     /// Writes the two halves of a `.b128` register.
     pub fn set_pair(&mut self, name: &str, halves: [Value; 2]) {
-        if let Some(OperandKind::Register(id)) = self.operand(name).map(|o| &o.kind) {
+        if let Some(OperandKind::Register(id)) = self.operand(name).map(|o| &o.alone().kind) {
             for (element, half) in halves.into_iter().enumerate() {
                 self.body.write(*id, element, half, false, self.guard);
             }
@@ -229,7 +231,20 @@ impl<'r> Expander<'_, 'r> {
     /// Gives a register its value; wider registers are filled as `ty` says.
     pub fn set_operand(&mut self, operand: &'r Operand<'r, 'r>, ty: Ty, value: Value) {
         match &operand.kind {
-            OperandKind::Register(id) => self.body.write(*id, 0, value, ty.is_signed(), self.guard),
+            OperandKind::Register(id) => {
+                let mut value = value;
+                if self.body.func.registers[id.0 as usize].ty == ast::Type::B128 {
+                    let low = self.body.as_int(value);
+                    value = self.extend(ty.is_signed(), low, Type::I64);
+                    // PTX has the sign go all the way up. After less than 64 bits the assembler (13.0) leaves chance bits here.
+                    let high = match ty.is_signed() {
+                        true => self.shift_imm(Shift::RightS, value, 63),
+                        false => self.imm(Type::I64, 0),
+                    };
+                    self.body.write(*id, 1, high, false, self.guard);
+                }
+                self.body.write(*id, 0, value, ty.is_signed(), self.guard);
+            }
             OperandKind::Component(id, Component::Element(n)) => {
                 self.body.write(*id, usize::from(*n), value, ty.is_signed(), self.guard);
             }

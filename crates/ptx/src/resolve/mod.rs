@@ -147,6 +147,16 @@ pub struct Operand<'m, 'a> {
     pub span: Span,
 }
 
+impl<'m, 'a> Operand<'m, 'a> {
+    /// The operand, or what is in it if it is a vector of one.
+    pub fn alone(&self) -> &Operand<'m, 'a> {
+        match &self.kind {
+            OperandKind::Vector(list) if list.len() == 1 => list[0].alone(),
+            _ => self,
+        }
+    }
+}
+
 /// The forms of operands, as in [`ast::OperandKind`] with names bound.
 #[derive(Clone, Debug)]
 pub enum OperandKind<'m, 'a> {
