@@ -5,6 +5,7 @@ use super::atomics::Atomics;
 use super::copies;
 use super::images::{self, Images};
 use super::matrices::Matrices;
+use super::patterns::{self, Around};
 use super::program::{
     Function, LOCAL_WORDS, Look, PLACES_OF_LOOKS, Program, SHARED_AT, SHARED_OPERATIONS, Statement,
 };
@@ -70,6 +71,7 @@ enum Subject {
     Groups,
     Images(Images),
     Matrices,
+    Patterns,
 }
 
 struct Generator<'a> {
@@ -89,9 +91,13 @@ struct Generator<'a> {
 /// The kernel of a number.
 pub fn program(seed: u64, sources: &mut Sources) -> Program {
     let mut random = Random::new(seed);
-    let about = random.below(9);
+    let about = random.below(12);
     // Most of these instructions are not for gangs, and matrices are for whole warps.
-    let plain = random.chance(if (2..6).contains(&about) { 10 } else { 45 });
+    let plain = random.chance(match about {
+        2..6 => 10,
+        9.. => 85,
+        _ => 45,
+    });
     let functions = if plain { 0 } else { random.below(3) };
     let budget = 6 + random.below(34);
     let free = plain && random.chance(35);
@@ -102,11 +108,12 @@ pub fn program(seed: u64, sources: &mut Sources) -> Program {
     while plain && !free && block.iter().product::<u32>() <= 32 && random.chance(80) {
         block = *random.pick(&BLOCKS);
     }
-    while (3..5).contains(&about) && !block.iter().product::<u32>().is_multiple_of(32) {
+    let whole_warps = (3..5).contains(&about) || about >= 9 && random.chance(70);
+    while whole_warps && !block.iter().product::<u32>().is_multiple_of(32) {
         block = *random.pick(&BLOCKS);
     }
     let grid = Grid { grid, block, dynamic_shared: 0, cluster: None };
-    let steady = plain && random.chance(60);
+    let steady = plain && random.chance(if about >= 9 { 85 } else { 60 });
     let mut given = Vec::new();
     let subject = match about {
         0 => Some(Subject::Groups),
@@ -118,6 +125,7 @@ pub fn program(seed: u64, sources: &mut Sources) -> Program {
             given = images;
             Some(Subject::Images(used))
         }
+        9.. => Some(Subject::Patterns),
         _ => None,
     };
     // Smaller ones, of which more run.
@@ -176,6 +184,10 @@ impl Generator<'_> {
         }
         if !place.function && self.random.chance(if self.plain { 25 } else { 12 }) {
             return self.walk(place);
+        }
+        if !place.function && self.random.chance(if self.plain { 15 } else { 8 }) {
+            let around = Around { grid: self.grid, steady: self.steady, together: place.together };
+            return Statement::Plain(patterns::draw(&mut self.random, around));
         }
         match choice {
             0..43 => Statement::Plain(self.sources.table.instruction(&mut self.random)),
@@ -278,6 +290,7 @@ impl Generator<'_> {
         let threads = self.grid.block.iter().product::<u32>();
         let r = &mut self.random;
         let has_shared = !self.plain && !place.function;
+        let around = Around { grid: self.grid, steady: self.steady, together: place.together };
         match self.subject.as_ref()? {
             Subject::Images(images) => (!place.function).then(|| images.instruction(r, &guard)),
             Subject::Atomics => match r.chance(50) {
@@ -290,6 +303,7 @@ impl Generator<'_> {
                 1 => copies::bulk_out(r),
                 _ => copies::own(r),
             }),
+            Subject::Patterns => (!place.function).then(|| patterns::draw(r, around)),
             Subject::Groups => place.masked.then(|| self.in_groups()),
             // All lanes of each warp are there.
             Subject::Matrices if !place.together || !threads.is_multiple_of(32) => None,

@@ -4,6 +4,7 @@
 //! * [`program`]: kernels as trees of statements, and their text;
 //! * [`generate`]: random trees whose results depend on nothing but their input;
 //! * [`walk`]: accesses by indices of all kinds, in loops;
+//! * [`patterns`]: what programs are full of, loops over tiles and rows, sums of products and the like;
 //! * [`rows`]: random instructions of chosen rows of the table, for the next two;
 //! * [`atomics`]: atomic operations, alone and where lanes meet at a word;
 //! * [`matrices`]: products of matrices, and matrices in shared memory;
@@ -19,6 +20,7 @@ pub mod copies;
 pub mod generate;
 pub mod images;
 pub mod matrices;
+pub mod patterns;
 pub mod program;
 pub mod reduce;
 pub mod rows;
