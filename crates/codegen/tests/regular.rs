@@ -35,6 +35,16 @@ const ROWS: Index = |b, tid, number, _| {
     int(b, IntBinary::Add, tid, gaps)
 };
 
+/// As in a sorting network, at the end of what 32 bits hold: from a thread in the middle of a warp on, indices are negative.
+const ACROSS: Index = |b, tid, number, data| {
+    let first = PAIRS(b, tid, number, data);
+    let far = b.constant(Type::I32, u64::from(i32::MAX as u32 - FAR + 1));
+    int(b, IntBinary::Add, first, far)
+};
+
+/// Indices that are not negative yet.
+const FAR: u32 = 80;
+
 /// Whatever was given.
 const GIVEN: Index = |b, tid, _, data| {
     let address = element(b, data, tid);
@@ -138,4 +148,72 @@ fn what_follows_from_places_alone_may_be_one_access() {
     assert_eq!(accesses(&text(PAIRS, false)), [1, 1, 1, 1]);
     assert_eq!(accesses(&text(ROWS, true)), [2, 2, 2, 2]);
     assert_eq!(accesses(&text(GIVEN, false)), [0, 0, 1, 1]);
+}
+
+/// Memory for every index of 32 bits, of which little is ever touched.
+struct Everywhere {
+    start: *mut libc::c_void,
+}
+
+impl Everywhere {
+    const HALF: usize = 4 << 31;
+    /// Behind the highest index, and for a second array in the same memory.
+    const MORE: usize = 1 << 14;
+
+    fn new() -> Everywhere {
+        let (read_write, flags) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+        );
+        // SAFETY: a new mapping where the system likes.
+        let start = unsafe {
+            libc::mmap(std::ptr::null_mut(), 2 * Self::HALF + Self::MORE, read_write, flags, -1, 0)
+        };
+        assert_ne!(start, libc::MAP_FAILED);
+        Everywhere { start }
+    }
+
+    /// The words around the lowest and around the highest index.
+    fn ends(&mut self) -> [&mut [u32]; 2] {
+        let at = |byte: usize, bytes: usize| {
+            // SAFETY: inside the mapping, aligned, and apart from the other end, which is borrowed as long.
+            unsafe { std::slice::from_raw_parts_mut(self.start.cast::<u8>().add(byte).cast(), bytes / 4) }
+        };
+        [at(0, Self::MORE), at(2 * Self::HALF - Self::MORE, 2 * Self::MORE)]
+    }
+
+    /// The element with index 0.
+    fn middle(&self) -> u64 {
+        self.start as u64 + Self::HALF as u64
+    }
+}
+
+impl Drop for Everywhere {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nothing of it is borrowed.
+        unsafe { libc::munmap(self.start, 2 * Self::HALF + Self::MORE) };
+    }
+}
+
+#[test]
+fn lanes_on_both_sides_of_the_highest_index_are_not_side_by_side() {
+    let program = kernel(ACROSS, false);
+    let left = |run: &dyn Fn(&[u64; 3])| {
+        let mut memory = Everywhere::new();
+        for (word, at) in memory.ends().into_iter().flatten().zip(1u32..) {
+            *word = at.wrapping_mul(0x9e37_79b9);
+        }
+        // In one array they are apart by the block's size, so that all that is written is elsewhere than what is read.
+        let (data, out) = (memory.middle(), memory.middle() + u64::from(8 * THREADS));
+        run(&[data, out, u64::from(THREADS) | u64::from(THREADS) << 32]);
+        memory.ends().concat()
+    };
+    let expected = left(&|params| LAUNCH.interpret(&program, params).unwrap());
+    for cpu in launch::cpus() {
+        for choice in [Choice::WhereItPays, Choice::Always] {
+            let code = LAUNCH.compile_in_gangs(&program, &cpu, choice).unwrap();
+            let got = left(&|params| LAUNCH.run(&code, params).unwrap());
+            assert!(got == expected, "{choice:?} in gangs on {}", cpu.name());
+        }
+    }
 }
