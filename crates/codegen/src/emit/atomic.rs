@@ -12,13 +12,14 @@ use super::LANES;
 use super::function::Emitter;
 use super::memory::Address;
 use super::unsupported;
-use crate::llvm::{AtomicOp as Rmw, FloatPredicate, IntPredicate, Ordering, Value};
+use crate::llvm::{AtomicOp as Rmw, FloatPredicate, IntPredicate, Ordering, Type, Value};
 use crate::math::value_type;
 
 /// Where each lane's access goes: an array in stack memory of host addresses, or of signed offsets of 32 bits in a window.
 #[derive(Clone, Copy)]
 struct Places<'c> {
     array: Value<'c>,
+    lane: Type<'c>,
     window: Option<Value<'c>>,
 }
 
@@ -69,9 +70,8 @@ impl<'c> Emitter<'_, 'c> {
         let uniform = self.p.shapes.of(data.args[1]).is_uniform();
         let operands = if uniform { self.natural(data.args[1]) } else { self.lane_array(data.args[1]) };
         let results = data.results.first().map(|_| self.scratch(lane.vector(self.unit.lanes)));
-        let update = |this: &mut Self, at: Value<'c>| {
-            let ptr = b.inttoptr(this.lane_place(places, at));
-            let operand = if uniform { operands } else { this.element(operands, at, lane) };
+        let update = |this: &mut Self, at: Value<'c>, place: Value<'c>, operand: Value<'c>| {
+            let ptr = b.inttoptr(this.lane_place(places, place));
             let old = match integer_rmw(op).filter(|_| ty.is_int()) {
                 _ if access.space == Space::Shared => {
                     let old = b.load(lane, ptr, bytes);
@@ -92,10 +92,16 @@ impl<'c> Emitter<'_, 'c> {
                 b.store(old, this.element_ptr(results, at, lane), bytes);
             }
         };
-        if self.is_full() {
-            self.for_all_lanes(update);
+        let place = (places.array, places.lane);
+        if !self.is_full() {
+            self.for_each_lane(lanes, |this, at| {
+                let operand = if uniform { operands } else { this.element(operands, at, lane) };
+                update(this, at, this.element(place.0, at, place.1), operand);
+            });
+        } else if uniform {
+            self.for_all_lanes(&[place], |this, at, own| update(this, at, own[0], operands));
         } else {
-            self.for_each_lane(lanes, update);
+            self.for_all_lanes(&[place, (operands, lane)], |this, at, own| update(this, at, own[0], own[1]));
         }
         self.define_from_array(&data.results, results);
         Ok(())
@@ -108,17 +114,19 @@ impl<'c> Emitter<'_, 'c> {
             // Extended lane by lane: the processor adds the window as it accesses the place.
             let offsets = self.vector(value);
             let offsets = self.spill(self.offset(offsets, access.offset));
-            return Places { array: offsets, window: Some(self.window_scalar(access.space)) };
+            let window = Some(self.window_scalar(access.space));
+            return Places { array: offsets, lane: self.unit.types.i32, window };
         }
         let addresses = self.all_addresses(address);
-        Places { array: self.spill(addresses), window: None }
+        Places { array: self.spill(addresses), lane: self.unit.types.i64, window: None }
     }
 
-    fn lane_place(&self, places: Places<'c>, at: Value<'c>) -> Value<'c> {
-        let (b, i32, i64) = (self.unit.b, self.unit.types.i32, self.unit.types.i64);
+    /// The host address of what the array has for a lane.
+    fn lane_place(&self, places: Places<'c>, own: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
         match places.window {
-            Some(window) => b.add(b.sext(self.element(places.array, at, i32), i64), window),
-            None => self.element(places.array, at, i64),
+            Some(window) => b.add(b.sext(own, self.unit.types.i64), window),
+            None => own,
         }
     }
 

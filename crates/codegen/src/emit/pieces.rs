@@ -4,7 +4,7 @@ use kernel_abi::CompileError;
 
 use super::LANES;
 use super::function::{Emitter, stack_align};
-use crate::llvm::{IntPredicate, Value};
+use crate::llvm::{IntPredicate, Type, Value};
 
 impl<'c> Emitter<'_, 'c> {
     /// Runs `body` only where the scalar condition holds, which is rare. What it computes is forgotten afterwards.
@@ -94,8 +94,16 @@ impl<'c> Emitter<'_, 'c> {
         b.position_at_end(after);
     }
 
-    /// Runs `body` for every lane, lowest first, as [`Self::for_each_lane`] does where all are active, with less between one and the next.
-    pub(super) fn for_all_lanes(&mut self, body: impl Fn(&mut Self, Value<'c>)) {
+    /// Runs `body` for every lane, lowest first, as [`Self::for_each_lane`] does where all are active, with less between one and the next. It is
+    /// also given the lane's elements of `arrays`, which are stack memory, each of vectors of a type.
+    ///
+    /// They are loaded for several lanes at once. A processor that has seen a load overtake a store to the same place lets it wait for all stores before
+    /// it from then on, and what such a store's place is must not be known only after another such load.
+    pub(super) fn for_all_lanes(
+        &mut self,
+        arrays: &[(Value<'c>, Type<'c>)],
+        body: impl Fn(&mut Self, Value<'c>, &[Value<'c>]),
+    ) {
         const AT_ONCE: u32 = 8;
         let b = self.unit.b;
         let i32 = self.unit.types.i32;
@@ -106,10 +114,17 @@ impl<'c> Emitter<'_, 'c> {
         let first = b.phi(i32);
         first.add_incoming(i32.zero(), before);
         let step = AT_ONCE.min(self.unit.lanes);
+        let words: Vec<_> =
+            arrays.iter().map(|(array, lane)| self.words(*array, first.value(), step, *lane)).collect();
         for at in 0..step {
             let mark = self.mark();
+            let elements: Vec<_> = words
+                .iter()
+                .zip(arrays)
+                .map(|(words, (_, lane))| self.part_of_words(*words, at, *lane))
+                .collect();
             // A sum that does not wrap becomes part of the address of what the lane has in memory.
-            body(self, b.add_nowrap(first.value(), i32.int_const(at.into()), true, true));
+            body(self, b.add_nowrap(first.value(), i32.int_const(at.into()), true, true), &elements);
             self.forget_since(mark);
         }
         let next = b.add(first.value(), i32.int_const(step.into()));
@@ -117,6 +132,22 @@ impl<'c> Emitter<'_, 'c> {
         let done = b.icmp(IntPredicate::Eq, next, i32.int_const(self.unit.lanes.into()));
         b.cond_br(done, after, head);
         b.position_at_end(after);
+    }
+
+    /// So many elements, from `first` on, of stack memory that holds a vector, in words of 64 bits.
+    fn words(&self, array: Value<'c>, first: Value<'c>, count: u32, lane: Type<'c>) -> Value<'c> {
+        let bytes = count * lane.scalar_bits() / 8;
+        self.unit.b.load(self.unit.types.i64.vector(bytes / 8), self.element_ptr(array, first, lane), bytes)
+    }
+
+    /// Element `at` of those in words of 64 bits.
+    fn part_of_words(&self, words: Value<'c>, at: u32, lane: Type<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let bits = lane.scalar_bits();
+        let bit = at * bits;
+        let word = b.extract(words, bit / 64);
+        let part = b.lshr(word, word.ty().int_const((bit % 64).into()));
+        b.bitcast(b.int_resize(part, lane.to_int(), false), lane)
     }
 
     fn for_each_lane_of_warp(&mut self, lanes: Value<'c>, body: impl FnOnce(&mut Self, Value<'c>)) {
