@@ -107,7 +107,9 @@ fn neighbours_are_what_they_are_one_by_one() {
 fn count(layout: Layout, wanted: &str) -> usize {
     let cpu = Cpu::level_cpu(Level::Avx512);
     let shape = kernel_abi::Shape::of([1; 3], [THREADS, 1, 1]);
-    codegen::emit_text(&kernel(layout), &shape, &cpu, Text::Ir).unwrap().matches(wanted).count()
+    let text = codegen::emit_text(&kernel(layout), &shape, &cpu, Text::Ir).unwrap();
+    // Beside those that pass by the caches, which is for grids of many more threads.
+    text.lines().filter(|line| line.contains(wanted) && !line.contains("!nontemporal")).count()
 }
 
 #[test]

@@ -292,3 +292,40 @@ fn warps_take_turns_where_only_the_order_tells() {
     }
     assert!(!in_turns(Kernel { step: Step::Constant(1), ..PLAIN }));
 }
+
+#[test]
+fn two_warps_share_a_turn() {
+    let shape = kernel_abi::Shape::of([8, 1, 1], [256, 1, 1]);
+    let cpu = Cpu::level_cpu(Level::Avx512);
+    let text =
+        |extra| codegen::emit_text(&program(Kernel { extra, ..PLAIN }), &shape, &cpu, Text::Ir).unwrap();
+    assert!(text(Extra::Nothing).contains("<64 x i32>"));
+    // Lanes leave the inner loop one by one.
+    assert!(!text(Extra::InnerLoop).contains("<64 x i32>"));
+}
+
+#[test]
+fn what_a_long_loop_stores_passes_by_the_caches() {
+    let launch = Launch { grid: [4, 1, 1], block: [256, 1, 1] };
+    let program = program(PLAIN);
+    let count = (8 << 20) + 45;
+    let threads = launch.grid[0] * launch.block[0];
+    let words: Vec<u32> = (0..count).map(|at: u32| at.wrapping_mul(0x9e37_79b9)).collect();
+    for cpu in launch::cpus() {
+        let compiled = launch.compile(&program, &cpu).unwrap();
+        let mut out = vec![0_u32; count as usize + 16];
+        let first = (out.as_ptr() as usize).next_multiple_of(64) - out.as_ptr() as usize;
+        let own = &mut out[first / 4..];
+        launch.run(&compiled, &[words.as_ptr() as u64, own.as_mut_ptr() as u64, count.into()]).unwrap();
+        let done = own.iter().zip(&words).zip(0..);
+        let wrong =
+            done.filter(|((got, word), at)| **got != word.wrapping_mul(3).wrapping_add(at / threads)).count();
+        assert_eq!((wrong, own[count as usize]), (0, 0), "{}", cpu.name());
+    }
+    #[cfg(target_arch = "x86_64")]
+    {
+        let cpu = Cpu::level_cpu(Level::Avx512);
+        let text = codegen::emit_text(&program, &launch.shape(), &cpu, Text::Assembly).unwrap();
+        assert!(text.contains("movnt") && text.contains("sfence"), "{text}");
+    }
+}

@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use kernel_abi::Shape;
 use simt_ir::{BarrierKind, Block, Function, Inst, Op, Order, Space, SpecialReg, Type, Value};
 
-use crate::{LaneShape, Prepared, chains, in_step, prepare};
+use crate::{LaneShape, Prepared, chains, in_step, prepare, stride};
 
 /// The vector registers of a processor.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +94,8 @@ pub fn choose(
     let chosen = match (uses.barriers, uses.shared) {
         (true, true) => in_gangs(func, shape, &warp, choice),
         (false, shared) if choice != Choice::Always => in_strips_alone(func, shape, &warp, choice)
-            .or_else(|| if shared { None } else { in_pairs(func, shape, &warp, choice) }),
+            .or_else(|| if shared { None } else { in_pairs(func, shape, &warp, choice) })
+            .or_else(|| if shared { None } else { in_turns(func, shape, &warp, choice) }),
         _ if choice == Choice::WhereItPays => None,
         _ => in_gangs(func, shape, &warp, choice),
     };
@@ -159,6 +160,24 @@ fn in_pairs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
     let waits = work > LOOK_AHEAD && work < AT_ONCE * cost.latency;
     // What does not fit is put aside, and costs less than the waits as long as that is half of it.
     if !waits || warp.registers_needed() > warp.registers.count {
+        return None;
+    }
+    let shape = shape.in_gangs(2);
+    let prepared = prepare(func.clone(), true, &shape).ok()?;
+    Gang::new(&prepared, &shape, warp.registers).is_possible().then_some((shape, prepared))
+}
+
+/// The shape for two warps at once of a kernel whose warps take turns, an iteration each: a turn takes something beside the iteration, and the
+/// processor sees as much further ahead, to the loads that it will wait for.
+fn in_turns(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> Option<(Shape, Prepared)> {
+    let possible = shape.gangs.most > 1 && shape.dims == 1;
+    if choice != Choice::WhereItPays || !possible || !warp.is_light() {
+        return None;
+    }
+    // In loops that lanes leave one by one, more of them wait for each other.
+    let turns = stride::latches(warp.p).len();
+    let fits = 2 * warp.registers_needed() <= warp.registers.count;
+    if turns == 0 || turns < warp.p.loops.count() || !fits {
         return None;
     }
     let shape = shape.in_gangs(2);

@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use simt_ir::{Block, Def, Function, IntBinary, Op, Order, Space, SpecialReg, Value};
+use simt_ir::{Block, Def, Function, IntBinary, Op, Order, Space, SpecialReg, Terminator, Value};
 
 use crate::{LaneShape, LoopId, Prepared};
 
@@ -20,12 +20,7 @@ const DEPTH: u32 = 24;
 ///
 /// Only in a kernel that nothing but its results can tell the order of: one without barriers, atomics, memory of the block's own, or services.
 pub fn latches(p: &Prepared) -> Vec<Block> {
-    let insts = p.cfg.order().iter().flat_map(|block| &p.func.block(*block).insts);
-    let apart = p.is_kernel
-        && !p.dispatched
-        && p.polling.headers.is_empty()
-        && insts.map(|inst| &p.func.inst(*inst).op).all(shows_no_order);
-    if !apart {
+    if !has_no_order(p) {
         return Vec::new();
     }
     let mut found: Vec<LoopId> = Vec::new();
@@ -37,6 +32,30 @@ pub fn latches(p: &Prepared) -> Vec<Block> {
         }
     }
     found.into_iter().map(|id| latch(p, id)).collect()
+}
+
+/// Whether this is a kernel that nothing but its results can tell the order of: what it does is done when it ends, and no sooner.
+pub fn has_no_order(p: &Prepared) -> bool {
+    let mut insts = p.cfg.order().iter().flat_map(|block| &p.func.block(*block).insts);
+    p.is_kernel
+        && !p.dispatched
+        && p.polling.headers.is_empty()
+        && insts.all(|inst| shows_no_order(&p.func.inst(*inst).op))
+}
+
+/// What a loop compares with what it counts where lanes leave it: a number known before the loop, up to which it goes. Nothing if they leave it in several
+/// places, or otherwise.
+pub fn limit(p: &Prepared, id: LoopId) -> Option<Value> {
+    let leaves = |block: &&Block| p.cfg.succs(**block).iter().any(|next| !p.loops.contains(id, *next));
+    let mut leaving = p.loops.get(id).blocks.iter().filter(leaves);
+    let (Some(block), None) = (leaving.next(), leaving.next()) else { return None };
+    let Terminator::Branch { cond, .. } = p.func.block(*block).term else { return None };
+    let data = p.func.def_inst(cond).filter(|data| matches!(data.op, Op::IntCmp(_)))?;
+    let is_before = |value: &&Value| {
+        let block = p.def_block[value.index()];
+        block.is_none_or(|block| !p.loops.contains(id, block)) && !p.shapes.of(**value).is_vector()
+    };
+    data.args.iter().find(is_before).copied()
 }
 
 fn shows_no_order(op: &Op) -> bool {

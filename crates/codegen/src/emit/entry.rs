@@ -9,6 +9,7 @@ use transform::{LaneShape, Prepared, places, stride};
 
 use super::Unit;
 use super::function::{Emitter, Place};
+use super::passing;
 use super::turns::{self, Round, Turns};
 use super::wraps::{Tests, wraps_function};
 use crate::compile::ENTRY_SYMBOL;
@@ -101,6 +102,9 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
     let more = b.icmp(IntPredicate::Ne, next, end);
     b.cond_br(more, segment, done);
     b.position_at_end(done);
+    if warp.passes_by {
+        passing::arrive(unit);
+    }
     b.ret(i32.int_const(Status::Done as u64));
     Ok(())
 }
@@ -265,6 +269,8 @@ struct WarpFunction<'c> {
     /// Bytes that the warp keeps from turn to turn, where warps take turns. The function takes where they are and where to go on, and answers
     /// where to go on next time.
     kept: Option<u32>,
+    /// Whether it may have stores that pass by the caches.
+    passes_by: bool,
 }
 
 fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<WarpFunction<'c>, CompileError> {
@@ -287,6 +293,8 @@ fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<WarpFuncti
     function.add_attribute(if size <= SMALL { "alwaysinline" } else { "noinline" });
     let mut emitter = kernel_emitter(unit, kernel, place);
     emitter.turns = latches;
+    let passes_by = passing::is_possible(unit, kernel);
+    emitter.passes_by = passes_by;
     let end = b.append_block("end");
     let start = emitter.body(end)?;
     if !in_turns {
@@ -294,7 +302,7 @@ fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<WarpFuncti
         b.br(start);
         b.position_at_end(end);
         b.ret_void();
-        return Ok(WarpFunction { function, kept: None });
+        return Ok(WarpFunction { function, kept: None, passes_by });
     }
     let first = function.param_count() - 2;
     let (state, resume) = (function.param(first), function.param(first + 1));
@@ -304,7 +312,7 @@ fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<WarpFuncti
     b.switch(resume, start, &cases);
     b.position_at_end(end);
     b.ret(turns::ended(unit));
-    Ok(WarpFunction { function, kept: Some(layout.bytes) })
+    Ok(WarpFunction { function, kept: Some(layout.bytes), passes_by })
 }
 
 /// Emits a kernel with suspension points. Answers the bytes of state of a warp, of which a gang has several. Its body is a function of its own

@@ -92,6 +92,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) suspensions: Vec<Suspension<'c>>,
     /// Latches at which another warp's turn comes: see [`turns`](super::turns).
     pub(super) turns: Vec<Block>,
+    /// Whether stores may pass by the caches: see [`passing`](super::passing).
+    pub(super) passes_by: bool,
     pub(super) cells: Cells<'c>,
     /// Accesses that another has taken along, or will: see [`joined`](super::joined).
     pub(super) joined: HashSet<Inst>,
@@ -146,6 +148,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             flow: Flow::new(count),
             suspensions: Vec::new(),
             turns: Vec::new(),
+            passes_by: false,
             cells: Cells::new(),
             joined: HashSet::new(),
             joined_stores: HashMap::new(),

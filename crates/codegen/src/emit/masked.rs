@@ -91,6 +91,12 @@ impl<'c> Emitter<'_, 'c> {
 
     fn store_run(&mut self, value: Value<'c>, start: Value<'c>, mask: Value<'c>, mark: Mark) {
         let b = self.unit.b;
+        if matches!(mark, Mark::Passing)
+            && let Some(passes) = self.passes_by_caches(value, start, mask)
+        {
+            return self
+                .store_passing(passes, value, start, |this| this.store_run(value, start, mask, Mark::None));
+        }
         let ptr = b.inttoptr(start);
         let size = value.ty().scalar_bits() / 8;
         if self.is_full() {

@@ -60,6 +60,8 @@ pub(super) enum Mark {
     None,
     Volatile,
     Invariant,
+    /// A store that may pass by the caches.
+    Passing,
 }
 
 impl<'c> Emitter<'_, 'c> {
@@ -171,7 +173,11 @@ impl<'c> Emitter<'_, 'c> {
             self.ordered_store(values, lane, &address, access);
             return Ok(());
         }
-        let mark = if access.order == Order::Weak { Mark::None } else { Mark::Volatile };
+        let mark = match access.order {
+            Order::Weak if self.may_pass_by(inst, access) => Mark::Passing,
+            Order::Weak => Mark::None,
+            _ => Mark::Volatile,
+        };
         if let Address::Uniform(address) = address {
             for (index, value) in values.iter().enumerate() {
                 let value = self.last_active(*value);
@@ -363,7 +369,7 @@ impl<'c> Emitter<'_, 'c> {
 
     pub(super) fn marked(&self, access: Value<'c>, mark: Mark) -> Value<'c> {
         match mark {
-            Mark::None => access,
+            Mark::None | Mark::Passing => access,
             Mark::Volatile => self.unit.b.mark_volatile(access),
             Mark::Invariant => self.unit.b.mark_invariant(access),
         }

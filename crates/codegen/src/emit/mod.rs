@@ -43,6 +43,7 @@ mod matrix;
 mod mbarrier;
 mod memory;
 mod packed;
+mod passing;
 mod pieces;
 mod regular;
 mod slots;

@@ -112,6 +112,12 @@ impl<'c> Builder<'c> {
         load
     }
 
+    /// Makes a store go around the caches, where it fills whole lines.
+    pub fn mark_nontemporal(&self, store: Value<'c>) {
+        let one = self.context().metadata_constant(self.context().int(32).int_const(1));
+        store.set_metadata("nontemporal", self.context().metadata_node(&[one]));
+    }
+
     /// Gives the loop whose back edge is the branch `latch` these hints.
     pub fn mark_loop(&self, latch: Value<'c>, hints: &[LoopHint]) {
         let context = self.context();
