@@ -23,9 +23,6 @@ EXAMPLES = {
     ),
 }
 
-# Grids are made for the device's multiprocessors, which have to hold a cluster of eight blocks.
-MULTIPROCESSORS = 8
-
 
 def install(home):
     harness.install_packages(home, harness.requirements(NAME))
@@ -42,7 +39,7 @@ def install(home):
 
 def run(home, library, whole):
     tests = []
-    environment = {**harness.environment(home, library), "ANYWARP_THREADS": MULTIPROCESSORS}
+    environment = harness.environment(home, library)
     for name, (_, arguments) in EXAMPLES.items():
         link = [harness.toolkit() / "bin/nvcc", "-cudart", "shared", "-cudadevrt", "none", f"-L{library}", "-lcuda"]
         harness.must([*link, home / f"{name}.o", "-o", home / name], home, home / "link.log")

@@ -3,9 +3,8 @@
 use std::fs;
 
 use crate::Options;
-use crate::limits;
 
-/// Facts about a device. What is a limit of the programming model is in [`limits`].
+/// Facts about a device. What is a limit of the programming model is in [`limits`](crate::limits).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attributes {
     /// A name for people: the processor's.
@@ -14,8 +13,11 @@ pub struct Attributes {
     pub uuid: [u8; 16],
     /// Compute capability.
     pub compute_capability: (u32, u32),
-    /// Processors: the worker threads.
+    /// Multiprocessors: so many times as many blocks as run together on one are on the device at the same time. Threads that run them
+    /// are another matter.
     pub multiprocessors: u32,
+    /// Worker threads.
+    pub threads: u32,
     /// Bytes of memory.
     pub total_memory: u64,
     /// Clock of the processor in kHz.
@@ -36,17 +38,13 @@ impl Attributes {
             name: format!("Anywarp on {model}"),
             uuid,
             compute_capability: (options.sm / 10, options.sm % 10),
-            multiprocessors: options.threads as u32,
+            multiprocessors: options.multiprocessors(),
+            threads: options.threads as u32,
             total_memory,
             clock_khz: clock_khz().unwrap_or(1_000_000),
             l2_bytes: largest_cache().unwrap_or(1 << 20),
             pci_bus: physical as u32 + 1,
         }
-    }
-
-    /// Most threads that run on the device together.
-    pub fn max_resident_threads(&self) -> u64 {
-        u64::from(self.multiprocessors) * u64::from(limits::MAX_THREADS_PER_SM)
     }
 }
 

@@ -58,15 +58,16 @@ impl Device {
     ) -> Device {
         let total = space.info(ordinal).map_or(0, |(_, total)| total);
         let default_pool = Arc::new(Pool::new(ordinal, PoolKind::Device, space.clone()));
+        let attributes = Attributes::of_machine(options, physical, total);
         let hardware = Arc::new(Hardware {
             current_pool: RankedMutex::new(Rank::Pools, default_pool.clone()),
             default_pool,
             ordinal,
-            attributes: Attributes::of_machine(options, physical, total),
+            executor: Executor::new(options.threads, attributes.multiprocessors),
+            attributes,
             options: options.clone(),
             space,
             registry,
-            executor: Executor::new(options.threads),
             backend,
             waits: Waits::default(),
         });

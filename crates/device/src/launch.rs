@@ -131,14 +131,12 @@ impl Function {
             return Err(Error::InvalidHandle);
         }
         let (parts, services) = self.prepare(&context, &module, launch, params, 0)?;
-        let workers = context.hardware().attributes.multiprocessors;
-        let of_part = stream.queue().threads().unwrap_or(workers);
-        if launch.cooperative && !parts.fits_at_once(of_part) {
+        let of_part = stream.partition().map(|partition| partition.processors());
+        if launch.cooperative && of_part.is_some_and(|processors| !parts.fits_at_once(processors)) {
             return Err(Error::CooperativeLaunchTooLarge);
         }
         let start = if parts.is_quick() { start } else { Start::InQueue };
-        let make =
-            |completion| Work::Grid(Grid::new(parts, workers, stream.queue().clone(), services, completion));
+        let make = |completion| Work::Grid(Grid::new(parts, stream.queue().clone(), services, completion));
         let completion = stream.submit_with(&context, Vec::new(), make, start)?;
         if context.hardware().options.blocking_launches {
             completion.wait();
@@ -171,7 +169,6 @@ impl Function {
         let (ready, objects) = self.ready(context, module, Shape::of(grid, launch.block))?;
         let info = ready.kernel.info();
         let shared = shared_bytes(self, launch, info.shared_bytes, info.shared_align)?;
-        let workers = context.hardware().attributes.multiprocessors;
         let threads = launch.block.iter().product();
         let resident = blocks_per_multiprocessor(BlockShape { threads, shared });
         let stack = if info.unbounded_stack { context.limit(Limit::StackSize)? as u32 } else { 0 };
@@ -187,7 +184,7 @@ impl Function {
             cluster,
             ready: ready.clone(),
         };
-        if launch.cooperative && !parts.fits_at_once(workers) {
+        if launch.cooperative && !parts.fits_at_once(context.hardware().attributes.multiprocessors) {
             return Err(Error::CooperativeLaunchTooLarge);
         }
         let together = cluster.map_or(1, |cluster| cluster.iter().product());

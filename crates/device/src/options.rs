@@ -13,6 +13,9 @@ pub struct Options {
     pub visible: Option<Vec<usize>>,
     /// Worker threads (`ANYWARP_THREADS`); each device has its own.
     pub threads: usize,
+    /// Multiprocessors that a device says it has (`ANYWARP_MULTIPROCESSORS`); `None` is as many as
+    /// [`multiprocessors`](Options::multiprocessors) says.
+    pub multiprocessors: Option<usize>,
     /// Bytes of memory of each device (`ANYWARP_MEMORY`, with an optional `K`, `M`, `G` or `T`); `None` divides the machine's memory.
     pub memory: Option<u64>,
     /// Compute capability as in `sm_90` (`ANYWARP_SM`).
@@ -33,6 +36,7 @@ impl Default for Options {
             devices: 1,
             visible: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
+            multiprocessors: None,
             memory: None,
             sm: 90,
             eager: false,
@@ -43,9 +47,13 @@ impl Default for Options {
     }
 }
 
-/// Most devices, and most threads of one, that a setting can ask for.
+/// Most devices, and most threads and multiprocessors of one, that a setting can ask for.
 const MAX_DEVICES: usize = crate::usage::MAX_DEVICES;
 const MAX_THREADS: usize = 1024;
+const MAX_MULTIPROCESSORS: usize = 1024;
+/// Fewest multiprocessors unless a setting says otherwise. Each block of a cluster is on one of its own, and programs launch nothing where they find room for
+/// no cluster: those of any device have up to eight. Not more, for as many more blocks do so much more besides their share of the work.
+const MULTIPROCESSORS: usize = 8;
 
 impl Options {
     /// The settings of this process's environment.
@@ -59,6 +67,13 @@ impl Options {
         self.memory.unwrap_or_else(|| machine::total() / self.devices.max(1) as u64)
     }
 
+    /// How many multiprocessors a device has. Programs make grids of so many blocks, or of so many times as many as run together on one, and have each do
+    /// an equal part of the work: it is a multiple of the threads, so that all of them end at the same time.
+    pub fn multiprocessors(&self) -> u32 {
+        let multiple = MULTIPROCESSORS.next_multiple_of(self.threads.max(1));
+        self.multiprocessors.unwrap_or(multiple) as u32
+    }
+
     /// The settings that `variable` gives. What cannot be understood counts as not set.
     pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Options {
         let number = |name: &str| variable(name).and_then(|text| text.trim().parse::<usize>().ok());
@@ -68,6 +83,9 @@ impl Options {
         }
         if let Some(threads) = number("ANYWARP_THREADS") {
             options.threads = threads.clamp(1, MAX_THREADS);
+        }
+        if let Some(multiprocessors) = number("ANYWARP_MULTIPROCESSORS") {
+            options.multiprocessors = Some(multiprocessors.clamp(1, MAX_MULTIPROCESSORS));
         }
         if let Some(sm) = number("ANYWARP_SM").filter(|sm| (10..1000).contains(sm)) {
             options.sm = sm as u32;
@@ -134,6 +152,18 @@ mod tests {
         let blocking = |value| options(&[("CUDA_LAUNCH_BLOCKING", value)]).blocking_launches;
         assert!(blocking("1"));
         assert!(!blocking("0") && !blocking("") && !options(&[]).blocking_launches);
+    }
+
+    #[test]
+    fn multiprocessors_are_at_least_8_and_a_multiple_of_the_threads() {
+        let of = |threads, set| {
+            let list = [("ANYWARP_THREADS", threads), ("ANYWARP_MULTIPROCESSORS", set)];
+            options(&list).multiprocessors()
+        };
+        for (threads, expected) in [("1", 8), ("2", 8), ("6", 12), ("8", 8), ("12", 12), ("40", 40)] {
+            assert_eq!(of(threads, ""), expected, "{threads} threads");
+        }
+        assert_eq!((of("16", "2"), of("2", "132"), of("2", "0")), (2, 132, 1));
     }
 
     #[test]

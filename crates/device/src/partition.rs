@@ -1,10 +1,11 @@
-//! Parts of a device: streams whose kernels run on some of its multiprocessors, which are the worker threads.
+//! Parts of a device: streams whose kernels run on some of its multiprocessors, by a part of the worker threads that is as large.
 //!
 //! All parts are of the device's primary context: its memory and modules are theirs. Which threads run a kernel of a part is left
 //! open, how many is not, unless its blocks wait for each other.
 
 use std::sync::{Arc, Weak};
 
+use crate::attributes::Attributes;
 use crate::lock::{Rank, RankedMutex};
 use crate::memory::ContextId;
 use crate::registry::Registry;
@@ -44,6 +45,11 @@ impl Partition {
     /// How many multiprocessors it has.
     pub fn processors(&self) -> u32 {
         self.processors
+    }
+
+    /// How many of a device's threads are its share, at least one.
+    pub(crate) fn threads(&self, device: &Attributes) -> u32 {
+        (self.processors * device.threads).div_ceil(device.multiprocessors).max(1)
     }
 
     /// Its context.

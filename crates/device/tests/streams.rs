@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -105,7 +106,7 @@ fn kernels_that_wait_for_each_other_progress_on_one_core() {
 
 #[test]
 fn blocks_of_a_cooperative_grid_run_together() {
-    let setup = Setup::new();
+    let setup = Setup::with(|options| options.multiprocessors = Some(2));
     let word = zeroed(&setup, 8);
     let kernel = setup.kernel_with("meet", with_barriers(), |frame| {
         let [word, blocks, _] = params(frame);
@@ -124,6 +125,30 @@ fn blocks_of_a_cooperative_grid_run_together() {
         Err(Error::CooperativeLaunchTooLarge),
         "two processors of 32 blocks"
     );
+}
+
+#[test]
+fn blocks_of_a_cooperative_grid_that_take_turns_need_no_thread_each() {
+    let setup = Setup::with(|options| options.multiprocessors = Some(2));
+    setup.backend.takes_turns.store(true, Ordering::Relaxed);
+    let runs = Arc::new(Mutex::new(Vec::new()));
+    let seen = runs.clone();
+    let kernel = setup.kernel("in_turns", move |frame| {
+        seen.lock().unwrap().push((frame.ctaid[0], std::thread::current().id(), frame.shared as u64));
+        Ok(())
+    });
+    let stream = setup.context.legacy_stream();
+    launch(&kernel, stream, &device::Launch { cooperative: true, ..blocks(63) }, &[]).unwrap();
+    stream.synchronize().unwrap();
+    let mut runs = runs.lock().unwrap().clone();
+    runs.sort_unstable_by_key(|(block, ..)| *block);
+    assert!(runs.iter().map(|(block, ..)| *block).eq(0..63), "each once");
+    for of_one_thread in [&runs[..32], &runs[32..]] {
+        let (_, thread, _) = of_one_thread[0];
+        let windows: HashSet<u64> = of_one_thread.iter().map(|(_, _, window)| *window).collect();
+        assert!(of_one_thread.iter().all(|(_, other, _)| *other == thread));
+        assert_eq!(windows.len(), of_one_thread.len(), "blocks that take turns keep their memory");
+    }
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Green contexts and what they are made of: parts of a device.
 //!
-//! A resource is a structure of the program's, in whose inner part stands where it comes from. Multiprocessors are the device's worker
-//! threads, each by itself: any number of them is a part.
+//! A resource is a structure of the program's, in whose inner part stands where it comes from. Any number of multiprocessors is a part.
 
 use crate::contexts;
 use crate::error::CuResult;

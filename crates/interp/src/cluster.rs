@@ -1,5 +1,5 @@
-//! Runs the blocks of one cluster in turn, and lets their threads meet at its barrier. A block that is in no cluster is a cluster of
-//! one.
+//! Runs the blocks of one cluster, or of several, in turn, and lets the threads of each meet at its barrier. A block that is in no cluster is a
+//! cluster of one.
 
 use kernel_abi::{BlockFrame, Fault};
 use simt_ir::Program;
@@ -7,14 +7,35 @@ use simt_ir::Program;
 use crate::block::Block;
 use crate::thread::State;
 
-/// Runs the blocks whose indices the frames hold, each for about `budget` instructions at the most.
+/// Runs the blocks whose indices the frames hold, whole clusters of the launch, each for about `budget` instructions at the most.
 ///
 /// # Safety
 /// As for [`kernel_abi::CompiledKernel::run_clusters`].
 pub unsafe fn run(program: &Program, frames: &mut [BlockFrame], budget: Option<u64>) -> Result<(), Fault> {
+    let Some(first) = frames.first() else { return Ok(()) };
+    // SAFETY: the launch outlives the run.
+    let size = unsafe { &*first.launch }.cluster_blocks() as usize;
     // SAFETY: the caller's contract.
-    let blocks = frames.iter_mut().map(|frame| unsafe { Block::new(program, frame, budget) }).collect();
-    Cluster { blocks, phase: 0 }.run()
+    let mut blocks = frames.iter_mut().map(|frame| unsafe { Block::new(program, frame, budget) });
+    let mut clusters = Vec::new();
+    while blocks.len() > 0 {
+        clusters.push(Cluster { blocks: blocks.by_ref().take(size).collect(), phase: 0 });
+    }
+    loop {
+        let mut all_done = true;
+        for cluster in &mut clusters {
+            all_done &= cluster.round()? == Progress::Done;
+        }
+        if all_done {
+            return Ok(());
+        }
+    }
+}
+
+#[derive(PartialEq)]
+enum Progress {
+    Some,
+    Done,
 }
 
 struct Cluster<'a> {
@@ -24,26 +45,25 @@ struct Cluster<'a> {
 }
 
 impl Cluster<'_> {
-    fn run(mut self) -> Result<(), Fault> {
-        loop {
-            let mut progress = false;
-            for block in &mut self.blocks {
-                progress |= block.round(self.phase)?;
-            }
-            progress |= self.pass_barrier();
-            if progress {
-                continue;
-            }
-            let Some(stuck) = self.blocks.iter().position(|block| !block.is_done()) else { return Ok(()) };
-            // Nobody can go on by itself: warp operations that some named lanes will never reach.
-            let mut went_on = false;
-            for block in &mut self.blocks {
-                went_on = went_on || block.go_on_without_absent_lanes()?;
-            }
-            if !went_on {
-                return Err(self.blocks[stuck].deadlock(self.blocks.len() > 1));
-            }
+    /// Lets each block go on; a fault if none can.
+    fn round(&mut self) -> Result<Progress, Fault> {
+        let mut progress = false;
+        for block in &mut self.blocks {
+            progress |= block.round(self.phase)?;
         }
+        progress |= self.pass_barrier();
+        if progress {
+            return Ok(Progress::Some);
+        }
+        let Some(stuck) = self.blocks.iter().position(|block| !block.is_done()) else {
+            return Ok(Progress::Done);
+        };
+        // Nobody can go on by itself: warp operations that some named lanes will never reach.
+        let mut went_on = false;
+        for block in &mut self.blocks {
+            went_on = went_on || block.go_on_without_absent_lanes()?;
+        }
+        if went_on { Ok(Progress::Some) } else { Err(self.blocks[stuck].deadlock(self.blocks.len() > 1)) }
     }
 
     /// Completes the barrier's phase if every thread that has not ended has arrived in it, and lets threads go on whose phase is over.

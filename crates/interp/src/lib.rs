@@ -87,6 +87,19 @@ impl CompiledKernel for InterpretedKernel {
         }
         Ok(())
     }
+
+    fn takes_turns(&self) -> bool {
+        true
+    }
+
+    unsafe fn run_in_turns(&self, frames: &mut [BlockFrame], first: u64) -> Result<(), Fault> {
+        for (block, frame) in (first..).zip(frames.iter_mut()) {
+            // SAFETY: as above.
+            frame.ctaid = unsafe { &*frame.launch }.ctaid(block);
+        }
+        // SAFETY: as promised to us, for blocks within the grid.
+        unsafe { cluster::run(&self.program, frames, self.budget) }
+    }
 }
 
 /// What the device must provide for a program, as far as it does not depend on how it is compiled.

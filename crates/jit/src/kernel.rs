@@ -293,6 +293,31 @@ impl CompiledKernel for Kernel {
             }
         }
     }
+
+    fn takes_turns(&self) -> bool {
+        // Wherever a warp waits for another block is a suspension point, unless the code never suspends.
+        matches!(self.entry, Entry::Warps(_)) && self.info.waits
+    }
+
+    unsafe fn run_in_turns(&self, frames: &mut [BlockFrame], first: u64) -> Result<(), Fault> {
+        if let Some(better) = self.better().filter(|better| better.takes_turns()) {
+            return better.in_frames_of_other(frames, |frames| {
+                // SAFETY: the same contract, with state for this code.
+                unsafe { better.run_in_turns(frames, first) }
+            });
+        }
+        let mut blocks = first..first + frames.len() as u64;
+        match self.entry {
+            // SAFETY: the same contract.
+            Entry::Warps(entry) => unsafe {
+                self.run_warps(entry, frames, |launch, _| blocks.next().map(|block| launch.ctaid(block)))
+            },
+            Entry::Blocks(entry) => blocks.zip(frames).try_for_each(|(block, frame)| {
+                // SAFETY: the same contract, of each block.
+                unsafe { self.run_blocks(entry, frame, block, 1) }
+            }),
+        }
+    }
 }
 
 /// Sets what generated code wants of the processor. The end of the guarded call takes it back.

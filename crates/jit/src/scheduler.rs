@@ -1,14 +1,17 @@
-//! Runs the warps of the blocks of a cluster one after another, each up to its next suspension point, and lets them meet at
+//! Runs the warps of the blocks of a cluster, or of several, one after another, each up to its next suspension point, and lets them meet at
 //! barriers. A block that is in no cluster is a cluster of one. Code may run several warps at once, a gang: its first stands for all.
 //!
 //! All of this runs inside a guarded call, in which a fault discards frames: nothing here owns anything. The state lives
 //! outside, in [`Schedule`].
 
+mod cluster;
 mod together;
 
 use std::time::{Duration, Instant};
 
 use kernel_abi::{BARRIERS, BlockFrame, FaultKind, LaunchFrame, WARP, Wait, WaitKind, WarpEntry};
+
+use cluster::ClusterBarrier;
 
 /// How long a block waits before another thread may have the core, and after how many rounds it looks at the clock.
 const PATIENCE: Duration = Duration::from_micros(50);
@@ -83,22 +86,12 @@ impl Barrier {
     }
 }
 
-/// The barrier of all warps of a cluster. Arriving and waiting are apart, so that a warp may arrive in the next phase while
-/// another has not yet waited for this one.
-#[derive(Clone, Copy, Default)]
-struct ClusterBarrier {
-    /// Counts completions.
-    phase: u32,
-    /// Warps that have arrived in this phase and have not ended.
-    arrived: u32,
-}
-
 /// Code of a kernel with suspension points, and where it keeps the state of its warps.
 #[derive(Clone, Copy)]
 pub struct WarpCode {
     /// The entry.
     pub entry: WarpEntry,
-    /// What [`BlockFrame::state`] is while it runs the first block of a cluster.
+    /// What [`BlockFrame::state`] is while it runs the first block.
     pub state: *mut u8,
     /// Bytes from the state of one block to that of the next.
     pub block_bytes: usize,
@@ -131,7 +124,9 @@ pub struct Schedule {
     blocks: Vec<BlockWarps>,
     /// The block being run.
     rank: usize,
-    cluster: ClusterBarrier,
+    /// Those of the clusters that the blocks make up, of so many blocks each.
+    clusters: Vec<ClusterBarrier>,
+    cluster_blocks: usize,
     /// Warps of all blocks that have not ended.
     live: u32,
     code: WarpCode,
@@ -155,7 +150,7 @@ pub enum Stopped {
 }
 
 impl Schedule {
-    /// A schedule for clusters of so many blocks of the launch.
+    /// A schedule for so many blocks of the launch: whole clusters.
     pub fn new(launch: &LaunchFrame, blocks: usize, code: WarpCode) -> Schedule {
         let block = || BlockWarps {
             warps: vec![START; launch.warps as usize],
@@ -163,10 +158,12 @@ impl Schedule {
             live: launch.warps,
             fresh: true,
         };
+        let cluster_blocks = launch.cluster_blocks() as usize;
         let mut schedule = Schedule {
             blocks: (0..blocks).map(|_| block()).collect(),
             rank: 0,
-            cluster: ClusterBarrier::default(),
+            clusters: vec![ClusterBarrier::default(); blocks / cluster_blocks],
+            cluster_blocks,
             live: 0,
             code,
             plain: None,
@@ -193,7 +190,10 @@ impl Schedule {
             block.fresh = true;
             self.live += block.live;
         }
-        self.cluster = ClusterBarrier::default();
+        for (cluster, blocks) in self.clusters.iter_mut().zip(self.blocks.chunks(self.cluster_blocks)) {
+            let live = blocks.iter().map(|block| block.live).sum();
+            *cluster = ClusterBarrier { live, ..ClusterBarrier::default() };
+        }
     }
 
     /// The rank of the block that was run last, or that a deadlock is about.
@@ -307,17 +307,17 @@ impl Schedule {
     /// Accounts for a warp that has run up to the suspension point after which it goes on at `resume`, or to its end.
     fn settle(&mut self, index: usize, resume: u32, wait: Wait) -> Turn {
         let block = &mut self.blocks[self.rank];
+        let cluster = &mut self.clusters[self.rank / self.cluster_blocks];
         let gang = if block.warps[index].plain { 1 } else { self.code.gang };
         let warp = &mut block.warps[index];
         match resume {
             0 => {
                 warp.state = State::Done;
                 block.live -= gang;
-                self.live -= gang;
-                if warp.arrived == Some(self.cluster.phase) {
-                    self.cluster.arrived -= gang;
+                if warp.arrived == Some(cluster.phase) {
+                    cluster.arrived -= gang;
                 }
-                self.complete_cluster();
+                self.ended(gang);
                 return Turn::Over;
             }
             // The assumption is tested before anything is done, so the warp can start again.
@@ -336,16 +336,16 @@ impl Schedule {
         }
         if wait.kind == WaitKind::ClusterArrive as u32 {
             warp.state = State::Ready;
-            if warp.arrived != Some(self.cluster.phase) {
-                warp.arrived = Some(self.cluster.phase);
-                self.cluster.arrived += gang;
+            if warp.arrived != Some(cluster.phase) {
+                warp.arrived = Some(cluster.phase);
+                cluster.arrived += gang;
             }
             self.complete_cluster();
             return Turn::Again;
         }
         if wait.kind == WaitKind::ClusterWait as u32 {
             // The phase it arrived in may be over.
-            if warp.arrived.is_some_and(|phase| phase != self.cluster.phase) {
+            if warp.arrived.is_some_and(|phase| phase != cluster.phase) {
                 warp.state = State::Ready;
                 warp.arrived = None;
                 return Turn::Again;
@@ -372,24 +372,10 @@ impl Schedule {
         Turn::Over
     }
 
-    /// Lets the cluster's barrier go if every warp that has not ended has arrived.
-    fn complete_cluster(&mut self) {
-        if self.cluster.arrived == 0 || self.cluster.arrived < self.live {
-            return;
-        }
-        self.cluster.arrived = 0;
-        self.cluster.phase = self.cluster.phase.wrapping_add(1);
-        let warps = self.blocks.iter_mut().flat_map(|block| &mut block.warps);
-        for warp in warps.filter(|warp| warp.state == State::WaitingForCluster) {
-            warp.state = State::Ready;
-            warp.arrived = None;
-        }
-    }
-
     /// What the blocks' end, if it is not a good one, is called.
     pub fn fault_kind(&self, stopped: Stopped) -> Option<(FaultKind, &'static str)> {
-        let who = match self.blocks.len() {
-            0 | 1 => "all warps of the block wait for each other",
+        let who = match self.cluster_blocks {
+            1 => "all warps of the block wait for each other",
             _ => "all warps of the cluster wait for each other",
         };
         match stopped {
@@ -485,18 +471,18 @@ mod tests {
         entry: WarpEntry,
         plain: Option<WarpEntry>,
     ) -> (Stopped, Vec<(u32, u32)>) {
-        run_in_gangs(1, blocks, warps, entry, plain)
+        run_in_gangs(1, [blocks, blocks], warps, entry, plain)
     }
 
-    /// Likewise, with an entry that runs so many warps at once.
+    /// Likewise so many blocks of clusters of so many, with an entry that runs so many warps at once.
     fn run_in_gangs(
         gang: u32,
-        blocks: u32,
+        [blocks, cluster]: [u32; 2],
         warps: u32,
         entry: WarpEntry,
         plain: Option<WarpEntry>,
     ) -> (Stopped, Vec<(u32, u32)>) {
-        let launch = launch(warps);
+        let launch = LaunchFrame { cluster: [cluster, 1, 1], ..launch(warps) };
         let frame = |rank| BlockFrame {
             launch: &launch,
             shared: ptr::null_mut(),
@@ -602,7 +588,7 @@ mod tests {
             }
             if resume == 0 { 1 } else { 0 }
         }
-        let (stopped, trace) = run_in_gangs(2, 1, 6, entry, Some(plain));
+        let (stopped, trace) = run_in_gangs(2, [1, 1], 6, entry, Some(plain));
         assert_eq!(stopped, Stopped::Done);
         let round = [(10, 0), (2, 2), (3, 3), (12, 4)];
         let first = [(10, 0), (11, 2), (2, 2), (3, 3), (12, 4)];
@@ -737,6 +723,30 @@ mod tests {
             }
         }
         assert_eq!(run_cluster(2, 1, entry, None).0, Stopped::Done);
+    }
+
+    #[test]
+    fn clusters_that_take_turns_each_have_a_barrier() {
+        // Of two clusters of two blocks the second waits at its barrier; the first polls until the last block is past that.
+        unsafe extern "C" fn entry(frame: *mut BlockFrame, warp: u32, resume: u32) -> u32 {
+            // SAFETY: the frame of the test.
+            let block = unsafe { (*frame).ctaid[0] };
+            trace(block, resume);
+            let kind = match (block, resume) {
+                (0 | 1, _) => WaitKind::Yield,
+                (_, 0) => WaitKind::ClusterArrive,
+                _ => WaitKind::ClusterWait,
+            };
+            // SAFETY: the frame of the test.
+            unsafe { suspend(frame, warp, kind, 0, 0) };
+            match block {
+                0 | 1 if TRACE.with_borrow(|trace| trace.contains(&(3, 2))) => 0,
+                0 | 1 => 1,
+                _ if resume == 2 => 0,
+                _ => resume + 1,
+            }
+        }
+        assert_eq!(run_in_gangs(1, [4, 2], 1, entry, None).0, Stopped::Done);
     }
 
     #[test]

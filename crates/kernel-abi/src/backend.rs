@@ -73,6 +73,24 @@ pub trait CompiledKernel: Send + Sync {
         }
         Ok(())
     }
+
+    /// Whether blocks that wait for each other may all be run by one thread, in turns.
+    fn takes_turns(&self) -> bool {
+        false
+    }
+
+    /// Runs blocks from `first` on, one for each frame, none of a cluster, in turns: where one waits the others go on, if
+    /// [they do](Self::takes_turns).
+    ///
+    /// # Safety
+    /// Each frame is as [`run`](Self::run) says, their states follow each other, and the blocks are within the grid.
+    unsafe fn run_in_turns(&self, frames: &mut [BlockFrame], first: u64) -> Result<(), Fault> {
+        for (block, frame) in (first..).zip(frames) {
+            // SAFETY: the caller's contract.
+            unsafe { self.run(frame, block, 1)? };
+        }
+        Ok(())
+    }
 }
 
 /// Code that takes the place of other code.

@@ -48,7 +48,7 @@ pub struct LaunchFrame {
     pub warps: u32,
     /// Threads of a block.
     pub threads: u32,
-    /// Number of workers, what `%nsmid` says.
+    /// Number of multiprocessors, what `%nsmid` says.
     pub sm_count: u32,
     /// `%gridid`.
     pub grid_id: u64,

@@ -30,7 +30,7 @@ pub fn table(machine: &Machine, devices: &[&Device]) -> String {
     for device in devices {
         let Memory { used, total, .. } = machine.memory(device);
         let attributes = &device.attributes;
-        let cores = format!("{:>5}   {} MHz", attributes.multiprocessors, attributes.clock_khz / 1000);
+        let cores = format!("{:>5}   {} MHz", attributes.threads, attributes.clock_khz / 1000);
         let use_of = format!("{}%", machine.utilization(device));
         lines.push(columns(
             &format!("{:>3}  {}", device.index, attributes.name),

@@ -128,6 +128,8 @@ pub struct Grid {
     services: Services,
     /// What threads take: blocks, or clusters where there are some, which one thread runs whole.
     supply: Supply,
+    /// How many blocks a thread runs in turns, if it does.
+    in_turns: Option<u32>,
     /// Those that have not ended.
     left: AtomicU64,
     fault: RankedMutex<Option<Fault>>,
@@ -211,10 +213,9 @@ const RUNNER_LEFT: u8 = 1;
 const FINISHED: u8 = 2;
 
 impl Grid {
-    /// A launch that will run in `queue`, on a device of `workers` threads.
+    /// A launch that will run in `queue`.
     pub(crate) fn new(
         parts: GridParts,
-        workers: u32,
         queue: Arc<Queue>,
         services: Services,
         completion: Arc<Completion>,
@@ -225,8 +226,14 @@ impl Grid {
         let cluster = parts.cluster.unwrap_or([1; 3]);
         let size: u64 = cluster.iter().map(|n| u64::from(*n)).product();
         let total = parts.grid.iter().map(|n| u64::from(*n)).product::<u64>() / size;
-        let together = u64::from(workers) * (u64::from(parts.resident_blocks) / size).max(1);
-        let supply = supply_of(&parts, total, workers, together);
+        let multiprocessors = queue.executor().multiprocessors();
+        let together = u64::from(multiprocessors) * (u64::from(parts.resident_blocks) / size).max(1);
+        let threads_there = queue.executor().threads() as u32;
+        let in_turns = in_turns(&parts, needs, total, queue.threads().unwrap_or(threads_there));
+        let supply = match in_turns {
+            Some(blocks) => Supply::in_order(total, blocks.into()),
+            None => supply_of(&parts, total, threads_there, together),
+        };
         // Blocks that wait for each other need as many threads as they are.
         let waits = parts.cooperative || parts.ready.kernel.info().waits;
         let most_threads = queue.threads().filter(|_| !waits);
@@ -242,7 +249,7 @@ impl Grid {
             local_bytes: parts.local_stride(),
             warps: parts.warps(),
             threads,
-            sm_count: workers,
+            sm_count: multiprocessors,
             grid_id: LAST_ID.fetch_add(1, Ordering::Relaxed) + 1,
             grid_workspace: 0,
             cluster,
@@ -256,6 +263,7 @@ impl Grid {
             workspace,
             services,
             supply,
+            in_turns,
             left: AtomicU64::new(total),
             fault: RankedMutex::new(Rank::Output, None),
             failed: AtomicBool::new(false),
@@ -357,7 +365,7 @@ impl Grid {
 
     /// How many threads all blocks need at once; 0 if none must wait for another.
     pub(crate) fn threads_needed(&self) -> u64 {
-        if self.parts.cooperative { self.supply.total() } else { 0 }
+        if self.parts.cooperative { self.supply.chunks() } else { 0 }
     }
 
     /// The grid begins. `some_come`: other threads look for work already.
@@ -422,9 +430,10 @@ impl Grid {
 
     fn run_blocks_here(&self, memory: &mut BlockMemory, stop: impl Fn() -> bool) -> bool {
         let launch = self.launch_frame();
-        let frames = match self.parts.cluster {
-            None => memory.frame(&launch, self.needs).map(Frames::Block),
-            Some(_) => memory.cluster_frames(&launch, self.needs).map(Frames::Cluster),
+        let frames = match (self.parts.cluster, self.in_turns) {
+            (None, None) => memory.frame(&launch, self.needs).map(Frames::Block),
+            (_, Some(blocks)) => memory.frames_in_turns(&launch, self.needs, blocks).map(Frames::InTurns),
+            (Some(_), None) => memory.cluster_frames(&launch, self.needs).map(Frames::Cluster),
         };
         let mut frames = match frames {
             Ok(frames) => frames,
@@ -503,6 +512,14 @@ impl Grid {
                 frames.iter_mut().for_each(|frame| frame.launch = &launch);
                 launch.cluster_of(fault.ctaid)
             }
+            // The one that failed, where it ran before.
+            Frames::InTurns(frames) => {
+                let failed = frames.iter().position(|frame| frame.ctaid == fault.ctaid);
+                frames.swap(0, failed.unwrap_or(0));
+                frames.truncate(1);
+                frames[0].launch = &launch;
+                launch.number_of(fault.ctaid)
+            }
         };
         // SAFETY: as for the first run: this kernel was made of the same program, and needs the same parameters and variables.
         let run = AssertUnwindSafe(|| unsafe { frames.run(&*kernel, at, 1) });
@@ -557,7 +574,7 @@ impl Grid {
         let Remainder { mut begun, tail } = self.services.nested.take_remainder()?;
         let later = tail.into_iter().map(|(parts, services)| {
             let completion = Completion::new(Arc::downgrade(&self.queue));
-            let grid = Grid::new(parts, self.frame.sm_count, self.queue.clone(), services, completion);
+            let grid = Grid::new(parts, self.queue.clone(), services, completion);
             (std::mem::take(&mut begun), Work::Grid(grid))
         });
         let mut commands: Vec<_> = later.collect();
@@ -572,6 +589,8 @@ enum Frames {
     Block(BlockFrame),
     /// Those of a cluster together, each in its own.
     Cluster(Vec<BlockFrame>),
+    /// Blocks that may wait for each other, each in its own.
+    InTurns(Vec<BlockFrame>),
 }
 
 /// How many blocks of a cluster an address could tell apart.
@@ -583,6 +602,10 @@ impl Frames {
         if let (FaultKind::IllegalAddress, Some(address)) = (fault.kind, fault.address) {
             let (first, blocks, is_cluster) = match self {
                 Frames::Block(frame) => (frame.shared, 1, false),
+                Frames::InTurns(frames) => {
+                    let failed = frames.iter().find(|frame| frame.ctaid == fault.ctaid);
+                    (failed.unwrap_or(&frames[0]).shared, 1, false)
+                }
                 Frames::Cluster(frames) => (frames[0].shared, frames.len() as u64, true),
             };
             let rank = address.wrapping_sub(first as u64) / kernel_abi::CLUSTER_STRIDE;
@@ -598,13 +621,14 @@ impl Frames {
     /// Runs so many blocks, or clusters.
     ///
     /// # Safety
-    /// As [`CompiledKernel::run`] and [`CompiledKernel::run_clusters`] say.
+    /// As [`CompiledKernel::run`], [`CompiledKernel::run_clusters`] and [`CompiledKernel::run_in_turns`] say.
     unsafe fn run(&mut self, kernel: &dyn CompiledKernel, first: u64, count: u64) -> Result<(), Fault> {
         // SAFETY: the caller's contract.
         unsafe {
             match self {
                 Frames::Block(frame) => kernel.run(frame, first, count),
                 Frames::Cluster(frames) => kernel.run_clusters(frames, first, count),
+                Frames::InTurns(frames) => kernel.run_in_turns(&mut frames[..count as usize], first),
             }
         }
     }
@@ -645,6 +669,14 @@ const CHUNKS_PER_THREAD_AT_FIRST: u64 = 64;
 /// Better code of the kernel that is being made.
 fn better_of(parts: &GridParts) -> Option<&dyn Successor> {
     parts.ready.kernel.successor().filter(|better| !better.is_settled())
+}
+
+/// How many of so many blocks each thread has, where all must run at the same time and those of one thread can take turns: a thread for each block
+/// would have to wait for its turn of the processor, which takes as long as thousands of turns here.
+fn in_turns(parts: &GridParts, needs: BlockNeeds, total: u64, threads: u32) -> Option<u32> {
+    let can = parts.cooperative && parts.cluster.is_none() && parts.ready.kernel.takes_turns();
+    let each = total.div_ceil(threads.max(1).into()).min(needs.most_in_turns());
+    (can && each > 1).then(|| u32::try_from(each).ok()).flatten()
 }
 
 /// How threads take so many blocks, or clusters.

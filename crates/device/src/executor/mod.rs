@@ -27,6 +27,7 @@ use seats::{Seated, Seats};
 use windows::BlockMemoryPool;
 
 use crate::clock;
+use crate::limits;
 use crate::lock::{Rank, RankedGuard, RankedMutex};
 use crate::stream::{Completion, Queue};
 
@@ -51,6 +52,9 @@ impl Role<'_> {
 /// The workers of a device and what they have to do.
 pub(crate) struct Executor {
     threads: usize,
+    multiprocessors: u32,
+    /// Most workers beyond one for each core: as many blocks as may wait for each other have a thread each.
+    max_extra: usize,
     state: RankedMutex<State>,
     work_arrived: Condvar,
     /// Counts arrivals of work: what spinning workers look at.
@@ -117,14 +121,17 @@ const SIGNALS: usize = 3;
 const MAX_BATCH: usize = 32;
 /// Bytes of a worker's stack: a kernel that launches another has it compiled there.
 const WORKER_STACK: usize = 8 << 20;
-/// Most workers beyond one for each core.
-const MAX_EXTRA: usize = 2048;
+/// Workers beyond one for each core that may always be started, for grids that wait for each other.
+const MIN_MAX_EXTRA: usize = 2048;
 
 impl Executor {
-    /// An executor that starts up to so many workers when work arrives.
-    pub(crate) fn new(threads: usize) -> Arc<Executor> {
+    /// An executor that starts up to so many workers when work arrives, of a device of so many multiprocessors.
+    pub(crate) fn new(threads: usize, multiprocessors: u32) -> Arc<Executor> {
+        let together = multiprocessors as usize * limits::MAX_BLOCKS_PER_SM as usize;
         Arc::new(Executor {
             threads: threads.max(1),
+            multiprocessors,
+            max_extra: together.max(MIN_MAX_EXTRA),
             state: RankedMutex::new(Rank::Executor, State::default()),
             work_arrived: Condvar::new(),
             arrivals: AtomicU64::new(0),
@@ -155,6 +162,16 @@ impl Executor {
         self.ready.store(state.ready.len(), Ordering::Relaxed);
         self.summon(&mut state, 1);
         self.give_up(state);
+    }
+
+    /// How many threads run blocks, unless blocks wait for each other.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// How many multiprocessors the device has.
+    pub(crate) fn multiprocessors(&self) -> u32 {
+        self.multiprocessors
     }
 
     /// Changes when there is work to look for.
@@ -193,7 +210,7 @@ impl Executor {
         state.grids.push(grid.clone());
         // The calling thread is one of those that the grid needs.
         let needed = grid.threads_needed().saturating_sub(1) as usize;
-        while state.sleeping < needed && state.extra < MAX_EXTRA && state.extra < needed {
+        while state.sleeping < needed && state.extra < self.max_extra && state.extra < needed {
             if !self.add_worker(&mut state) {
                 break;
             }
@@ -471,9 +488,9 @@ impl Executor {
             return;
         }
         let executor = Arc::downgrade(self);
+        let mut watch = Watch { max_extra: self.max_extra, ..Watch::default() };
         let thread = std::thread::Builder::new().name("anywarp-watch".into());
         let started = thread.spawn(move || {
-            let mut watch = Watch::default();
             loop {
                 std::thread::sleep(WATCH);
                 let Some(executor) = executor.upgrade() else { return };
@@ -513,6 +530,8 @@ struct Watch {
     still: u32,
     /// Workers that it added last, if it has to again.
     batch: usize,
+    /// [`Executor::max_extra`].
+    max_extra: usize,
 }
 
 /// What is to be done about work that does not get on.
@@ -552,7 +571,7 @@ impl Watch {
             false => Remedy::Nothing,
             // Whoever was to come for it found something else, and what that was may wait for this.
             true if state.sleeping > 0 => Remedy::Wake,
-            true => Remedy::Add(batch.min(MAX_EXTRA.saturating_sub(state.extra))),
+            true => Remedy::Add(batch.min(self.max_extra.saturating_sub(state.extra))),
         }
     }
 }
@@ -625,7 +644,7 @@ mod tests {
 
     #[test]
     fn what_a_spinning_worker_leaves_is_passed_on() {
-        let executor = Executor::new(2);
+        let executor = Executor::new(2, 16);
         // As if a worker were about to look for work: nobody else is called for what arrives.
         executor.state.lock().spinning = 1;
         for _ in 0..2 {
@@ -641,9 +660,9 @@ mod tests {
 
     #[test]
     fn work_that_nobody_comes_for_wakes_those_who_sleep_and_then_others_come() {
-        let executor = Executor::new(1);
+        let executor = Executor::new(1, 16);
         let mut state = State::default();
-        let mut watch = Watch::default();
+        let mut watch = Watch { max_extra: 2, ..Watch::default() };
         assert_eq!(watch.look(&state, 7, false), Remedy::Nothing, "there is no work");
         // As if the worker that was called for it had found something else: one sleeps, and there is work.
         state.ready.insert((0, 1), queue(&executor));
@@ -658,7 +677,7 @@ mod tests {
         }
         assert_eq!(watch.look(&state, 8, true), Remedy::Add(1));
         assert_eq!(watch.look(&state, 8, true), Remedy::Nothing, "they are given as long again");
-        state.extra = MAX_EXTRA;
+        state.extra = 2;
         assert_eq!(watch.look(&state, 8, false), Remedy::Add(0));
         state.ready.clear();
         for _ in 0..WATCHES {
@@ -669,7 +688,7 @@ mod tests {
 
     #[test]
     fn those_who_wake_up_signal_the_rest() {
-        let executor = Executor::new(16);
+        let executor = Executor::new(16, 16);
         let mut state = executor.state.lock();
         (state.workers, state.sleeping) = (15, 15);
         executor.wake(&mut state, 12);
@@ -697,7 +716,7 @@ mod tests {
     #[test]
     fn blocks_that_wait_for_each_other_are_watched_from_the_start() {
         for (blocks_wait, spinning, watched) in [(false, 0, false), (true, 0, true), (false, 1, true)] {
-            let executor = Executor::new(4);
+            let executor = Executor::new(4, 16);
             let mut state = executor.state.lock();
             state.spinning = spinning;
             executor.call_for_blocks(&mut state, 1, spinning, blocks_wait);

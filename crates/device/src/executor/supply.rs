@@ -65,11 +65,6 @@ impl Supply {
         Supply { total, chunk, left: Left::Sections((0..count).map(section).collect()) }
     }
 
-    /// How many there were.
-    pub(super) fn total(&self) -> u64 {
-        self.total
-    }
-
     /// How many chunks there were.
     pub(super) fn chunks(&self) -> u64 {
         self.total.div_ceil(self.chunk)

@@ -24,7 +24,7 @@ const MAX_STATE: u64 = 1 << 30;
 /// Mapped part of a shared window, whole pages.
 const SHARED: u64 = limits::SHARED_PER_SM as u64;
 
-/// Memory for one block at a time, or for the blocks of one cluster.
+/// Memory for one block at a time, for the blocks of one cluster, or for blocks that take turns.
 pub struct BlockMemory {
     /// Number of this memory; what `%smid` is made of.
     index: u32,
@@ -34,6 +34,14 @@ pub struct BlockMemory {
     shared_mapped: u32,
     local: Window,
     state: Window,
+    /// Windows of the blocks behind the first that takes turns.
+    others: Vec<Windows>,
+}
+
+/// Windows of a block beside another of the same thread's.
+struct Windows {
+    shared: AddressRange,
+    local: Window,
 }
 
 /// How much of each kind a launch needs for a block.
@@ -56,6 +64,11 @@ impl BlockNeeds {
             && fit(self.local, MAX_LOCAL)
             && fit(self.state, MAX_STATE)
     }
+
+    /// How many blocks one thread may run in turns.
+    pub fn most_in_turns(&self) -> u64 {
+        MAX_STATE / self.state.max(1)
+    }
 }
 
 impl BlockMemory {
@@ -66,6 +79,7 @@ impl BlockMemory {
             shared_mapped: 0,
             local: Window::new(MAX_LOCAL)?,
             state: Window::new(MAX_STATE)?,
+            others: Vec::new(),
         })
     }
 
@@ -80,6 +94,36 @@ impl BlockMemory {
         let blocks = launch.cluster_blocks();
         self.prepare(needs, blocks)?;
         Ok((0..blocks).map(|rank| self.frame_of(launch, needs, rank)).collect())
+    }
+
+    /// Frames for so many blocks of `launch` that take turns: their states follow each other, and no offset leads from one to another. Their
+    /// memory is this one's.
+    pub fn frames_in_turns(
+        &mut self,
+        launch: &LaunchFrame,
+        needs: BlockNeeds,
+        blocks: u32,
+    ) -> Result<Vec<BlockFrame>> {
+        self.prepare(BlockNeeds { state: needs.state * u64::from(blocks), ..needs }, 1)?;
+        let first = self.frame_of(launch, needs, 0);
+        let mut frames = Vec::with_capacity(blocks as usize);
+        for number in 1..blocks as usize {
+            if self.others.len() < number {
+                let shared = AddressRange::reserve(BEFORE + SHARED + AFTER)?;
+                shared.commit(shared.base() + BEFORE, SHARED)?;
+                self.others.push(Windows { shared, local: Window::new(MAX_LOCAL / u64::from(MAX_CLUSTER))? });
+            }
+            let Windows { shared, local } = &mut self.others[number - 1];
+            local.grow(needs.local)?;
+            frames.push(BlockFrame {
+                shared: begin_shared(shared.base() + BEFORE, needs),
+                local: local.start() as *mut u8,
+                state: first.state.wrapping_add(number * needs.state as usize),
+                ..first
+            });
+        }
+        frames.insert(0, first);
+        Ok(frames)
     }
 
     /// Maps what so many blocks need.
@@ -97,16 +141,9 @@ impl BlockMemory {
     }
 
     fn frame_of(&self, launch: &LaunchFrame, needs: BlockNeeds, rank: u32) -> BlockFrame {
-        let shared_end = self.shared_window(rank) + SHARED;
-        let shared = (shared_end - needs.shared.next_multiple_of(1024)) as *mut u8;
-        if needs.shared >= RESERVED_SHARED.into() {
-            // Barriers that code keeps there begin at zero, whatever a launch that failed has left.
-            // SAFETY: the window is mapped for what is needed, and this memory's owner runs nothing in it yet.
-            unsafe { shared.write_bytes(0, RESERVED_SHARED_USED as usize) };
-        }
         BlockFrame {
             launch,
-            shared,
+            shared: begin_shared(self.shared_window(rank), needs),
             local: (self.local.start() + u64::from(rank) * needs.local) as *mut u8,
             state: (self.state.start() + u64::from(rank) * needs.state) as *mut u8,
             ctaid: [0; 3],
@@ -116,6 +153,17 @@ impl BlockMemory {
             fault: FaultRecord::default(),
         }
     }
+}
+
+/// Where a block's shared memory begins in a mapped window, at whose end it ends. Nothing runs in it yet.
+fn begin_shared(window: u64, needs: BlockNeeds) -> *mut u8 {
+    let shared = (window + SHARED - needs.shared.next_multiple_of(1024)) as *mut u8;
+    if needs.shared >= RESERVED_SHARED.into() {
+        // Barriers that code keeps there begin at zero, whatever a launch that failed has left.
+        // SAFETY: the window is mapped for what is needed, and this memory's owner runs nothing in it yet.
+        unsafe { shared.write_bytes(0, RESERVED_SHARED_USED as usize) };
+    }
+    shared
 }
 
 /// Memory between unmapped addresses, mapped from its start as far as needed.
@@ -266,6 +314,31 @@ mod tests {
         // SAFETY: as above.
         let beyond = unsafe { guard::load::<u8>(frames[0].shared as u64 + 4 * CLUSTER_STRIDE) };
         assert!(beyond.is_err(), "there is no fifth block");
+    }
+
+    #[test]
+    fn blocks_that_take_turns_have_windows_of_their_own() {
+        let pool = BlockMemoryPool::keeping(2);
+        let mut memory = pool.take().unwrap();
+        let launch = crate::executor::grid::empty_launch_frame();
+        let needs = BlockNeeds { shared: 3000, local: 100_000, state: 5056 };
+        let frames = memory.frames_in_turns(&launch, needs, 20).unwrap();
+        assert_eq!(frames.len(), 20);
+        let far = |a: u64, b: u64| a == b || a.abs_diff(b) > u64::from(u32::MAX);
+        for (number, frame) in frames.iter().enumerate() {
+            let (shared, local) = (frame.shared as u64, frame.local as u64);
+            assert_eq!(frame.state as usize, frames[0].state as usize + 5056 * number);
+            // SAFETY: the windows are the test's alone.
+            unsafe {
+                for inside in [shared, shared + 3068, local, local + 99_996, frame.state as u64 + 5052] {
+                    guard::store(inside, 1_u32).unwrap();
+                }
+                assert!(guard::load::<u8>(shared + 3072).is_err(), "each ends where it ends");
+            }
+            assert!(frames.iter().all(|other| far(shared, other.shared as u64)));
+        }
+        assert_eq!(needs.most_in_turns(), (1 << 30) / 5056);
+        pool.give(memory);
     }
 
     #[test]

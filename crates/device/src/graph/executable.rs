@@ -296,9 +296,8 @@ pub(super) fn works_of(context: &Arc<Context>, queue: &Arc<Queue>, body: &Steps)
                 }
                 let (parts, services) =
                     call.function.prepare(context, &module, &call.launch, &call.params, 0)?;
-                let workers = context.hardware().attributes.multiprocessors;
                 let end = Completion::new(Weak::new());
-                Work::Grid(Grid::new(parts, workers, queue.clone(), services, end))
+                Work::Grid(Grid::new(parts, queue.clone(), services, end))
             }
             // Refused when the graph was made ready.
             _ => return Err(Error::NotSupported("such a node in a conditional node's body".into())),

@@ -181,9 +181,8 @@ impl Nested {
         match destination {
             Destination::Tail => self.state().tail.push((parts, services)),
             Destination::InOrder(queue) => {
-                let workers = context.hardware().attributes.multiprocessors;
                 let make = |completion: &Arc<Completion>| {
-                    Work::Grid(Grid::new(parts, workers, queue.clone(), services, completion.clone()))
+                    Work::Grid(Grid::new(parts, queue.clone(), services, completion.clone()))
                 };
                 self.begin(&queue, Vec::new(), make)?;
             }

@@ -130,8 +130,7 @@ impl Stream {
                 cluster: None,
             };
             let services = Services { nested: Nested::new(ready, 0), _objects: Vec::new() };
-            let workers = context.hardware().attributes.multiprocessors;
-            Work::Grid(Grid::new(parts, workers, queue, services, completion))
+            Work::Grid(Grid::new(parts, queue, services, completion))
         }
     }
 }

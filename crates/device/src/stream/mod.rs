@@ -65,7 +65,7 @@ impl Stream {
     ) -> Arc<Stream> {
         static LAST_ID: AtomicU64 = AtomicU64::new(0);
         let executor = context.hardware().executor.clone();
-        let threads = partition.as_ref().map(|partition| partition.processors());
+        let threads = partition.as_ref().map(|partition| partition.threads(&context.hardware().attributes));
         let queue = Queue::with_threads(executor, context.domain().clone(), priority, threads);
         context.add_queue(&queue, kind);
         let id = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;

@@ -149,6 +149,11 @@ impl Queue {
         Arc::new(Queue { executor, domain, priority: AtomicI32::new(priority), threads, near, state })
     }
 
+    /// Whose threads run its commands.
+    pub(crate) fn executor(&self) -> &Arc<Executor> {
+        &self.executor
+    }
+
     /// How many threads may run blocks of one of its kernels, if not all may.
     pub(crate) fn threads(&self) -> Option<u32> {
         self.threads

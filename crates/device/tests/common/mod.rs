@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses some of this")]
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,12 +26,15 @@ pub struct ClosureBackend {
     pub replayer: Mutex<Option<Arc<ClosureBackend>>>,
     /// What takes the place of kernels, if anything will.
     pub better: Mutex<Option<Arc<Coming>>>,
+    /// Whether blocks that wait for each other may be run by one thread.
+    pub takes_turns: AtomicBool,
 }
 
 struct Closure {
     info: KernelInfo,
     body: Arc<Body>,
     better: Option<Arc<Coming>>,
+    takes_turns: bool,
 }
 
 /// Better code that never comes.
@@ -69,7 +72,8 @@ impl KernelBackend for ClosureBackend {
             .get(request.entry)
             .ok_or_else(|| CompileError::new(format!("no closure is called {}", request.entry)))?;
         let better = self.better.lock().unwrap().clone();
-        Ok(Arc::new(Closure { info: info.clone(), body: body.clone(), better }))
+        let takes_turns = self.takes_turns.load(Ordering::Relaxed);
+        Ok(Arc::new(Closure { info: info.clone(), body: body.clone(), better, takes_turns }))
     }
 
     fn replayer(&self) -> Option<Arc<dyn KernelBackend>> {
@@ -84,6 +88,10 @@ impl CompiledKernel for Closure {
 
     fn successor(&self) -> Option<&dyn Successor> {
         self.better.as_deref().map(|better| better as _)
+    }
+
+    fn takes_turns(&self) -> bool {
+        self.takes_turns
     }
 
     unsafe fn run(&self, frame: &mut BlockFrame, first: u64, count: u64) -> Result<(), Fault> {

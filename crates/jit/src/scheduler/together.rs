@@ -94,8 +94,8 @@ impl Schedule {
             if resume == 0 {
                 let block = &mut self.blocks[self.rank];
                 block.warps.fill(Warp { state: State::Done, ..START });
-                self.live -= std::mem::take(&mut block.live);
-                self.complete_cluster();
+                let ended = std::mem::take(&mut block.live);
+                self.ended(ended);
                 return Ok(warps);
             }
             before = now;

@@ -111,6 +111,6 @@ fn nvmlDeviceGetArchitecture(device: nvmlDevice_t, arch: Out<u32>) -> NvmlResult
 /// The processors of the machine that the device uses.
 #[entry_point]
 fn nvmlDeviceGetNumGpuCores(device: nvmlDevice_t, numCores: Out<u32>) -> NvmlResult {
-    numCores.set(find(device)?.device().attributes.multiprocessors)?;
+    numCores.set(find(device)?.device().attributes.threads)?;
     Ok(())
 }

@@ -26,7 +26,7 @@ fn split(input: &CUdevResource, least: u32, most: usize) -> (Vec<CUdevResource>,
 /// A device of which half can be taken; others are skipped.
 fn setup() -> (CUcontext, CUdevResource) {
     if is_ours() {
-        set_env("ANYWARP_THREADS", "8");
+        set_env("ANYWARP_MULTIPROCESSORS", "8");
     }
     init();
     let mut primary = CUcontext::NULL;
