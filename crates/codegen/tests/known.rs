@@ -38,8 +38,11 @@ const CONDITIONS: [Condition; 6] = [
     },
 ];
 
-/// Each thread loads its number. Where both conditions hold it leaves it for its warp, where only the first does, for itself.
-fn kernel(first: Condition, second: Condition) -> Program {
+/// The place of a thread in its warp.
+const IN_WARP: u32 = 31;
+
+/// Each thread loads its number. The conditions are on the bits of its index in `bits`. Where both conditions hold it leaves it for its warp, where only the first does, for itself.
+fn kernel(first: Condition, second: Condition, bits: u32) -> Program {
     let mut b = FunctionBuilder::new("kernel", Signature::default());
     let zero = b.constant(Type::I64, 0);
     let data = b.inst(Op::Load(Access::weak(Space::Param, 0)), &[zero], Type::I64);
@@ -52,8 +55,8 @@ fn kernel(first: Condition, second: Condition) -> Program {
     };
     let own = element(&mut b, tid);
     let number = b.inst(Op::Load(Access::weak(Space::Global, 0)), &[own], Type::I32);
-    let last = b.constant(Type::I32, 31);
-    let place = b.inst(Op::Int(IntBinary::And), &[tid, last], Type::I32);
+    let bits = b.constant(Type::I32, bits.into());
+    let place = b.inst(Op::Int(IntBinary::And), &[tid, bits], Type::I32);
     let (outer, inner, alone, after) = (b.block(), b.block(), b.block(), b.block());
     let branch = |b: &mut FunctionBuilder, cond: Value, then: Block, otherwise: Block| {
         let (then, otherwise) = (Target::new(then), Target::new(otherwise));
@@ -87,7 +90,7 @@ fn lanes_go_where_their_places_say() {
         .collect();
     for (first, outer) in CONDITIONS.into_iter().enumerate() {
         for (second, inner) in CONDITIONS.into_iter().enumerate() {
-            let program = kernel(outer, inner);
+            let program = kernel(outer, inner, IN_WARP);
             LAUNCH.must_agree(
                 &program,
                 &words,
@@ -107,16 +110,59 @@ fn lanes_go_where_their_places_say() {
 }
 
 #[test]
-fn what_one_lane_of_a_warp_stores_takes_no_loop() {
-    let program = kernel(CONDITIONS[0], CONDITIONS[0]);
+fn what_one_lane_of_a_warp_or_block_stores_takes_no_loop() {
     for level in [Level::Avx2, Level::Avx512] {
         let cpu = Cpu::level_cpu(level);
-        for shape in [LAUNCH.shape().alone(), LAUNCH.shape()] {
+        let shape = LAUNCH.shape();
+        // With short vectors a gang is less than the block.
+        let in_block = (level == Level::Avx512).then_some((shape, u32::MAX));
+        for (shape, bits) in [(shape.alone(), IN_WARP), (shape, IN_WARP)].into_iter().chain(in_block) {
+            let program = kernel(CONDITIONS[0], CONDITIONS[0], bits);
             let plan = Plan::in_gangs(Choice::Always);
             let text = codegen::emit_text_as(&program, &shape, &cpu, plan, Text::OptimizedIr).unwrap();
             for what in ["ctlz", "lanes", "masked.store"] {
-                assert!(!text.contains(what), "{what} on {level:?}: {text}");
+                assert!(!text.contains(what), "{what} on {level:?}, by {bits:x}: {text}");
             }
+        }
+    }
+}
+
+/// Conditions on the place of a thread in its block.
+const IN_BLOCK: [Condition; 3] = [
+    |b, place| compare(b, IntCmp::LtU, place, 40),
+    |b, place| compare(b, IntCmp::Eq, place, 100),
+    |b, place| {
+        let five = b.constant(Type::I32, 5);
+        let warp = b.inst(Op::Shift(Shift::RightU), &[place, five], Type::I32);
+        compare(b, IntCmp::Ne, warp, 1)
+    },
+];
+
+#[test]
+fn threads_of_a_block_that_is_a_gang_go_where_their_places_say() {
+    // Also where a gang is half of the block.
+    for block in [64, THREADS, 2 * THREADS] {
+        let launch = Launch { grid: [1, 1, 1], block: [block, 1, 1] };
+        for (number, condition) in IN_BLOCK.into_iter().enumerate() {
+            let program = kernel(condition, IN_BLOCK[2], u32::MAX);
+            let words: Vec<u32> =
+                (0..3 * THREADS + 2 * block).map(|at| at.wrapping_mul(0x9e37_79b9)).collect();
+            let mut expected = words.clone();
+            launch.interpret(&program, &[expected.as_mut_ptr() as u64]).unwrap();
+            for cpu in launch::cpus() {
+                let compiled = launch.compile_in_gangs(&program, &cpu, Choice::Always).unwrap();
+                let mut got = words.clone();
+                launch.run(&compiled, &[got.as_mut_ptr() as u64]).unwrap();
+                assert!(got == expected, "{number} in blocks of {block} on {}", cpu.name());
+            }
+            let cpu = Cpu::level_cpu(Level::Avx512);
+            let plan = Plan::in_gangs(Choice::Always);
+            let text =
+                codegen::emit_text_as(&program, &launch.shape(), &cpu, plan, Text::OptimizedIr).unwrap();
+            let lanes = block.min(THREADS);
+            let compares =
+                text.lines().any(|line| line.contains("icmp") && line.contains(&format!("<{lanes} x")));
+            assert_eq!(compares, block > THREADS, "{number} in blocks of {block}: {text}");
         }
     }
 }

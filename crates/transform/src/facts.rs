@@ -62,6 +62,8 @@ impl<'a> Facts<'a> {
             },
             Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc) => arg(0),
             Op::SpecialReg(SpecialReg::LaneId) => 64,
+            // The first lane is the block's first thread.
+            Op::SpecialReg(SpecialReg::Tid(_)) if self.shape.dims <= 2 && self.shape.block_is_gang() => 64,
             Op::SpecialReg(SpecialReg::Tid(0)) => match self.shape.x {
                 _ if self.shape.dims == 1 => self.shape.lanes().trailing_zeros(),
                 XLayout::Rows => self.shape.lanes().trailing_zeros(),

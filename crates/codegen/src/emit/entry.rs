@@ -125,6 +125,10 @@ impl<'c> BlockWarps<'c> {
     fn new(unit: Unit<'_, 'c>, kernel: &Prepared, launch: Value<'c>, along_rows: bool) -> BlockWarps<'c> {
         let b = unit.b;
         let i32 = unit.types.i32;
+        if unit.shape.block_is_gang() {
+            let one = i32.int_const(1);
+            return BlockWarps { count: one, across: one, along: None, height: None };
+        }
         let field = |offset: usize| b.mark_invariant(b.load(i32, b.ptr_offset(launch, offset as i64), 4));
         let warps = b.lshr(field(offset_of!(LaunchFrame, warps)), unit.gang_bits());
         let warps = b.shl(warps, i32.int_const(unit.shape.strips.trailing_zeros().into()));
@@ -257,7 +261,7 @@ pub(super) fn placed_function<'c>(
         frame,
         launch: launch_of(unit, frame),
         ctaid: [1, 2, 3].map(|at| function.param(at)),
-        warp: function.param(4),
+        warp: if unit.shape.block_is_gang() { i32.zero() } else { function.param(4) },
         tid: counts.then(|| [5, 6, 7].map(|at| function.param(at))),
     };
     (function, place)

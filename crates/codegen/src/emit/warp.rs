@@ -70,7 +70,9 @@ impl<'c> Emitter<'_, 'c> {
             })
             .collect();
         let lanes: Vec<i32> = sources.iter().map(|(lane, _)| *lane as i32).collect();
-        self.define(data.results[0], b.shuffle(value, value, &lanes));
+        // Of integers LLVM would look for zeros in each lane, through one shuffle after another.
+        let float = b.bitcast(value, self.unit.context().float().vector(self.unit.lanes));
+        self.define(data.results[0], b.bitcast(b.shuffle(float, float, &lanes), value.ty()));
         if let Some(result) = data.results.get(1) {
             let valid: Vec<u64> = sources.iter().map(|(_, valid)| u64::from(*valid)).collect();
             self.define(*result, self.unit.types.mask.int_vector(&valid));
