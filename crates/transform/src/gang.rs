@@ -3,7 +3,8 @@
 //! A *gang* is several consecutive warps of a block, run as one warp with more lanes: every operation is one on longer vectors, which the
 //! processor does in pieces. What the warps share, such as the row of a tile that all of them read, is loaded once for all, and the
 //! pieces do not depend on each other, so that they hide each other's latency. Between two barriers the warps of a block have no order, so
-//! one in step is as good as any. Where a gang is the whole block, its barriers order memory and nothing else.
+//! one in step is as good as any. A gang comes to a barrier once where its warps would one after another, which pays by itself where barriers are
+//! near to each other; where it is the whole block, its barriers order memory and nothing else.
 //!
 //! Where on the other hand the values of one warp are too many for the registers, as the sums that each thread of a product keeps, its lanes run in
 //! *strips*, one after another up to each barrier.
@@ -49,6 +50,10 @@ impl Registers {
 
 /// Operations on vectors up to which code is short.
 const SHORT: usize = 96;
+/// Operations on vectors up to which a gang's code may be long.
+const LONG: usize = 4 * SHORT;
+/// Operations on vectors of words, from one barrier to the next, that take no longer than a suspension.
+const NEAR: usize = 48;
 
 /// Instructions on vectors that a processor looks ahead: as many results have registers.
 const LOOK_AHEAD: u32 = 160;
@@ -117,7 +122,7 @@ fn in_gangs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
     for warps in sizes.take_while(|warps| *warps > 1) {
         let shape = shape.in_gangs(warps);
         // One value must fit. What differs between the lanes of a warp does between those of a gang, which takes no fewer registers then.
-        let could_pay = warp.could_pay(needed * u32::from(warps), is_light);
+        let could_pay = warp.could_pay(needed * u32::from(warps), is_light) || warp.spares_waits(warps);
         if registers.taken(&shape, Type::I32) > registers.spent()
             || choice == Choice::WhereItPays && !could_pay
         {
@@ -125,7 +130,8 @@ fn in_gangs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
         }
         let prepared = prepare(func.clone(), true, &shape).ok()?;
         let gang = Gang::new(&prepared, &shape, registers);
-        if gang.is_possible() && (choice == Choice::Always || gang.pays(alone * usize::from(warps))) {
+        let pays = || gang.pays(alone * usize::from(warps)) || gang.spares_waits(warps);
+        if gang.is_possible() && (choice == Choice::Always || pays()) {
             return Some((shape, prepared));
         }
     }
@@ -239,10 +245,27 @@ fn in_narrow_strips(
     Some((narrow, prepared))
 }
 
-/// Whether lanes meet between barriers: those of other strips are not to be had there.
+/// Whether lanes meet between barriers, those of other strips are not to be had there, or lanes are numbered within a warp.
 fn lanes_meet(func: &Function) -> bool {
     let mut insts = func.blocks().flat_map(|block| &func.block(block).insts);
-    insts.any(|inst| matches!(func.inst(*inst).op, Op::Shuffle(_) | Op::Atomic(..)))
+    insts.any(|inst| match func.inst(*inst).op {
+        Op::Shuffle(_) | Op::Vote(_) | Op::WarpSync | Op::Atomic(..) => true,
+        Op::SpecialReg(reg) => is_of_lane(reg),
+        _ => false,
+    })
+}
+
+/// Whether this is about a lane's number in its warp.
+fn is_of_lane(reg: SpecialReg) -> bool {
+    matches!(
+        reg,
+        SpecialReg::LaneId
+            | SpecialReg::LanemaskEq
+            | SpecialReg::LanemaskLe
+            | SpecialReg::LanemaskLt
+            | SpecialReg::LanemaskGe
+            | SpecialReg::LanemaskGt
+    )
 }
 
 /// What decides about a kernel as a whole.
@@ -273,22 +296,15 @@ fn is_allowed(func: &Function, inst: Inst, uses: &mut Uses) -> bool {
             uses.barriers = true;
             func.constant(data.args[0]).is_some_and(|id| id < kernel_abi::BARRIERS as u64)
         }
-        Op::SpecialReg(reg) => {
-            !matches!(
-                reg,
-                SpecialReg::LaneId
-                    | SpecialReg::WarpId
-                    | SpecialReg::LanemaskEq
-                    | SpecialReg::LanemaskLe
-                    | SpecialReg::LanemaskLt
-                    | SpecialReg::LanemaskGe
-                    | SpecialReg::LanemaskGt
-            ) && !reg.is_counter()
-        }
+        Op::SpecialReg(reg) => reg != SpecialReg::WarpId && !reg.is_counter(),
         Op::Shuffle(_) => {
             let constants: Vec<_> = data.args[1..].iter().map(|arg| func.constant(*arg)).collect();
             constants.iter().all(Option::is_some)
                 && constants.get(2).is_none_or(|all| *all == Some(u32::MAX.into()))
+        }
+        Op::Vote(_) | Op::WarpSync => {
+            let members = usize::from(data.op != Op::WarpSync);
+            data.args.get(members).is_none_or(|all| func.constant(*all) == Some(u32::MAX.into()))
         }
         Op::Atomic(_, access) => {
             access.lanes == 1
@@ -334,6 +350,46 @@ impl<'a> Gang<'a> {
         shares && needed <= self.registers.spent() || needed <= 2 * self.registers.count && self.is_light()
     }
 
+    /// Whether barriers are so near to each other that what a gang of so many warps saves, suspensions there, is more than what it costs: values
+    /// that do not stay in registers, and what it does for all warps where perhaps only one would.
+    fn spares_waits(&self, warps: u8) -> bool {
+        let (mut work, mut barriers) = (0, 0);
+        for &block in self.p.cfg.order() {
+            // An inner loop runs more often than what is around it.
+            let often = 16usize.saturating_pow(self.p.loops.around(block).count() as u32);
+            let for_one = if self.p.full[block.index()] { 1 } else { warps.into() };
+            work += often * for_one * self.work(block);
+            barriers += often * self.count(block, Op::is_barrier);
+        }
+        work <= NEAR * barriers && self.length() <= LONG
+    }
+
+    /// The operations on vectors.
+    fn length(&self) -> usize {
+        self.p.cfg.order().iter().map(|block| self.vectors(*block)).sum()
+    }
+
+    fn vectors(&self, block: Block) -> usize {
+        let p = self.p;
+        let insts = p.func.block(block).insts.iter().map(|inst| p.func.inst(*inst));
+        insts.filter(|data| data.results.iter().any(|value| p.shapes.of(*value).is_varying())).count()
+    }
+
+    /// What a block does with vectors: an operation counts for as many as its result has words.
+    fn work(&self, block: Block) -> usize {
+        let p = self.p;
+        let insts = p.func.block(block).insts.iter().map(|inst| p.func.inst(*inst));
+        let words = |value: Value| match p.shapes.of(value) {
+            LaneShape::Varying => p.func.ty(value).bits().div_ceil(32) as usize,
+            _ => 0,
+        };
+        insts.filter_map(|data| data.results.iter().map(|value| words(*value)).max()).sum()
+    }
+
+    fn waits_in_loops(&self) -> bool {
+        self.in_loops().any(|block| self.has(block, Op::is_barrier))
+    }
+
     /// Whether code that needs so many registers could pay at all.
     fn could_pay(&self, needed: u32, is_light: bool) -> bool {
         needed <= self.registers.spent() || needed <= 2 * self.registers.count && is_light
@@ -342,13 +398,7 @@ impl<'a> Gang<'a> {
     /// Whether the code stays short with so many lanes, and loops run between barriers: then what a gang saves, suspensions and the wait for
     /// memory and for one result after another, is more than what values cost that do not stay in registers.
     fn is_light(&self) -> bool {
-        let p = self.p;
-        let vectors = |block: &Block| {
-            let insts = p.func.block(*block).insts.iter().map(|inst| p.func.inst(*inst));
-            insts.filter(|data| data.results.iter().any(|value| p.shapes.of(*value).is_varying())).count()
-        };
-        !self.in_loops().any(|block| self.has(block, Op::is_barrier))
-            && p.cfg.order().iter().map(vectors).sum::<usize>() <= SHORT
+        !self.waits_in_loops() && self.length() <= SHORT
     }
 
     /// The accesses, of one register's size each, that loads in loops take.
@@ -374,7 +424,12 @@ impl<'a> Gang<'a> {
     }
 
     fn has(&self, block: Block, is: impl Fn(&Op) -> bool) -> bool {
-        self.p.func.block(block).insts.iter().any(|inst| is(&self.p.func.inst(*inst).op))
+        self.count(block, is) > 0
+    }
+
+    fn count(&self, block: Block, is: impl Fn(&Op) -> bool) -> usize {
+        let insts = &self.p.func.block(block).insts;
+        insts.iter().filter(|inst| is(&self.p.func.inst(**inst).op)).count()
     }
 
     /// The accesses that a load of so many bytes a lane takes.

@@ -14,7 +14,7 @@ mod known;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use kernel_abi::{Shape, XLayout};
+use kernel_abi::{Shape, WARP, XLayout};
 use simt_ir::{
     Block, Cfg, Convert, DomTree, Function, Inst, InstData, IntBinary, IntCmp, Op, Shift, ShuffleMode, Space,
     SpecialReg, Terminator, Type, Value,
@@ -300,7 +300,7 @@ impl Analysis<'_> {
                 _ => LaneShape::Varying,
             },
             Op::Vote(_) | Op::MatchAll | Op::Redux(_) => {
-                if data.args[1..].iter().all(|mask| self.of(*mask).is_uniform()) {
+                if self.shape.gang == 1 && data.args[1..].iter().all(|mask| self.of(*mask).is_uniform()) {
                     LaneShape::Uniform
                 } else {
                     LaneShape::Varying
@@ -525,7 +525,7 @@ impl Analysis<'_> {
     fn special(&self, reg: SpecialReg) -> LaneShape {
         let flat = self.shape.dims == 1;
         match reg {
-            SpecialReg::LaneId => self.affine(32, |lane| lane as i64),
+            SpecialReg::LaneId => self.affine(32, |lane| (lane % WARP as usize) as i64),
             SpecialReg::Tid(axis) if axis >= self.shape.dims => LaneShape::Uniform,
             SpecialReg::Tid(0) if flat => self.affine(32, |lane| lane as i64),
             SpecialReg::Tid(axis) => match (self.shape.x, axis) {

@@ -334,7 +334,7 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
         let field = |offset: usize| self.launch_field(offset, i32);
-        let lane = self.unit.lane_indices(i32);
+        let lane = b.and(self.unit.lane_indices(i32), i32.vector(self.unit.lanes).int_const(31));
         let ones = i32.vector(self.unit.lanes).int_const(1);
         let round_up = |value: Value<'c>, unit: u32| {
             let [less, mask] = [unit - 1, !(unit - 1)].map(|bits| i32.int_const(bits.into()));

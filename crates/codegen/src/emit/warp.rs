@@ -200,20 +200,43 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn vote(&mut self, inst: Inst, mode: VoteMode) {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
+        if self.unit.shape.gang > 1 {
+            return self.vote_in_gang(inst, mode);
+        }
         let part = self.taking_part(data.args.get(1).copied());
         let votes = self.vector(data.args[0]);
         let votes = b.mask_to_int(votes);
         let votes = if part.ty().is_vector() { b.splat(votes, LANES) } else { votes };
-        let votes = b.and(votes, part);
-        let all = |b: &crate::llvm::Builder<'c>| b.icmp(IntPredicate::Eq, votes, part);
-        let any = self.nonzero(votes);
-        let value = match mode {
-            VoteMode::All => all(b),
-            VoteMode::Any => any,
-            VoteMode::Uni => b.or(all(b), b.not(any)),
-            VoteMode::Ballot => votes,
-        };
+        let value = self.counted(mode, b.and(votes, part), part);
         self.define_scalar_or_vector(data.results[0], value);
+    }
+
+    /// A vote of all lanes of each of a gang's warps.
+    fn vote_in_gang(&mut self, inst: Inst, mode: VoteMode) {
+        let b = self.unit.b;
+        let data = self.p.func.inst(inst);
+        let (mask, votes) = (self.active(), self.vector(data.args[0]));
+        let votes = b.and(votes, mask);
+        let of_warp = |first: u32| {
+            let [votes, part] = [votes, mask].map(|mask| b.mask_to_int(b.subvector(mask, first, LANES)));
+            b.splat(self.counted(mode, votes, part), LANES)
+        };
+        let warps = (0..self.unit.lanes).step_by(LANES as usize).map(of_warp).collect();
+        let value = self.concatenated(warps);
+        self.define(data.results[0], value);
+    }
+
+    /// What a vote gives, of the lanes that take part and those of them whose vote is yes.
+    fn counted(&self, mode: VoteMode, votes: Value<'c>, part: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let all = || b.icmp(IntPredicate::Eq, votes, part);
+        let any = || self.nonzero(votes);
+        match mode {
+            VoteMode::All => all(),
+            VoteMode::Any => any(),
+            VoteMode::Uni => b.or(all(), b.not(any())),
+            VoteMode::Ballot => votes,
+        }
     }
 
     /// For each lane, which active lanes hold the same value.
