@@ -1,7 +1,7 @@
 //! Tensor map object management.
 //!
-//! A map's bytes are our own. The checks are those of NVIDIA's driver, which are fewer than the manual's: where the map lies is
-//! not looked at, strides may be anything that is aligned.
+//! A map's bytes are those of NVIDIA's driver (`simt_ir::bulk`), and so are the checks, which are fewer than the manual's: where the map lies
+//! is not looked at, strides may be anything that is aligned.
 
 use crate::contexts;
 use crate::error::CuResult;
@@ -60,6 +60,7 @@ fn encode(place: Out<CUtensorMap>, tensor: &Tensor, mode: Mode) -> CuResult {
         steps: elements(tensor.steps, rank)?,
         interleave: Interleave::from_number(tensor.interleave.0.into()).ok_or_else(invalid)?,
         swizzle: Swizzle::from_number(tensor.swizzle.0.into()).ok_or_else(invalid)?,
+        promotion: tensor.promotion.0 as u8,
         nan_outside: tensor.fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA,
         mode,
     };
@@ -131,7 +132,6 @@ fn cuTensorMapEncodeIm2col(
         upper: elements(pixelBoxUpperCorner, spatial)?,
         channels: channelsPerPixel,
         pixels: pixelsPerColumn,
-        wide: false,
     };
     let tensor = Tensor {
         data_type: tensorDataType,
@@ -148,7 +148,7 @@ fn cuTensorMapEncodeIm2col(
     encode(tensorMap, &tensor, mode)
 }
 
-/// NVIDIA's driver makes such maps on this architecture too, whose instructions do not take them.
+/// On this architecture NVIDIA's driver makes the map that `cuTensorMapEncodeIm2col` makes of corners that differ in the width alone.
 #[entry_point]
 fn cuTensorMapEncodeIm2colWide(
     tensorMap: Out<CUtensorMap>,
@@ -177,7 +177,6 @@ fn cuTensorMapEncodeIm2colWide(
         upper: [pixelBoxUpperCornerWidth, 0, 0],
         channels: channelsPerPixel,
         pixels: pixelsPerColumn,
-        wide: true,
     };
     let tensor = Tensor {
         data_type: tensorDataType,

@@ -3,6 +3,7 @@
 //! An asynchronous copy may be complete at any time before it is waited for. Here it is when it is issued: the bytes are
 //! moved, and the barrier learns that they have come. What memory is, is the caller's ([`Memory`]).
 
+mod layout;
 mod map;
 mod tensor;
 

@@ -22,6 +22,10 @@ pub fn load(
     for (to, _) in targets {
         aligned(*to, SHARED_ALIGN)?;
     }
+    if map.nan_outside && !map.element.is_float() {
+        return Err(BulkFault::IllegalInstruction(map.address));
+    }
+    aligned(map.address, 16)?;
     begins(map, start).ok_or(BulkFault::IllegalInstruction(map.address))?;
     let rows = Rows::new(map, start, shifts);
     let mut buffer = [0; ROW];
@@ -57,15 +61,23 @@ pub fn store(
         Some(op) => Some(reduction(op, map.element).ok_or(BulkFault::IllegalInstruction(from))?),
         None => None,
     };
-    begins(map, start).ok_or(BulkFault::IllegalInstruction(map.address))?;
+    let illegal = BulkFault::IllegalInstruction(map.address);
+    aligned(map.address, 16)?;
+    begins(map, start).ok_or(illegal)?;
     // What lies before the tensor is no place to write to; what lies behind it is left out.
     let mut rows = Rows::new(map, start, &[]);
     let before = match map.mode {
         Mode::Tiled { .. } => start[0] < 0 || rows.any(|row| row.is_err()),
-        Mode::Im2col { lower, .. } => start[0] < 0 || lower[..map.rank() - 2].iter().any(|at| *at < 0),
+        // Nor may the box of pixels reach beyond the tensor.
+        Mode::Im2col { lower, upper, .. } => {
+            let spatial = map.rank() - 2;
+            let beyond =
+                lower[..spatial].iter().any(|at| *at < 0) || upper[..spatial].iter().any(|at| *at > 0);
+            beyond || start.iter().any(|at| *at < 0)
+        }
     };
     if before {
-        return Err(BulkFault::IllegalInstruction(map.address));
+        return Err(illegal);
     }
     let rows = Rows::new(map, start, &[]);
     let mut buffer = [0; ROW];
@@ -74,9 +86,11 @@ pub fn store(
     for (at, position) in rows.enumerate() {
         let Ok(Some((address, inside))) = position else { continue };
         read_row(map, from.wrapping_add(at as u64 * pitch), row, memory)?;
+        // The hardware writes whole units of 16 bytes, over what lies behind the tensor's last element too.
+        let written = &row[inside.start..inside.end.next_multiple_of(16).min(row.len())];
         match reduction {
-            None => memory.write(address, &row[inside])?,
-            Some(reduction) => reduce_elements(address, &row[inside], reduction, memory)?,
+            None => memory.write(address, written)?,
+            Some(reduction) => reduce_elements(address, written, reduction, memory)?,
         }
     }
     Ok(())

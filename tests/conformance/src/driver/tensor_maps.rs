@@ -227,6 +227,36 @@ pub fn maps_of_wide_columns_are_made() {
     }
 }
 
+pub fn maps_have_the_bits_that_the_hardware_reads() {
+    new_context();
+    let tiled = Tiled {
+        data_type: CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
+        address: 0xcc38_7e8d_3e80,
+        sizes: vec![92030, 908_452, 1, 95_654_151, 1_290_352],
+        strides: vec![8_057_480_640, 512, 2816, 1408],
+        extents: vec![16, 3, 3, 3, 3],
+        steps: vec![4, 4, 8, 8, 5],
+        interleave: 0,
+        swizzle: 3,
+        promotion: 2,
+        fill: 1,
+    };
+    let expected = [
+        0xcc38_7e8d_3e80,
+        0x1e04_365c_0004_e4c0,
+        0xb0_0000_0020,
+        0x58,
+        0xd_dca3_0001_677d,
+        0x5b3_9106_0000_0000,
+        0xf00_4fdb_0013_b06f,
+        0x202_0202,
+        0,
+        0x400,
+    ];
+    assert_eq!(tiled.map().opaque[..10], expected);
+    assert_eq!(tiled.map().opaque[10..], [0; 6]);
+}
+
 pub fn no_list_may_be_missing() {
     new_context();
     let (longs, words) = ([64u64, 128], [8u32, 8]);
@@ -565,6 +595,25 @@ pub fn a_box_goes_back_but_for_what_is_outside() {
         expected[40 + word] += at;
     }
     assert_eq!(read::<u32>(words, 64), expected);
+}
+
+pub fn the_last_unit_of_a_row_is_written_whole() {
+    new_context();
+    let words = alloc_with(&[1000u32; 16]);
+    let tiled = Tiled {
+        data_type: CU_TENSOR_MAP_DATA_TYPE_UINT32,
+        address: words.0,
+        sizes: vec![5, 1],
+        strides: vec![32, 0],
+        extents: vec![16, 1],
+        ..square()
+    };
+    put(&tiled.map(), 0, 0, 0);
+    let mut expected = [1000u32; 16];
+    for (at, word) in (1u32..).zip(&mut expected[..8]) {
+        *word = at;
+    }
+    assert_eq!(read::<u32>(words, 16), expected);
 }
 
 pub fn nothing_is_written_before_the_tensor() {

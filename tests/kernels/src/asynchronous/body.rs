@@ -335,7 +335,7 @@ impl Maker<'_> {
             self.scene.after = self.scene.before.clone();
         }
         let start = self.tensor(element, true)?;
-        for (at, place) in self.scene.map.elements(&start, &[]) {
+        for (at, place) in self.scene.map.in_units().elements(&start, &[]) {
             let Some(place) = place else { continue };
             let bytes = self.scene.before.bytes(Place::Window(0, FROM + at), number.bytes).to_vec();
             match op {
@@ -461,7 +461,7 @@ impl Maker<'_> {
                 format!("mov.b32 %v, {value};")
             });
         }
-        self.scene.after.maps.push((place, map));
+        self.scene.after.maps.push((place, self.scene.map.clone(), map));
         self.with(|name| match name {
             "map" if shared => "[%to]".to_owned(),
             "map" => "[%to_global]".to_owned(),

@@ -15,7 +15,7 @@ pub struct World {
     /// Bytes that the barrier of each block is told of.
     pub arrived: [u32; 2],
     /// Where in which window the bytes of a map lie, as the address of global memory is known only when the kernel runs.
-    pub maps: Vec<(Place, Map)>,
+    pub maps: Vec<(Place, Map, Map)>,
 }
 
 /// A place in memory.
@@ -97,8 +97,8 @@ impl World {
     /// The memory when the tensor lies at an address.
     pub fn at(&self, address: u64) -> World {
         let mut world = self.clone();
-        for (place, map) in &self.maps {
-            world.put(*place, &map.at(address));
+        for (place, before, map) in &self.maps {
+            world.put(*place, &map.changed_from(before, address));
         }
         world
     }
@@ -138,7 +138,7 @@ impl Map {
         let (mut lower, mut upper) = ([0, -before, 0], [-1, 0, 0]);
         lower[rank - 2..].fill(0);
         upper[rank - 2..].fill(0);
-        Map::new(rank, element, [1; 5], Mode::Im2col { lower, upper, channels, pixels: 7, wide: false })
+        Map::new(rank, element, [1; 5], Mode::Im2col { lower, upper, channels, pixels: 7 })
     }
 
     fn new(rank: usize, element: Element, steps: [u32; 5], mode: Mode) -> Map {
@@ -153,6 +153,7 @@ impl Map {
             interleave: Interleave::None,
             swizzle: Swizzle::None,
             nan_outside: false,
+            promotion: 0,
             mode,
         };
         map.sizes[1..rank].copy_from_slice(&SIZES[..rank - 1]);
@@ -163,6 +164,22 @@ impl Map {
     /// The map's bytes when the tensor lies at an address.
     pub fn at(&self, address: u64) -> [u8; TensorMap::BYTES] {
         TensorMap { address: address + self.moved, ..self.inner }.to_bytes()
+    }
+
+    /// The map's bytes when its fields have been changed in a kernel. The words that nobody reads are those of the map before.
+    pub fn changed_from(&self, before: &Map, address: u64) -> [u8; TensorMap::BYTES] {
+        let mut bytes = self.at(address);
+        bytes[64..].copy_from_slice(&before.at(address)[64..]);
+        bytes
+    }
+
+    /// The same map as stores see it, which write whole units of 16 bytes.
+    pub fn in_units(&self) -> Map {
+        let mut map = self.clone();
+        if map.inner.interleave == Interleave::None {
+            map.inner.sizes[0] = map.inner.sizes[0].next_multiple_of(16 / map.inner.element.bytes());
+        }
+        map
     }
 
     /// The same map with channels in slices: its dimensions are spatial ones, slices and images, as far as there are.
