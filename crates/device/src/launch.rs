@@ -191,7 +191,7 @@ impl Function {
         if !Grid::needs_of(&parts).are_possible(together) {
             return Err(Error::LaunchOutOfResources);
         }
-        Ok((parts, Services { nested: Nested::new(ready, depth), _objects: objects }))
+        Ok((parts, Services::new(Nested::new(ready, depth), objects)))
     }
 
     /// The kernel ready for launches of a shape, and what the variables are bound to that it reads textures and surfaces by.

@@ -7,6 +7,9 @@ use simt_ir::Program;
 use crate::block::Block;
 use crate::thread::State;
 
+/// Every so many rounds blocks look whether the launch has failed elsewhere.
+const ROUNDS: u32 = 64;
+
 /// Runs the blocks whose indices the frames hold, whole clusters of the launch, each for about `budget` instructions at the most.
 ///
 /// # Safety
@@ -21,12 +24,15 @@ pub unsafe fn run(program: &Program, frames: &mut [BlockFrame], budget: Option<u
     while blocks.len() > 0 {
         clusters.push(Cluster { blocks: blocks.by_ref().take(size).collect(), phase: 0 });
     }
+    let mut rounds = 0u32;
     loop {
         let mut all_done = true;
         for cluster in &mut clusters {
             all_done &= cluster.round()? == Progress::Done;
         }
-        if all_done {
+        // Who polls for what a failed block would have done polls for ever.
+        rounds = rounds.wrapping_add(1);
+        if all_done || rounds.is_multiple_of(ROUNDS) && clusters[0].blocks[0].context.has_failed() {
             return Ok(());
         }
     }

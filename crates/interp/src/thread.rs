@@ -29,6 +29,14 @@ pub struct BlockContext<'a> {
     pub ctaid: [u32; 3],
 }
 
+impl BlockContext<'_> {
+    /// Whether the launch has failed in another block.
+    pub fn has_failed(&self) -> bool {
+        // SAFETY: callbacks are the device's and hold while the block runs, whose frame this is.
+        unsafe { ((*self.launch.callbacks).has_failed)(self.frame) != 0 }
+    }
+}
+
 /// A thread.
 pub struct Thread<'a> {
     /// Index in the block, x fastest.

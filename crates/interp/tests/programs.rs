@@ -29,6 +29,9 @@ unsafe extern "C" fn no_textures(_: *mut BlockFrame, _: u32, _: u64, _: *mut Lan
     0
 }
 unsafe extern "C" fn no_sleep(_: u32) {}
+unsafe extern "C" fn never(_: *mut BlockFrame) -> u32 {
+    0
+}
 unsafe extern "C" fn no_runtime(_: *mut BlockFrame, _: u32, _: u32, _: *const u64, _: *mut u64) {}
 
 const CALLBACKS: Callbacks = Callbacks {
@@ -40,6 +43,7 @@ const CALLBACKS: Callbacks = Callbacks {
     texture: no_textures,
     nanosleep: no_sleep,
     runtime: no_runtime,
+    has_failed: never,
 };
 
 /// Runs a kernel whose one parameter is the address of `data`.

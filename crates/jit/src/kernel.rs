@@ -213,6 +213,9 @@ impl Kernel {
                     schedule.resume_with(WarpCode { entry, state, block_bytes, gang: 1 });
                     continue;
                 }
+                if stopped == Stopped::Abandoned {
+                    return Ok(());
+                }
                 if let Some((kind, detail)) = schedule.fault_kind(stopped) {
                     return Err(fault_of(frame, kind, None, detail.into()));
                 }

@@ -147,6 +147,8 @@ pub enum Stopped {
     NoSuchBarrier,
     /// Warps come to one barrier with other numbers of threads.
     CountsDiffer,
+    /// Warps poll for what other blocks do, and the launch has failed in one of those.
+    Abandoned,
 }
 
 impl Schedule {
@@ -235,7 +237,13 @@ impl Schedule {
             rounds = rounds.wrapping_add(1);
             if !rounds.is_multiple_of(ROUNDS) {
                 std::hint::spin_loop();
-            } else if since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                continue;
+            }
+            // SAFETY: the caller's contract: the frames are those of blocks in flight, and their launch and its callbacks outlive them.
+            if unsafe { ((*(*(*frames).launch).callbacks).has_failed)(frames) } != 0 {
+                return Stopped::Abandoned;
+            }
+            if since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
                 std::thread::yield_now();
                 since = None;
             }
@@ -379,7 +387,7 @@ impl Schedule {
             _ => "all warps of the cluster wait for each other",
         };
         match stopped {
-            Stopped::Done | Stopped::NeedsPlainCode => None,
+            Stopped::Done | Stopped::NeedsPlainCode | Stopped::Abandoned => None,
             Stopped::Deadlock => Some((FaultKind::Deadlock, who)),
             Stopped::NoSuchBarrier => Some((FaultKind::IllegalInstruction, "a barrier number above 15")),
             Stopped::CountsDiffer => {

@@ -253,6 +253,9 @@ pub struct Callbacks {
         arguments: *const u64,
         results: *mut u64,
     ),
+    /// Whether the launch has failed in another block, so that a block that waits for others may never go on: 0 if not. Schedulers ask, no
+    /// generated code.
+    pub has_failed: unsafe extern "C" fn(frame: *mut BlockFrame) -> u32,
 }
 
 /// Entry of a kernel without suspension points: runs blocks `first .. first + count`, numbered x fastest. Answers a [`Status`](crate::Status) as number;

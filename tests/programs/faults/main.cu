@@ -24,6 +24,12 @@ __device__ int recurse(volatile int *p, int depth) {
     return depth < 0 ? room[depth & 63] : recurse(p, depth + 1) + room[(depth * 7) & 63];
 }
 __global__ void overflow_stack(int *p) { p[0] = recurse(p, p[1]); }
+// All blocks wait for the last one.
+__global__ void wait_for_the_failed(volatile int *p) {
+    if (blockIdx.x == gridDim.x - 1) __trap();
+    while (*p == 0) {
+    }
+}
 __global__ void good(int *p) { p[threadIdx.x] = int(threadIdx.x); }
 
 // A child that must end with status 0; what it prints goes on.
@@ -61,7 +67,7 @@ void expect(const char *name, cudaError_t wanted, Launch launch) {
         int count = 0;
         CUDA_CHECK(cudaGetDeviceCount(&count));
         REQUIRE(count > 0, "%s: no device", name);
-        printf("%-20s %s\n", name, cudaGetErrorName(wanted));
+        printf("%-30s %s\n", name, cudaGetErrorName(wanted));
     });
 }
 
@@ -76,5 +82,9 @@ int main() {
     });
     expect("a trap in asm", cudaErrorLaunchFailure, [](int *p) { fail_assertion<<<1, 32>>>(p); });
     expect("an endless recursion", cudaErrorIllegalAddress, [](int *p) { overflow_stack<<<1, 32>>>(p); });
-    succeed("six faults, six codes, no process died");
+    expect("a trap that others wait for", cudaErrorLaunchFailure, [](int *p) {
+        cudaMemset(p, 0, 4096);
+        wait_for_the_failed<<<2, 64>>>(p);
+    });
+    succeed("seven faults, seven codes, no process died");
 }

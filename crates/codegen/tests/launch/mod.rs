@@ -60,10 +60,13 @@ unsafe extern "C" fn global_timer() -> u64 {
 unsafe extern "C" fn texture(_: *mut BlockFrame, _: u32, _: u64, _: *mut LaneWords) -> u32 {
     0
 }
+unsafe extern "C" fn has_failed(_: *mut BlockFrame) -> u32 {
+    0
+}
 unsafe extern "C" fn nanosleep(_: u32) {}
 
 static CALLBACKS: Callbacks =
-    Callbacks { vprintf, assert_fail, malloc, free, global_timer, texture, nanosleep, runtime };
+    Callbacks { vprintf, assert_fail, malloc, free, global_timer, texture, nanosleep, runtime, has_failed };
 
 /// The CPUs that code for can run here.
 pub fn cpus() -> Vec<Cpu> {

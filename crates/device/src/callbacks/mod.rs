@@ -11,6 +11,7 @@ mod printf;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kernel_abi::matrix::LaneWords;
@@ -32,9 +33,15 @@ pub(crate) struct Services {
     pub(crate) nested: Nested,
     /// What the module's references were bound to when it was launched.
     pub(crate) _objects: Vec<Arc<Bound>>,
+    /// A block has failed, or could not run; blocks that are counted as done afterwards make that known.
+    pub(crate) failed: AtomicBool,
 }
 
 impl Services {
+    pub(crate) fn new(nested: Nested, objects: Vec<Arc<Bound>>) -> Services {
+        Services { nested, _objects: objects, failed: AtomicBool::new(false) }
+    }
+
     /// The context's.
     fn domain(&self) -> &Domain {
         &self.nested.ready().domain
@@ -43,7 +50,7 @@ impl Services {
 
 /// The services of this device.
 pub static TABLE: Callbacks =
-    Callbacks { vprintf, assert_fail, malloc, free, global_timer, texture, nanosleep, runtime };
+    Callbacks { vprintf, assert_fail, malloc, free, global_timer, texture, nanosleep, runtime, has_failed };
 
 /// The same for blocks that run a second time: they say nothing again.
 pub static QUIET: Callbacks = Callbacks {
@@ -55,6 +62,7 @@ pub static QUIET: Callbacks = Callbacks {
     texture,
     nanosleep,
     runtime: quiet_runtime,
+    has_failed,
 };
 
 unsafe extern "C" fn quiet_vprintf(
@@ -206,6 +214,11 @@ unsafe extern "C" fn nanosleep(nanoseconds: u32) {
         0..1000 => std::thread::yield_now(),
         time => std::thread::sleep(Duration::from_nanos(time.into())),
     }
+}
+
+unsafe extern "C" fn has_failed(frame: *mut BlockFrame) -> u32 {
+    // SAFETY: the contract of `Callbacks`: a frame of a running launch.
+    unsafe { services(frame) }.failed.load(Ordering::Relaxed).into()
 }
 
 /// Runs host code on behalf of generated code.

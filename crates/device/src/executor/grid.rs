@@ -133,8 +133,6 @@ pub struct Grid {
     /// Those that have not ended.
     left: AtomicU64,
     fault: RankedMutex<Option<Fault>>,
-    /// There is one; blocks that are counted as done afterwards make that known.
-    failed: AtomicBool,
     continuation: AtomicU8,
     /// Other threads may take blocks.
     shared_out: AtomicBool,
@@ -266,7 +264,6 @@ impl Grid {
             in_turns,
             left: AtomicU64::new(total),
             fault: RankedMutex::new(Rank::Output, None),
-            failed: AtomicBool::new(false),
             continuation: AtomicU8::new(RUNNER_HERE),
             shared_out: AtomicBool::new(false),
             most_threads,
@@ -486,7 +483,7 @@ impl Grid {
     /// Ends the grid early; `count` blocks were this thread's.
     fn fail(&self, fault: Fault, count: u64) -> bool {
         self.fault.lock().get_or_insert(fault);
-        self.failed.store(true, Ordering::Relaxed);
+        self.services.failed.store(true, Ordering::Relaxed);
         let untaken = self.supply.drain();
         self.count_done(count + untaken)
     }
@@ -548,7 +545,8 @@ impl Grid {
         if self.parts.ready.is_kernel {
             self.domain().usage.end(now);
         }
-        let fault = if self.failed.load(Ordering::Relaxed) { self.fault.lock().take() } else { None };
+        let fault =
+            if self.services.failed.load(Ordering::Relaxed) { self.fault.lock().take() } else { None };
         match fault {
             None => {
                 let time = now.saturating_sub(self.started_at.load(Ordering::Relaxed));

@@ -129,7 +129,7 @@ impl Stream {
                 cooperative: false,
                 cluster: None,
             };
-            let services = Services { nested: Nested::new(ready, 0), _objects: Vec::new() };
+            let services = Services::new(Nested::new(ready, 0), Vec::new());
             Work::Grid(Grid::new(parts, queue, services, completion))
         }
     }
