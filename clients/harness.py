@@ -149,6 +149,13 @@ def install_packages(home, requirements, *options):
     must([*pip, "--requirement", requirements], home, home / "pip.log")
 
 
+def install_from_debian(home, *names):
+    """Installs Debian's packages of these names."""
+    apt = [*([] if os.geteuid() == 0 else ["sudo"]), "apt-get"]
+    must([*apt, "update"], home, home / "apt.log")
+    must([*apt, "install", "-y", "--no-install-recommends", *names], home, home / "apt.log")
+
+
 def download_source(home, package, version):
     """Unpacks the source distribution of a package, where its tests are; returns the folder."""
     pip = [python(home), "-m", "pip", "download", "--disable-pip-version-check", "--no-deps"]

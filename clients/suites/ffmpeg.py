@@ -1,6 +1,5 @@
 """FFmpeg, Debian's: its filters on the device beside those on the CPU."""
 
-import os
 import shutil
 
 import harness
@@ -31,9 +30,7 @@ FILTERS = {
 
 def install(home):
     if not shutil.which("ffmpeg"):
-        apt = [*([] if os.geteuid() == 0 else ["sudo"]), "apt-get"]
-        harness.must([*apt, "update"], home, home / "apt.log")
-        harness.must([*apt, "install", "-y", "--no-install-recommends", "ffmpeg"], home, home / "apt.log")
+        harness.install_from_debian(home, "ffmpeg")
 
 
 def filtered(home, env, name, inputs, graph, log):

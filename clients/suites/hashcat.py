@@ -1,7 +1,6 @@
 """hashcat, Debian's: passwords found again by kernels that it compiles with NVRTC, after its own self-test of each kind."""
 
 import hashlib
-import os
 import shutil
 
 import harness
@@ -22,9 +21,7 @@ KINDS = [
 
 def install(home):
     if not shutil.which("hashcat"):
-        apt = [*([] if os.geteuid() == 0 else ["sudo"]), "apt-get"]
-        harness.must([*apt, "update"], home, home / "apt.log")
-        harness.must([*apt, "install", "-y", "--no-install-recommends", "hashcat"], home, home / "apt.log")
+        harness.install_from_debian(home, "hashcat")
     # It opens NVRTC by the name without a version, which opens a library of builtins beside it.
     (home / "nvrtc").mkdir()
     for library in harness.toolkit_libraries().glob("libnvrtc*.so.*"):

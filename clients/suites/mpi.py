@@ -1,6 +1,5 @@
 """OpenMPI: ranks with a device each, which give device pointers to MPI and exchange handles."""
 
-import os
 import shutil
 
 import harness
@@ -16,9 +15,7 @@ PACKAGES = ["openmpi-bin", "libopenmpi-dev"]
 
 def install(home):
     if not shutil.which("mpirun") or not shutil.which("mpicxx"):
-        apt = [*([] if os.geteuid() == 0 else ["sudo"]), "apt-get"]
-        harness.must([*apt, "update"], home, home / "apt.log")
-        harness.must([*apt, "install", "-y", "--no-install-recommends", *PACKAGES], home, home / "apt.log")
+        harness.install_from_debian(home, *PACKAGES)
 
 
 def run(home, library, whole):

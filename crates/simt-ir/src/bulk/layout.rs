@@ -73,9 +73,22 @@ const fn upper(rank: u32, axis: u32) -> Bits {
 }
 
 impl Bits {
+    /// The word of 64 bits that the number is in, which none leaves, and how far up it lies there.
+    const fn place(self) -> (usize, u32) {
+        ((self.0 / 64 * 8) as usize, self.0 % 64)
+    }
+
+    const fn mask(self) -> u64 {
+        u64::MAX >> (64 - self.1)
+    }
+
+    fn word(self, bytes: &[u8; TensorMap::BYTES]) -> u64 {
+        let (at, _) = self.place();
+        u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]))
+    }
+
     fn get(self, bytes: &[u8; TensorMap::BYTES]) -> u64 {
-        let bit = |at: u32| u64::from(bytes[(at / 8) as usize] >> (at % 8) & 1);
-        (0..self.1).map(|at| bit(self.0 + at) << at).sum()
+        self.word(bytes) >> self.place().1 & self.mask()
     }
 
     /// The number with its sign.
@@ -86,11 +99,9 @@ impl Bits {
 
     /// Writes the number's lower bits, as many as there is room for.
     fn put(self, bytes: &mut [u8; TensorMap::BYTES], value: u64) {
-        for at in 0..self.1 {
-            let place = self.0 + at;
-            let byte = &mut bytes[(place / 8) as usize];
-            *byte = *byte & !(1 << (place % 8)) | ((value >> at & 1) as u8) << (place % 8);
-        }
+        let (at, shift) = self.place();
+        let word = self.word(bytes) & !(self.mask() << shift) | (value & self.mask()) << shift;
+        bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
     }
 }
 

@@ -185,7 +185,7 @@ pub struct TensorMap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapError;
 
-/// Shared memory of a block, which a box has to fit.
+/// Shared memory of a multiprocessor, which a box has to fit.
 const SHARED_BYTES: u64 = 228 << 10;
 
 /// Bytes that only our maps begin with.
