@@ -156,7 +156,7 @@ def compiling(result, titles):
         show = lambda row, key: duration(row[key] * 1e6) if row.get(key) else "–"
         lines = [[titles.get(row["name"], row["name"]), *(show(row, key) for key in there)] for row in rows]
         text.append("From the source that each takes (PTX, OpenCL C) to the end of the first run, with nothing cached. "
-                    "Ours runs code that is compiled quickly then; the code that is timed above is compiled beside it, and waited for by the second run.")
+                    "Ours runs code that is compiled quickly then; the code that is timed above is compiled beside it once that has run for a while.")
         text.append(markdown(["", *(keys[key] for key in there)], lines))
     if start := result.get("start"):
         kinds = {"warm_first_launch_ms": "with the kernel in the cache", "cold_first_launch_ms": "with an empty cache"}

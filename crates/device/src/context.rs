@@ -581,7 +581,6 @@ impl Context {
         for completion in self.unfinished() {
             completion.wait();
         }
-        self.hardware.waits.add();
         self.domain.output.flush();
     }
 }

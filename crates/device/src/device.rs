@@ -11,7 +11,6 @@ use crate::executor::Executor;
 use crate::lock::{Rank, RankedMutex};
 use crate::memory::{AddressSpace, MemoryPlace, Pool, PoolKind};
 use crate::registry::Registry;
-use crate::waits::Waits;
 use crate::{Error, Options, Result};
 
 /// A virtual device.
@@ -29,7 +28,6 @@ pub(crate) struct Hardware {
     pub(crate) registry: Arc<Registry>,
     pub(crate) executor: Arc<Executor>,
     pub(crate) backend: Arc<dyn KernelBackend>,
-    pub(crate) waits: Waits,
     default_pool: Arc<Pool>,
     current_pool: RankedMutex<Arc<Pool>>,
 }
@@ -69,7 +67,6 @@ impl Device {
             space,
             registry,
             backend,
-            waits: Waits::default(),
         });
         let context = Context::new(hardware.clone(), ContextFlags::default(), true);
         let primary = PrimaryContext { context, retained: RankedMutex::new(Rank::Primary, 0) };

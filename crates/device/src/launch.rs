@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kernel_abi::Shape;
+use kernel_abi::{Shape, Tier};
 
 use crate::callbacks::Services;
 use crate::executor::{Grid, GridParts, Params, Ready};
@@ -206,7 +206,7 @@ impl Function {
         }
         let kernel = self.kernel();
         let backend = &context.hardware().backend;
-        let compiled = kernel.compile(&**backend, shape, Some(context.hardware().waits.so_far()))?;
+        let compiled = kernel.compile(&**backend, shape, Tier::Quick)?;
         let (mut objects, mut may_change) = (Vec::new(), compiled.successor().is_some());
         let globals = compiled.info().globals.iter().map(|name| {
             if let Some(bound) = module.bound(name) {

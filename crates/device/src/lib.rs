@@ -42,7 +42,6 @@ pub mod tensor_map;
 pub mod texture;
 mod threads;
 pub mod usage;
-mod waits;
 
 pub use context::{CacheConfig, Context, ContextFlags, Scheduling, SharedConfig};
 pub use device::{Device, PrimaryContext};

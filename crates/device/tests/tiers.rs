@@ -1,4 +1,4 @@
-//! Grids whose kernel's full code is still being made.
+//! Grids of kernels that have been compiled quickly, whose full code is there only once somebody asks for it.
 #![cfg(not(miri))] // reserved address space, signals
 
 mod common;
@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::*;
+use device::Function;
 use kernel_abi::KernelInfo;
 
 #[test]
@@ -32,7 +33,84 @@ fn a_long_grid_leaves_a_processor_to_who_makes_better_code() {
         launch(&kernel, stream, &blocks(BLOCKS as u32), &[]).unwrap();
         stream.synchronize().unwrap();
         assert!(coming.waits.load(Ordering::SeqCst) >= 3, "nobody has waited");
+        assert!(coming.begun.load(Ordering::SeqCst) > 0, "nobody has asked for it");
         // Nor did all wait at once, for it never comes.
         assert_eq!(run.load(Ordering::SeqCst), BLOCKS, "each block has run");
     }
+}
+
+/// A kernel whose better code never comes and whose blocks take so long, and that code.
+fn slow(setup: &Setup, time: Duration) -> (Arc<Function>, Arc<Coming>) {
+    let coming = Arc::new(Coming::default());
+    *setup.backend.better.lock().unwrap() = Some(coming.clone());
+    let kernel = setup.kernel("slow", move |_| {
+        thread::sleep(time);
+        Ok(())
+    });
+    (kernel, coming)
+}
+
+#[test]
+fn better_code_is_asked_for_once_the_first_has_run_for_long() {
+    let setup = Setup::new();
+    let (kernel, coming) = slow(&setup, Duration::from_millis(1));
+    let stream = setup.context.legacy_stream();
+    let run = || {
+        launch(&kernel, stream, &blocks(1), &[]).unwrap();
+        stream.synchronize().unwrap();
+        coming.begun.load(Ordering::SeqCst)
+    };
+    assert_eq!(run(), 0, "one millisecond is too little");
+    assert!((0..4).any(|_| run() > 0), "five are enough");
+    assert_eq!(coming.needed.load(Ordering::SeqCst), 0, "no launch waits for it");
+}
+
+#[test]
+fn a_grid_that_runs_for_long_asks_for_better_code_before_it_ends() {
+    let setup = Setup::new();
+    let coming = Arc::new(Coming::default());
+    *setup.backend.better.lock().unwrap() = Some(coming.clone());
+    let asked = Arc::new(AtomicU64::new(0));
+    let (better, before_the_end) = (coming.clone(), asked.clone());
+    let kernel = setup.kernel("slow", move |_| {
+        if better.begun.load(Ordering::SeqCst) > 0 {
+            before_the_end.fetch_add(1, Ordering::SeqCst);
+        } else {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    });
+    let stream = setup.context.legacy_stream();
+    launch(&kernel, stream, &blocks(1000), &[]).unwrap();
+    stream.synchronize().unwrap();
+    assert!(asked.load(Ordering::SeqCst) > 0);
+}
+
+#[test]
+fn launches_wait_for_better_code_that_should_have_been_there_long_ago() {
+    let setup = Setup::new();
+    let (kernel, coming) = slow(&setup, Duration::from_millis(600));
+    let stream = setup.context.legacy_stream();
+    let run = || {
+        launch(&kernel, stream, &blocks(1), &[]).unwrap();
+        let needed = coming.needed.load(Ordering::SeqCst);
+        stream.synchronize().unwrap();
+        needed
+    };
+    assert_eq!([run(), run(), run()], [0, 0, 1]);
+}
+
+#[test]
+fn blocks_of_quickly_compiled_kernels_are_handed_out_fewer_at_a_time() {
+    let most = |is_quick: bool| {
+        let setup = Setup::new();
+        *setup.backend.better.lock().unwrap() = is_quick.then(Arc::default);
+        let kernel = setup.kernel("k", |_| Ok(()));
+        let stream = setup.context.legacy_stream();
+        launch(&kernel, stream, &blocks(1 << 14), &[]).unwrap();
+        stream.synchronize().unwrap();
+        setup.backend.most_blocks.load(Ordering::Relaxed)
+    };
+    let (full, quick) = (most(false), most(true));
+    assert!(full >= 4 * quick, "{full} and {quick}: better code takes over between two");
 }

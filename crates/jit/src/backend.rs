@@ -201,7 +201,7 @@ impl Jit {
             plain = Some(Box::new(other) as PlainCode);
             if let (Tier::Quick, Some(background)) = (tier, &self.0.background) {
                 let fast = self.other_code(Wanted { tier: Tier::Full, ..wanted });
-                better = Some(background.add(Better::new(Box::new(move || fast().ok()))));
+                better = Some(Better::new(Box::new(move || fast().ok()), background));
             }
         }
         // SAFETY: the object comes from the compiler, or from the cache, which keeps whole what the compiler made for this

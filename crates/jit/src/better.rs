@@ -1,36 +1,47 @@
 //! The code that takes the place of a kernel's first, which was made quickly: who makes it, and when.
 //!
-//! One thread makes such code while the program goes on, for the kernel launched last first, unless somebody waits for another's: it is there while
-//! there is something to make, and yields to others where processors are short. Who needs the code waits for it, and makes it where nobody has
-//! begun to; a thread that runs the first code for long waits for a while at a time, so that a processor is left to the one that makes the other.
+//! Most kernels of most programs run so shortly that better code would not make up for the time that making it takes: nobody asks for theirs. One
+//! thread makes the code that was asked for while the program goes on, what was asked for last first, unless somebody waits for other: it is there
+//! while there is something to make. Who needs the code waits for it, and makes it where nobody has begun to; a thread that runs the first code for
+//! long waits for a while at a time, so that a processor is left to the one that makes the other.
 
 use crate::kernel::Kernel;
 use kernel_abi::{CompiledKernel, Successor};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 type Make = Box<dyn FnOnce() -> Option<Arc<Kernel>> + Send>;
 
-/// Code that is to come.
+/// Code that may come.
 pub struct Better {
     /// Until somebody has begun.
     make: Mutex<Option<Make>>,
     /// Nothing where it could not be made: then the first code is good for ever.
     made: OnceLock<Option<Arc<Kernel>>>,
     done: Condvar,
+    /// Nanoseconds that threads have run the first code for.
+    ran: AtomicU64,
+    /// It is, or was, among what is to be made.
+    is_asked_for: AtomicBool,
     /// Somebody has waited for it.
     is_wanted: AtomicBool,
+    background: Background,
+    itself: Weak<Better>,
 }
 
 impl Better {
-    /// What `make` makes.
-    pub fn new(make: Make) -> Arc<Better> {
-        Arc::new(Better {
+    /// What `make` makes, in this background if nobody waits for it.
+    pub fn new(make: Make, background: &Background) -> Arc<Better> {
+        Arc::new_cyclic(|itself| Better {
             make: Mutex::new(Some(make)),
             made: OnceLock::new(),
             done: Condvar::new(),
+            ran: AtomicU64::new(0),
+            is_asked_for: AtomicBool::new(false),
             is_wanted: AtomicBool::new(false),
+            background: background.clone(),
+            itself: itself.clone(),
         })
     }
 
@@ -53,7 +64,7 @@ impl Better {
     }
 
     /// Makes it, unless somebody has begun to.
-    fn begin(&self) {
+    fn make(&self) {
         let make = lock(&self.make).take();
         make.map(|make| self.settle(make));
     }
@@ -82,8 +93,24 @@ impl Successor for Better {
         self.made.get().is_some()
     }
 
+    fn ran(&self, more: Duration) -> Duration {
+        let more = more.as_nanos() as u64;
+        Duration::from_nanos(self.ran.fetch_add(more, Ordering::Relaxed).saturating_add(more))
+    }
+
+    fn begin(&self) {
+        let is_first = || !self.is_asked_for.swap(true, Ordering::Relaxed);
+        if !self.is_asked_for.load(Ordering::Relaxed)
+            && is_first()
+            && let Some(itself) = self.itself.upgrade()
+        {
+            self.background.add(itself);
+        }
+    }
+
     fn wait_a_while(&self, most: Duration) -> bool {
         self.is_wanted.store(true, Ordering::Relaxed);
+        self.begin();
         let make = lock(&self.make);
         let waited = self.done.wait_timeout_while(make, most, |_| !self.is_settled());
         drop(waited);
@@ -96,6 +123,7 @@ impl Successor for Better {
 }
 
 /// What is to be made.
+#[derive(Clone)]
 pub struct Background(Arc<Mutex<Pending>>);
 
 struct Pending {
@@ -116,13 +144,12 @@ impl Background {
     }
 
     /// Has this made. Without a thread to do it, it is made when it is needed.
-    pub fn add(&self, better: Arc<Better>) -> Arc<Better> {
+    fn add(&self, better: Arc<Better>) {
         let mut pending = lock(&self.0);
-        pending.stack.push(better.clone());
+        pending.stack.push(better);
         if !pending.has_thread {
             pending.has_thread = self.start();
         }
-        better
     }
 
     fn start(&self) -> bool {
@@ -133,10 +160,6 @@ impl Background {
 }
 
 fn make_all(pending: &Mutex<Pending>) {
-    /// In the order of `nice`: some of the processor is left to it, for somebody may come to wait.
-    const POLITENESS: i32 = 5;
-    // SAFETY: system calls about the calling thread, which by Linux has a priority of its own. Where it is refused all stays as it is.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, libc::gettid() as libc::id_t, POLITENESS) };
     loop {
         let next = {
             let mut pending = lock(pending);
@@ -152,7 +175,7 @@ fn make_all(pending: &Mutex<Pending>) {
         };
         let Some(better) = next else { return };
         // A panic has settled it.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| better.begin()));
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| better.make()));
     }
 }
 

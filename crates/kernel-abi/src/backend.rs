@@ -98,6 +98,12 @@ pub trait Successor {
     /// Whether it is there, or will never be.
     fn is_settled(&self) -> bool;
 
+    /// Adds to the time that threads have run the first code for, and answers all of it.
+    fn ran(&self, more: Duration) -> Duration;
+
+    /// Has it made, beside what the program does.
+    fn begin(&self);
+
     /// Waits that long for this to be settled, and has it made before other code. Answers whether it is.
     fn wait_a_while(&self, most: Duration) -> bool;
 

@@ -3,7 +3,7 @@
 /// A kernel's code is made at most twice: at once, and well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tier {
-    /// Soon: for a kernel's first launch. It computes the same, bit for bit.
+    /// Soon: for a kernel's first launches. It computes the same, bit for bit.
     Quick,
     /// As fast as it gets.
     #[default]

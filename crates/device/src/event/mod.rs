@@ -166,7 +166,6 @@ impl Event {
         if is_pending || self.pending_elsewhere().is_some() {
             return Err(Error::NotReady);
         }
-        context.hardware().waits.add();
         context.check()
     }
 
@@ -182,7 +181,6 @@ impl Event {
         if let Some(wait) = self.pending_elsewhere() {
             wait();
         }
-        context.hardware().waits.add();
         context.release_unused_memory();
         context.domain().output.flush();
         context.check()

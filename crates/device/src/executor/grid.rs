@@ -332,7 +332,11 @@ impl Grid {
     /// that there is: one processor of so many is to be free, and one thread goes on. Until [`step_back`](Self::step_back).
     pub(crate) fn step_aside(&self, processors: usize) -> Option<&dyn Successor> {
         let better = self.better()?;
-        if clock::since(self.started_at()) < LONG || !self.has_blocks_left() {
+        let time = clock::since(self.started_at());
+        if time >= WORTH_BETTER {
+            better.begin();
+        }
+        if time < LONG || !self.has_blocks_left() {
             return None;
         }
         let most = (processors as u32).saturating_sub(1).max(1);
@@ -551,7 +555,13 @@ impl Grid {
             None => {
                 let time = now.saturating_sub(self.started_at.load(Ordering::Relaxed));
                 let threads = u64::from(self.took_part.load(Ordering::Relaxed));
-                self.parts.ready.profile.note(self.blocks(), time.saturating_mul(threads));
+                let time = time.saturating_mul(threads);
+                self.parts.ready.profile.note(self.blocks(), time);
+                if let Some(better) = self.better()
+                    && better.ran(Duration::from_nanos(time)) >= WORTH_BETTER
+                {
+                    better.begin();
+                }
             }
             Some(fault) => {
                 let locate = self.parts.ready.locate.as_ref();
@@ -657,6 +667,9 @@ const WORTH_SHARING: u64 = 20_000;
 const ENOUGH_FOR_TWO: u64 = 5_000;
 /// Nanoseconds below which the launching thread runs a launch itself: handing it over costs it as much.
 const QUICK: u64 = 10_000;
+/// How long threads run quickly made code before better is asked for: most kernels of programs that end soon never do, and what runs for so long
+/// may well run for as long as compiling takes, some ten times that.
+const WORTH_BETTER: Duration = Duration::from_millis(3);
 /// How long blocks run in quickly made code before a thread waits for better.
 const LONG: Duration = Duration::from_millis(100);
 /// Chunks for each thread, so that an uneven load still spreads.

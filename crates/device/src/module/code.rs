@@ -1,8 +1,9 @@
 //! What a PTX text means, whatever the context.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use kernel_abi::{CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape, Tier};
 use ptx::Origin;
@@ -85,8 +86,6 @@ impl Default for Settings {
 #[derive(Default)]
 struct OnceCompiled {
     code: OnceLock<std::result::Result<Arc<dyn CompiledKernel>, CompileError>>,
-    /// How often the program had waited for the device when it was first needed.
-    waits: AtomicU64,
 }
 
 impl Code {
@@ -237,7 +236,7 @@ impl Code {
             while !stopped.load(Ordering::Relaxed) {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let kernel = self.kernels.get(at)?;
-                if let Err(error) = kernel.compile(backend, shape, None) {
+                if let Err(error) = kernel.compile(backend, shape, Tier::Full) {
                     stopped.store(true, Ordering::Relaxed);
                     return Some((at, error));
                 }
@@ -382,22 +381,23 @@ impl Kernel {
 
     /// The kernel compiled for a shape; the first time, it is compiled.
     ///
-    /// For a launch of a program that has waited for the device so many times, code that is there soon will do at first: until the
-    /// program has waited once more. What it launches then, it launches again, or even measures.
+    /// With [`Tier::Quick`], code that is there soon will do: until better code has been made, which [grids](crate::executor::Grid) ask for, or
+    /// should have been long ago.
     pub(crate) fn compile(
         &self,
         backend: &dyn KernelBackend,
         shape: Shape,
-        waits: Option<u64>,
+        tier: Tier,
     ) -> Result<Arc<dyn CompiledKernel>> {
+        /// How long threads run quickly made code before a launch waits for better: there is no processor left to who makes that.
+        const PATIENCE: Duration = Duration::from_secs(1);
         let slot = self.compiled.lock().entry(shape).or_default().clone();
         let compiled = slot.code.get_or_init(|| {
-            slot.waits.store(waits.unwrap_or_default(), Ordering::Relaxed);
             let compiled = backend.compile(&CompileRequest {
                 ptx: &self.text,
                 entry: &self.entry.name,
                 shape,
-                tier: if waits.is_some() { Tier::Quick } else { Tier::Full },
+                tier,
                 program: &|approximations| self.lowered(approximations),
             });
             // A launch has no log to put the reason into, and its code alone tells little.
@@ -405,12 +405,11 @@ impl Kernel {
         });
         let compiled = compiled.clone().map_err(refused)?;
         let Some(successor) = compiled.successor() else { return Ok(compiled) };
-        let has_waited = waits != Some(slot.waits.load(Ordering::Relaxed));
-        if !has_waited && !successor.is_settled() {
+        if tier == Tier::Quick && !successor.is_settled() && successor.ran(Duration::ZERO) < PATIENCE {
             return Ok(compiled);
         }
         let Some(successor) = successor.wait() else { return Ok(compiled) };
-        let replacement = OnceCompiled { code: Ok(successor.clone()).into(), ..OnceCompiled::default() };
+        let replacement = OnceCompiled { code: Ok(successor.clone()).into() };
         // What was there before is dropped outside the lock.
         let before = self.compiled.lock().insert(shape, Arc::new(replacement));
         drop(before);

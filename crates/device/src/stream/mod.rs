@@ -110,7 +110,6 @@ impl Stream {
         if let Some(last) = self.last() {
             last.wait();
         }
-        context.hardware().waits.add();
         context.release_unused_memory();
         context.domain().output.flush();
         context.check()
@@ -124,10 +123,7 @@ impl Stream {
         capture::check_unsafe_call()?;
         match self.last() {
             Some(_) => Err(Error::NotReady),
-            None => {
-                context.hardware().waits.add();
-                context.check()
-            }
+            None => context.check(),
         }
     }
 
@@ -454,7 +450,6 @@ impl Stream {
             }
         }
         completion.wait();
-        context.hardware().waits.add();
         Ok(())
     }
 

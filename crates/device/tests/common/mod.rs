@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses some of this")]
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ pub struct ClosureBackend {
     pub better: Mutex<Option<Arc<Coming>>>,
     /// Whether blocks that wait for each other may be run by one thread.
     pub takes_turns: AtomicBool,
+    /// The most blocks that a thread was given at a time.
+    pub most_blocks: Arc<AtomicU64>,
 }
 
 struct Closure {
@@ -35,18 +37,33 @@ struct Closure {
     body: Arc<Body>,
     better: Option<Arc<Coming>>,
     takes_turns: bool,
+    most_blocks: Arc<AtomicU64>,
 }
 
 /// Better code that never comes.
 #[derive(Default)]
 pub struct Coming {
-    /// How often a thread has waited for it.
+    /// How often a thread has waited for it for a while.
     pub waits: AtomicUsize,
+    /// How often a launch has waited for it.
+    pub needed: AtomicUsize,
+    /// How often it was asked for.
+    pub begun: AtomicUsize,
+    ran: AtomicU64,
 }
 
 impl Successor for Coming {
     fn is_settled(&self) -> bool {
         false
+    }
+
+    fn ran(&self, more: Duration) -> Duration {
+        let more = more.as_nanos() as u64;
+        Duration::from_nanos(self.ran.fetch_add(more, Ordering::SeqCst) + more)
+    }
+
+    fn begin(&self) {
+        self.begun.fetch_add(1, Ordering::SeqCst);
     }
 
     fn wait_a_while(&self, most: Duration) -> bool {
@@ -56,6 +73,7 @@ impl Successor for Coming {
     }
 
     fn wait(&self) -> Option<Arc<dyn CompiledKernel>> {
+        self.needed.fetch_add(1, Ordering::SeqCst);
         None
     }
 }
@@ -73,7 +91,8 @@ impl KernelBackend for ClosureBackend {
             .ok_or_else(|| CompileError::new(format!("no closure is called {}", request.entry)))?;
         let better = self.better.lock().unwrap().clone();
         let takes_turns = self.takes_turns.load(Ordering::Relaxed);
-        Ok(Arc::new(Closure { info: info.clone(), body: body.clone(), better, takes_turns }))
+        let (info, body, most_blocks) = (info.clone(), body.clone(), self.most_blocks.clone());
+        Ok(Arc::new(Closure { info, body, better, takes_turns, most_blocks }))
     }
 
     fn replayer(&self) -> Option<Arc<dyn KernelBackend>> {
@@ -97,6 +116,7 @@ impl CompiledKernel for Closure {
     unsafe fn run(&self, frame: &mut BlockFrame, first: u64, count: u64) -> Result<(), Fault> {
         // SAFETY: the launch outlives its blocks.
         let [x, y, _] = unsafe { (*frame.launch).grid }.map(u64::from);
+        self.most_blocks.fetch_max(count, Ordering::Relaxed);
         for block in first..first + count {
             frame.ctaid = [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32];
             frame.warp = 0;

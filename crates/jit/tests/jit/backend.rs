@@ -26,6 +26,8 @@ struct ByHand {
     identity: &'static str,
     /// Held while full code may not be made.
     gate: Arc<Mutex<()>>,
+    /// The kernels whose full code was asked for, in order.
+    full: Arc<Mutex<Vec<String>>>,
 }
 
 impl Compiler for ByHand {
@@ -35,6 +37,7 @@ impl Compiler for ByHand {
 
     fn compile(&self, source: &Source<'_>) -> Result<Artifact, CompileError> {
         if source.tier == Tier::Full {
+            self.full.lock().unwrap().push(source.entry.into());
             drop(self.gate.lock().unwrap());
         }
         self.compiled.fetch_add(1, Ordering::Relaxed);
@@ -97,9 +100,13 @@ impl Compiler for ByHand {
 }
 
 fn compile(jit: &Jit, ptx: &str) -> Result<Arc<dyn CompiledKernel>, CompileError> {
+    compile_entry(jit, ptx, "kernel")
+}
+
+fn compile_entry(jit: &Jit, ptx: &str, entry: &str) -> Result<Arc<dyn CompiledKernel>, CompileError> {
     let shape = Shape::of([10, 1, 1], [32, 1, 1]);
     let program = |_| Err(CompileError::new("not wanted"));
-    jit.compile(&CompileRequest { ptx, entry: "kernel", shape, tier: Tier::Quick, program: &program })
+    jit.compile(&CompileRequest { ptx, entry, shape, tier: Tier::Quick, program: &program })
 }
 
 /// Runs ten blocks; the parameter is a counter.
@@ -260,6 +267,32 @@ fn a_wait_for_full_code_ends_with_its_time_or_with_the_code() {
     drop(closed);
     while !full.wait_a_while(Duration::from_secs(60)) {}
     assert_eq!(run(&*first), Ok(20));
+}
+
+#[test]
+fn full_code_is_made_if_asked_for_the_last_first_but_what_somebody_waits_for_before_that() {
+    let compiler = ByHand::default();
+    let jit = Jit::new(Box::new(compiler.clone()), None).in_tiers();
+    let closed = compiler.gate.lock().unwrap();
+    let names = ["never asked for", "at work", "asked for", "waited for", "asked for last"];
+    let kernels = names.map(|name| compile_entry(&jit, "count by tier", name).unwrap());
+    let [_, at_work, earlier, waited_for, last] =
+        kernels.each_ref().map(|kernel| kernel.successor().unwrap());
+    at_work.begin();
+    while compiler.full.lock().unwrap().is_empty() {
+        std::thread::yield_now();
+    }
+    for kernel in [earlier, waited_for, last] {
+        kernel.begin();
+        kernel.begin();
+    }
+    assert!(!waited_for.wait_a_while(Duration::ZERO));
+    drop(closed);
+    while !earlier.is_settled() {
+        std::thread::yield_now();
+    }
+    let order = compiler.full.lock().unwrap().clone();
+    assert_eq!(order, ["at work", "waited for", "asked for last", "asked for"]);
 }
 
 #[test]
