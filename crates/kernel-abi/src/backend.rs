@@ -239,6 +239,7 @@ impl From<simt_ir::Refusal> for FaultKind {
             simt_ir::Refusal::Illegal => FaultKind::IllegalInstruction,
             simt_ir::Refusal::Misaligned => FaultKind::Misaligned,
             simt_ir::Refusal::BarrierCount => FaultKind::BarrierCount,
+            simt_ir::Refusal::Trap => FaultKind::Trap,
         }
     }
 }

@@ -445,6 +445,8 @@ pub enum Refusal {
     Misaligned,
     /// As a failure: a count of a barrier in memory leaves its range.
     BarrierCount,
+    /// As what the program asked for: `trap`.
+    Trap,
 }
 
 /// One half of the barrier of a cluster.

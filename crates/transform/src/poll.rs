@@ -71,9 +71,12 @@ fn others_act(func: &Function, cfg: &Cfg, loops: &Loops, linear: &Linear, id: Lo
         let mut insts = func.block(block).insts.iter().map(|inst| func.inst(*inst));
         let first = insts.find_map(|data| match data.op {
             Op::Store(access) => (!matches!(access.space, Space::Local)).then_some(true),
-            Op::Atomic(..) | Op::AtomicCas(_) | Op::Call(_) | Op::CallIndirect(_) | Op::Syscall(_) => {
-                Some(true)
-            }
+            Op::Atomic(..)
+            | Op::AtomicCas(_)
+            | Op::Call(_)
+            | Op::CallIndirect(_)
+            | Op::Syscall(_)
+            | Op::Refuse(_) => Some(true),
             // There they wait for those in the loop, on any device.
             Op::Barrier { count: false, .. } | Op::ClusterBarrier(ClusterBarrier::Wait) => Some(false),
             op if op.is_convergent() => {
@@ -85,6 +88,7 @@ fn others_act(func: &Function, cfg: &Cfg, loops: &Loops, linear: &Linear, id: Lo
         match first {
             Some(true) => return true,
             Some(false) => {}
+            None if func.block(block).term == Terminator::Trap => return true,
             None => work.extend_from_slice(cfg.succs(block)),
         }
     }

@@ -6,6 +6,7 @@ use simt_ir::{Block, Cfg, DomTree, Function, Op, Target, Terminator, Value};
 use crate::poll::{self, Polling};
 use crate::{
     Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, in_step, lcssa, nan, normalize, simplify,
+    traps,
 };
 
 /// A function in normal form, with all that is known of it.
@@ -61,6 +62,7 @@ pub fn prepare_kernel(func: &Function, shape: &Shape) -> Result<Prepared, in_ste
         }
     };
     let mut func = func.clone();
+    traps::pass_through(&mut func);
     simplify::simplify(&mut func);
     let Some(dispatched) = dispatch::dispatch(&func, &waiting) else { return Err(obstacle) };
     let Ok(mut prepared) = prepare(dispatched.func, true, shape) else { return Err(obstacle) };
@@ -71,6 +73,7 @@ pub fn prepare_kernel(func: &Function, shape: &Shape) -> Result<Prepared, in_ste
 
 /// Prepares a function whose calls have been inlined, to run its lanes in step.
 pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, Irreducible> {
+    traps::pass_through(&mut func);
     simplify::simplify(&mut func);
     cancel::cancel(&mut func);
     decide::decide(&mut func, shape);

@@ -2,6 +2,7 @@
 //
 // Each fault runs in a process of its own, since on other implementations the first one spoils all contexts.
 
+#include <assert.h>
 #include <sys/wait.h>
 
 #include <functional>
@@ -28,6 +29,17 @@ __global__ void overflow_stack(int *p) { p[0] = recurse(p, p[1]); }
 __global__ void wait_for_the_failed(volatile int *p) {
     if (blockIdx.x == gridDim.x - 1) __trap();
     while (*p == 0) {
+    }
+}
+// A thread waits for another of its warp, which has trapped before it comes to the loop, or in it.
+__global__ void wait_for_a_lane(int *p, int lane, int rounds) {
+    if (rounds == 0 && threadIdx.x == lane) __trap();
+    for (int i = 0; atomicAdd(p, 0) == 0; i++)
+        if (i == rounds && threadIdx.x == lane) __trap();
+}
+__global__ void assert_before_a_wait(int *p, int limit) {
+    assert(int(threadIdx.x) < limit);
+    while (atomicAdd(p, 0) == 0) {
     }
 }
 __global__ void good(int *p) { p[threadIdx.x] = int(threadIdx.x); }
@@ -86,5 +98,16 @@ int main() {
         cudaMemset(p, 0, 4096);
         wait_for_the_failed<<<2, 64>>>(p);
     });
-    succeed("seven faults, seven codes, no process died");
+    for (const int rounds : {0, 3})
+        for (const int lane : {0, 13, 63})
+            expect("a trap that lanes wait for", cudaErrorLaunchFailure, [=](int *p) {
+                cudaMemset(p, 0, 4096);
+                wait_for_a_lane<<<1, 64>>>(p, lane, rounds);
+            });
+    for (const int limit : {0, 50})
+        expect("an assertion before a wait", cudaErrorAssert, [=](int *p) {
+            cudaMemset(p, 0, 4096);
+            assert_before_a_wait<<<1, 64>>>(p, limit);
+        });
+    succeed("nine faults, nine codes, no process died");
 }

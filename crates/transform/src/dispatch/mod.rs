@@ -30,7 +30,7 @@ use std::collections::HashMap;
 
 use simt_ir::{
     Block, Cell, Cfg, ClusterBarrier, Function, FunctionBuilder, Inst, IntBinary, IntCmp, IntUnary, Op,
-    Space, Target, Terminator, Type, Value, Var, VoteMode,
+    Refusal, Space, Target, Terminator, Type, Value, Var, VoteMode,
 };
 
 use regions::Regions;
@@ -549,7 +549,12 @@ impl<'a> Build<'a> {
                 self.assign(self.at, ENDED);
                 self.jump(self.latch);
             }
-            Terminator::Trap => self.b.terminate(Terminator::Trap),
+            Terminator::Trap => {
+                let always = self.b.constant(Type::Pred, 1);
+                self.b.effect(Op::Refuse(Refusal::Trap), &[always]);
+                self.assign(self.at, ENDED);
+                self.jump(self.latch);
+            }
         }
     }
 
