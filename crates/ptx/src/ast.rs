@@ -554,6 +554,11 @@ pub struct Inlined<'a> {
 }
 
 impl<'a> Module<'a> {
+    /// Whether `.target` says that samplers stand apart from textures.
+    pub fn samplers_apart(&self) -> bool {
+        self.target.options.iter().any(|option| option.text == "texmode_independent")
+    }
+
     /// All functions, declared or defined, in order.
     pub fn functions(&self) -> impl Iterator<Item = &Function<'a>> {
         self.items.iter().filter_map(|item| match item {

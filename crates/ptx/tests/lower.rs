@@ -106,3 +106,30 @@ fn a_callee_that_is_nowhere_is_named() {
     assert_eq!(errors.kind(), LoadErrorKind::Unresolved);
     assert!(errors.to_string().contains("nowhere"), "{errors}");
 }
+
+#[test]
+fn what_a_sampler_says_is_asked_of_samplers_where_they_stand_apart() {
+    let queries = [
+        ("width", [true, false], [true, true]),
+        ("normalized_coords", [true, false], [true, true]),
+        ("filter_mode", [false, true], [true, true]),
+        ("addr_mode_1", [false, true], [true, true]),
+        ("force_unnormalized_coords", [false, true], [false, true]),
+    ];
+    for (query, apart, together) in queries {
+        for (object, kind) in ["texref", "samplerref"].into_iter().enumerate() {
+            for (mode, expected) in [("texmode_independent", apart), ("texmode_unified", together)] {
+                if mode == "texmode_unified" && kind == "samplerref" {
+                    continue;
+                }
+                let source = format!(
+                    ".version 7.8 .target sm_80, {mode} .address_size 64 .global .{kind} object;
+                     .entry k() {{ .reg .b32 %r; txq.{query}.b32 %r, [object]; ret; }}"
+                );
+                let module = ptx::parse(&source).expect("syntax");
+                let checked = lower::check(&source, &module);
+                assert_eq!(checked.is_ok(), expected[object], "{query} of a .{kind}, {mode}: {checked:?}");
+            }
+        }
+    }
+}

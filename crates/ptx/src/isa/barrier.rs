@@ -69,7 +69,8 @@ pub(super) const FORMS: &[Form] = &[
 
 /// A block has 16 barriers, and whole warps take part.
 fn legal(id: Option<u64>, threads: Option<u64>) -> Result<(), &'static str> {
-    match (id, threads) {
+    // Only the lower half of the number counts.
+    match (id.map(|id| id as u32), threads) {
         (Some(16..), _) => Err("a barrier is one of 0 to 15"),
         (_, Some(threads)) if !threads.is_multiple_of(32) => {
             Err("whole warps take part: a multiple of 32 threads")

@@ -94,6 +94,7 @@ pub fn uses(source: &str, module: &Module<'_>) -> Result<Vec<Use>, Errors> {
         let context = Context {
             version: module.version,
             sm,
+            samplers_apart: module.samplers_apart(),
             registers: &resolved.registers,
             variables: &resolved.variables,
         };

@@ -93,19 +93,22 @@ pub(super) fn holds(opcode: &str, chosen: &Chosen, operand: &str, register: Ty) 
         "c" => word("C"),
         _ => word("D"),
     };
-    let is_sparse = chosen.has("sp") || chosen.has("sp::ordered_metadata");
+    let is_sparse = opcode == "mma" && chosen.has("sp") || chosen.has("sp::ordered_metadata");
     let integers = [Ty::B32, Ty::U32, Ty::S32].contains(&register);
     match elements {
+        _ if operand == "shifts" => !register.is_float(),
         "f16" => [Ty::B32, Ty::F16x2].contains(&register),
         "bf16" | "tf32" if is_sparse => true,
         "bf16" | "tf32" => {
-            register == Ty::B32 || register == Ty::F16x2 && opcode == "wmma" && !loads_or_stores
+            register == Ty::B32
+                || register == Ty::F16x2 && matches!(opcode, "wmma" | "wgmma") && !loads_or_stores
         }
         "f32" => {
             let of_halves = is_sparse && ["f16", "bf16", "tf32"].contains(&word("A"));
             of_halves || [Ty::B32, Ty::F32].contains(&register)
         }
         "s32" => integers,
+        "e4m3" | "e5m2" if opcode == "wgmma" => [Ty::B32, Ty::F16x2].contains(&register),
         "u8" | "s8" if opcode == "wmma" => integers,
         "u4" | "s4" | "b1" if opcode == "wmma" && !loads_or_stores => integers,
         _ => true,

@@ -239,6 +239,8 @@ pub(crate) struct Context<'c> {
     pub version: ast::Version,
     /// Number of its `.target`.
     pub sm: u32,
+    /// Samplers stand apart from textures.
+    pub samplers_apart: bool,
     /// Registers of the function.
     pub registers: &'c [Register<'c>],
     /// Its variables and parameters.
@@ -429,6 +431,12 @@ impl Checker<'_> {
                 OperandKind::Element(symbol, index) if matches!(self.opcode, "ld" | "ldu" | "st") => {
                     self.element(symbol, index)
                 }
+                // What else a copy of a tensor names may stand without brackets, as NVIDIA's assembler has it.
+                OperandKind::Register(_) | OperandKind::Symbol(..)
+                    if self.opcode == "cp" && self.chosen.has("tensor") =>
+                {
+                    self.address_base(operand)
+                }
                 _ => self.mismatch(operand, "an address is required"),
             },
             Shape::Tensor => match &operand.kind {
@@ -464,10 +472,7 @@ impl Checker<'_> {
                     (2, 32) | (4, 64) => Ty::B16,
                     (2, 64) | (4, 128) => Ty::B32,
                     (2, 128) => Ty::B64,
-                    _ => {
-                        return self
-                            .mismatch(operand, "a vector of this many elements does not fit the type");
-                    }
+                    _ => return self.mismatch(operand, "so many elements do not fit the type"),
                 };
                 self.alike(spec, operand, parts, part)
             }
@@ -496,12 +501,8 @@ impl Checker<'_> {
             }
             Shape::Object => match &operand.kind {
                 OperandKind::Address(address) if address.rest.is_empty() && address.offset == 0 => {
-                    let types = match self.opcode {
-                        "suq" => &[ast::Type::Surfref][..],
-                        _ => &[ast::Type::Texref, ast::Type::Samplerref],
-                    };
                     let asked = self.chosen.word("query").unwrap_or_default();
-                    let types = if asked == "force_unnormalized_coords" { &types[1..] } else { types };
+                    let types = texture::asked(self.opcode, asked, self.context.samplers_apart);
                     self.object(&address.base, types)?;
                     if matches!(address.base.kind, OperandKind::Register(_)) && !texture::of_handles(asked) {
                         let what = "asks about variables only: no driver loads it for a register";

@@ -20,6 +20,7 @@ pub(super) fn check(
         rules.parts(at, operand)?;
         rules.conversion(at, operand)?;
         rules.parts_of_matrix(entry, at, operand)?;
+        rules.around_matrices(entry, at, operand)?;
         rules.integers(entry, at, operand)?;
     }
     let why =
@@ -32,7 +33,7 @@ pub(super) fn check(
 
 /// Whether the word names a type that no register has.
 pub(super) fn is_narrow_type(word: &str) -> bool {
-    matches!(word, "e4m3x2" | "e5m2x2" | "u4" | "s4" | "u2" | "s2")
+    matches!(word, "e4m3x2" | "e5m2x2" | "u4" | "s4" | "u2" | "s2" | "b1" | "e4m3" | "e5m2")
 }
 
 /// The integer that an operand is.
@@ -152,24 +153,62 @@ impl Rules<'_> {
         if is_float { self.mismatch(operand, "an integer is required") } else { Ok(()) }
     }
 
-    /// Registers hold parts of matrices by their types.
+    /// Registers hold parts of matrices, and how far copies shift, by their types.
     fn parts_of_matrix(&self, entry: &Entry, at: usize, operand: &Operand<'_, '_>) -> Result<(), Problem> {
         let (Some(spec), OperandKind::Vector(list)) = (entry.syntax.operands.get(at), &operand.kind) else {
             return Ok(());
         };
-        if !matches!(self.opcode, "mma" | "wmma") {
+        if !matches!(self.opcode, "mma" | "wmma" | "wgmma") && spec.name != "shifts" {
             return Ok(());
         }
-        list.iter().try_for_each(|register| match register.kind {
-            OperandKind::Register(id) => match Ty::from_name(self.context.register(id).ty.name()) {
-                Some(ty) if !matrix::holds(self.opcode, self.chosen, spec.name, ty) => self.mismatch(
-                    register,
-                    format!("a register of type .{} does not hold such elements", ty.name()),
-                ),
-                _ => Ok(()),
-            },
+        let registers = list.iter().filter_map(|element| match element.kind {
+            OperandKind::Register(id) => Ty::from_name(self.context.register(id).ty.name()),
+            _ => None,
+        });
+        let types: Vec<_> = registers.collect();
+        let Some(first) = types.first() else { return Ok(()) };
+        // Registers of several types are words, if each goes with the next.
+        let ty = match types.iter().all(|ty| ty == first) {
+            true => Some(*first),
+            false => element_type(list, *first, self.context),
+        };
+        match ty {
+            Some(ty) if matrix::holds(self.opcode, self.chosen, spec.name, ty) => Ok(()),
+            Some(ty) => {
+                self.mismatch(operand, format!("registers of type .{} do not hold such elements", ty.name()))
+            }
+            None => self.mismatch(operand, "registers of floats next to others"),
+        }
+    }
+
+    /// Descriptors, metadata and distances of rows are no floats; sparse factors have their metadata in a register, and what a
+    /// product of a warpgroup is told by number is 0 or 1, and of signs 1 or -1.
+    fn around_matrices(&self, entry: &Entry, at: usize, operand: &Operand<'_, '_>) -> Result<(), Problem> {
+        let Some(spec) = entry.syntax.operands.get(at) else { return Ok(()) };
+        let is_float = match operand.kind {
+            OperandKind::Register(id) => {
+                Ty::from_name(self.context.register(id).ty.name()).is_some_and(Ty::is_float)
+            }
+            OperandKind::Immediate(value) => value.integer().is_none(),
+            _ => false,
+        };
+        let number = match operand.kind {
+            OperandKind::Immediate(value) => value.integer(),
+            _ => None,
+        };
+        match (self.opcode, spec.name) {
+            ("wgmma", "a" | "b" | "e") | ("wmma", "stride") if is_float => {
+                self.mismatch(operand, "an integer is required")
+            }
+            ("mma" | "wgmma", "e") if number.is_some() => self.mismatch(operand, "a register is required"),
+            ("wgmma", "sa" | "sb") if number.is_some_and(|n| !matches!(n as i64, 1 | -1)) => {
+                self.mismatch(operand, "1 or -1 is required")
+            }
+            ("wgmma", "p" | "ta" | "tb") if number.is_some_and(|n| n > 1) => {
+                self.mismatch(operand, "0 or 1 is required")
+            }
             _ => Ok(()),
-        })
+        }
     }
 
     /// Special registers are read by moves, and by conversions between integers, only.
@@ -273,6 +312,7 @@ impl Rules<'_> {
         let base = match &operand.kind {
             OperandKind::Address(address) => &address.base,
             OperandKind::Element(..) => operand,
+            OperandKind::Symbol(..) if self.opcode == "cp" => operand,
             OperandKind::Symbol(..) if matches!(self.opcode, "cvta" | "mapa" | "getctarank") => operand,
             OperandKind::Symbol(symbol, _) if self.opcode == "mov" => {
                 return match is_opaque(symbol) && !self.chosen.has("u64") {
@@ -289,6 +329,15 @@ impl Rules<'_> {
                 return self.mismatch(base, "textures, samplers and surfaces are not accessed as memory");
             }
             _ => {}
+        }
+        if let OperandKind::Register(id) = base.kind
+            && self.context.register(id).ty.size() == 4
+            && self.needs_whole_address()
+        {
+            return self.mismatch(
+                base,
+                "an address of 64 bits is required outside .shared, .local, .const and .param",
+            );
         }
         let Some(allowed) = self.allowed(at) else { return Ok(()) };
         match (&base.kind, allowed) {
@@ -310,6 +359,26 @@ impl Rules<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether 32 bits say too little: for these, NVIDIA's assembler wants the whole of an address that is global or generic.
+    fn needs_whole_address(&self) -> bool {
+        let anywhere = matches!(
+            self.opcode,
+            "ld" | "ldu"
+                | "st"
+                | "atom"
+                | "red"
+                | "mbarrier"
+                | "multimem"
+                | "prefetch"
+                | "prefetchu"
+                | "discard"
+                | "applypriority"
+        );
+        let space = self.chosen.all().find_map(space);
+        let others = self.chosen.has("async") || self.chosen.has("tensormap");
+        anywhere && !others && matches!(space, None | Some(StateSpace::Global))
     }
 
     /// Where the operand's address must be, if that is known from the modifiers.

@@ -348,6 +348,7 @@ fn is_part_of_opcode(opcode: &str, word: &str) -> bool {
                     | "pending_count"
             )
         }
+        "wmma" => matches!(word, "load" | "store" | "mma" | "a" | "b" | "c" | "d"),
         "wgmma" => matches!(word, "fence" | "commit_group" | "wait_group" | "mma_async"),
         "tensormap" => matches!(word, "replace" | "cp_fenceproxy"),
         "shf" => matches!(word, "l" | "r"),

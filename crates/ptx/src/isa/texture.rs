@@ -126,6 +126,17 @@ pub(super) fn of_handles(query: &str) -> bool {
     matches!(query, "width" | "height" | "depth")
 }
 
+/// What a query may be about: samplers tell what they do where they stand apart from textures, and textures the rest.
+pub(super) fn asked(opcode: &str, query: &str, samplers_apart: bool) -> &'static [ast::Type] {
+    match query {
+        _ if opcode == "suq" => &[ast::Type::Surfref],
+        "force_unnormalized_coords" => &[ast::Type::Samplerref],
+        _ if !samplers_apart => &[ast::Type::Texref, ast::Type::Samplerref],
+        "filter_mode" | "addr_mode_0" | "addr_mode_1" | "addr_mode_2" => &[ast::Type::Samplerref],
+        _ => &[ast::Type::Texref],
+    }
+}
+
 /// What is wrong with an object of an instruction, which must be of one of these types if it is a variable: `None` if nothing is.
 pub(super) fn object_problem(base: &Operand<'_, '_>, types: &[ast::Type]) -> Option<&'static str> {
     match &base.kind {

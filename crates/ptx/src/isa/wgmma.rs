@@ -139,145 +139,145 @@ pub(super) const FORMS: &[Form] = &[
     form("wgmma.wait_group.sync.aligned? n:imm", |_| ()).effect().since(8, 0, 90).only_with(pending),
     in_memory(entry!(
         floats,
-        "wgmma.mma_async.sync.aligned",
+        "wgmma.mma_async.sync.aligned?",
         "16",
         ".D{f16,f32}.A{f16}.B{f16} d=b32#, a:b64, b:b64, p:pred!, sa:imm, sb:imm, ta:imm, tb:imm"
     )),
     in_registers(entry!(
         floats,
-        "wgmma.mma_async.sync.aligned",
+        "wgmma.mma_async.sync.aligned?",
         "16",
         ".D{f16,f32}.A{f16}.B{f16} d=b32#, a:b32#, b:b64, p:pred!, sa:imm, sb:imm, tb:imm"
     )),
     in_memory(entry!(
         floats,
-        "wgmma.mma_async.sync.aligned",
+        "wgmma.mma_async.sync.aligned?",
         "16",
         ".D{f32}.A{bf16}.B{bf16} d=b32#, a:b64, b:b64, p:pred!, sa:imm, sb:imm, ta:imm, tb:imm"
     )),
     in_registers(entry!(
         floats,
-        "wgmma.mma_async.sync.aligned",
+        "wgmma.mma_async.sync.aligned?",
         "16",
         ".D{f32}.A{bf16}.B{bf16} d=b32#, a:b32#, b:b64, p:pred!, sa:imm, sb:imm, tb:imm"
     )),
     in_memory(entry!(
         floats,
-        "wgmma.mma_async.sync.aligned",
+        "wgmma.mma_async.sync.aligned?",
         "8",
         ".D{f32}.A{tf32}.B{tf32} d=b32#, a:b64, b:b64, p:pred!, sa:imm, sb:imm"
     )),
     in_registers(entry!(
         floats,
-        "wgmma.mma_async.sync.aligned",
+        "wgmma.mma_async.sync.aligned?",
         "8",
         ".D{f32}.A{tf32}.B{tf32} d=b32#, a:b32#, b:b64, p:pred!, sa:imm, sb:imm"
     )),
     in_memory(entry!(
         floats,
-        "wgmma.mma_async.sync.aligned",
+        "wgmma.mma_async.sync.aligned?",
         "32",
         ".D{f16,f32}.A{e4m3,e5m2}.B{e4m3,e5m2} d=b32#, a:b64, b:b64, p:pred!, sa:imm, sb:imm"
     )),
     in_registers(entry!(
         floats,
-        "wgmma.mma_async.sync.aligned",
+        "wgmma.mma_async.sync.aligned?",
         "32",
         ".D{f16,f32}.A{e4m3,e5m2}.B{e4m3,e5m2} d=b32#, a:b32#, b:b64, p:pred!, sa:imm, sb:imm"
     )),
     in_memory(entry!(
         integers,
-        "wgmma.mma_async.sync.aligned",
+        "wgmma.mma_async.sync.aligned?",
         "32",
         ".satfinite?.D{s32}.A{u8,s8}.B{u8,s8} d=b32#, a:b64, b:b64, p:pred!"
     )),
     in_registers(entry!(
         integers,
-        "wgmma.mma_async.sync.aligned",
+        "wgmma.mma_async.sync.aligned?",
         "32",
         ".satfinite?.D{s32}.A{u8,s8}.B{u8,s8} d=b32#, a:b32#, b:b64, p:pred!"
     )),
     in_memory(entry!(
         integers,
-        "wgmma.mma_async.sync.aligned",
+        "wgmma.mma_async.sync.aligned?",
         "32",
         ".D{s32}.A{u8,s8}.B{u8,s8}.satfinite? d=b32#, a:b64, b:b64, p:pred!"
     )),
     in_registers(entry!(
         integers,
-        "wgmma.mma_async.sync.aligned",
+        "wgmma.mma_async.sync.aligned?",
         "32",
         ".D{s32}.A{u8,s8}.B{u8,s8}.satfinite? d=b32#, a:b32#, b:b64, p:pred!"
     )),
     in_memory(entry!(
         integers,
-        "wgmma.mma_async.sync.aligned",
+        "wgmma.mma_async.sync.aligned?",
         "256",
         ".D{s32}.A{b1}.B{b1}.op{and}.popc d=b32#, a:b64, b:b64, p:pred!"
     )),
     in_registers(entry!(
         integers,
-        "wgmma.mma_async.sync.aligned",
+        "wgmma.mma_async.sync.aligned?",
         "256",
         ".D{s32}.A{b1}.B{b1}.op{and}.popc d=b32#, a:b32#, b:b64, p:pred!"
     )),
     in_memory(entry!(
         floats,
-        "wgmma.mma_async.sp.sync.aligned",
+        "wgmma.mma_async.sp.sync.aligned?",
         "32",
         ".D{f16,f32}.A{f16}.B{f16} d=b32#, a:b64, b:b64, e:b32, f:imm, p:pred!, sa:imm, sb:imm, ta:imm, tb:imm"
     )),
     in_registers(entry!(
         floats,
-        "wgmma.mma_async.sp.sync.aligned",
+        "wgmma.mma_async.sp.sync.aligned?",
         "32",
         ".D{f16,f32}.A{f16}.B{f16} d=b32#, a:b32#, b:b64, e:b32, f:imm, p:pred!, sa:imm, sb:imm, tb:imm"
     )),
     in_memory(entry!(
         floats,
-        "wgmma.mma_async.sp.sync.aligned",
+        "wgmma.mma_async.sp.sync.aligned?",
         "32",
         ".D{f32}.A{bf16}.B{bf16} d=b32#, a:b64, b:b64, e:b32, f:imm, p:pred!, sa:imm, sb:imm, ta:imm, tb:imm"
     )),
     in_registers(entry!(
         floats,
-        "wgmma.mma_async.sp.sync.aligned",
+        "wgmma.mma_async.sp.sync.aligned?",
         "32",
         ".D{f32}.A{bf16}.B{bf16} d=b32#, a:b32#, b:b64, e:b32, f:imm, p:pred!, sa:imm, sb:imm, tb:imm"
     )),
     in_memory(entry!(
         floats,
-        "wgmma.mma_async.sp.sync.aligned",
+        "wgmma.mma_async.sp.sync.aligned?",
         "16",
         ".D{f32}.A{tf32}.B{tf32} d=b32#, a:b64, b:b64, e:b32, f:imm, p:pred!, sa:imm, sb:imm"
     )),
     in_registers(entry!(
         floats,
-        "wgmma.mma_async.sp.sync.aligned",
+        "wgmma.mma_async.sp.sync.aligned?",
         "16",
         ".D{f32}.A{tf32}.B{tf32} d=b32#, a:b32#, b:b64, e:b32, f:imm, p:pred!, sa:imm, sb:imm"
     )),
     in_memory(entry!(
         floats,
-        "wgmma.mma_async.sp.sync.aligned",
+        "wgmma.mma_async.sp.sync.aligned?",
         "64",
         ".D{f16,f32}.A{e4m3,e5m2}.B{e4m3,e5m2} d=b32#, a:b64, b:b64, e:b32, f:imm, p:pred!, sa:imm, sb:imm"
     )),
     in_registers(entry!(
         floats,
-        "wgmma.mma_async.sp.sync.aligned",
+        "wgmma.mma_async.sp.sync.aligned?",
         "64",
         ".D{f16,f32}.A{e4m3,e5m2}.B{e4m3,e5m2} d=b32#, a:b32#, b:b64, e:b32, f:imm, p:pred!, sa:imm, sb:imm"
     )),
     in_memory(entry!(
         integers,
-        "wgmma.mma_async.sp.sync.aligned",
+        "wgmma.mma_async.sp.sync.aligned?",
         "64",
         ".satfinite?.D{s32}.A{u8,s8}.B{u8,s8} d=b32#, a:b64, b:b64, e:b32, f:imm, p:pred!"
     )),
     in_registers(entry!(
         integers,
-        "wgmma.mma_async.sp.sync.aligned",
+        "wgmma.mma_async.sp.sync.aligned?",
         "64",
         ".satfinite?.D{s32}.A{u8,s8}.B{u8,s8} d=b32#, a:b32#, b:b64, e:b32, f:imm, p:pred!"
     )),

@@ -37,6 +37,7 @@ pub(crate) fn lower<'r>(
     let context = Context {
         version: links.version,
         sm: links.sm,
+        samplers_apart: links.samplers_apart,
         registers: &func.registers,
         variables: &func.variables,
     };

@@ -15,6 +15,7 @@ use crate::resolve::{Operand, OperandKind, ResolvedFunction, Symbol};
 pub(crate) struct Links<'r> {
     pub version: Version,
     pub sm: u32,
+    pub samplers_apart: bool,
     /// Shared addresses say which block of the cluster they are of: the program has instructions that can tell.
     pub names_blocks: bool,
     pub approximations: Approximations,
@@ -119,6 +120,7 @@ impl<'r> Links<'r> {
         let mut links = Links {
             version: module.version,
             sm,
+            samplers_apart: module.samplers_apart(),
             names_blocks: functions.iter().any(names_blocks),
             approximations: Approximations::default(),
             functions: NameMap::default(),

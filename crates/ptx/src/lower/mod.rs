@@ -156,6 +156,7 @@ pub fn check(source: &str, module: &Module<'_>) -> Result<(), Errors> {
                 let context = isa::Context {
                     version: module.version,
                     sm,
+                    samplers_apart: module.samplers_apart(),
                     registers: &resolved.registers,
                     variables: &resolved.variables,
                 };

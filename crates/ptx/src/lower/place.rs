@@ -185,15 +185,16 @@ impl<'r> Body<'r> {
 
     /// The memory that `[…]` means in the state space of the modifier `space`, empty for generic addresses.
     pub fn memory(&mut self, operand: &'r Operand<'r, 'r>, space: &str) -> Memory {
-        let address = match &operand.kind {
-            OperandKind::Address(address) => address,
+        let (at, offset) = match &operand.kind {
+            OperandKind::Address(address) => (&address.base, address.offset),
+            OperandKind::Register(_) | OperandKind::Symbol(..) => (operand, 0),
             OperandKind::Element(symbol, index) => return self.element(*symbol, index, 0, operand),
             _ => {
                 self.fail(Problem::mismatch(operand.span, "an address is required"));
                 return self.nowhere();
             }
         };
-        let value = match &address.base.kind {
+        let value = match &at.kind {
             OperandKind::Register(id) => Some(self.read(*id, 0)),
             OperandKind::Component(id, Component::Element(n)) => Some(self.read(*id, usize::from(*n))),
             OperandKind::Immediate(value) => Some(self.b.constant(Type::I64, value.integer().unwrap_or(0))),
@@ -202,20 +203,18 @@ impl<'r> Body<'r> {
         if let Some(value) = value {
             if space == "shared::cluster" {
                 let base = self.in_cluster(value);
-                return Memory::At { space: Space::Generic, base, offset: address.offset };
+                return Memory::At { space: Space::Generic, base, offset };
             }
             let space = space_of(space, self.is_kernel());
             let value = if space == Space::Shared { self.own_place(value) } else { value };
-            return self.at_value(value, space, address.offset);
+            return self.at_value(value, space, offset);
         }
-        match &address.base.kind {
-            OperandKind::Symbol(symbol, offset) => {
-                let offset = offset.wrapping_add(address.offset);
-                self.at_symbol(*symbol, offset, &address.base)
+        match &at.kind {
+            OperandKind::Symbol(symbol, more) => {
+                let offset = more.wrapping_add(offset);
+                self.at_symbol(*symbol, offset, at)
             }
-            OperandKind::Element(symbol, index) => {
-                self.element(*symbol, index, address.offset, &address.base)
-            }
+            OperandKind::Element(symbol, index) => self.element(*symbol, index, offset, at),
             _ => {
                 self.fail(Problem::mismatch(operand.span, "not an address"));
                 self.nowhere()

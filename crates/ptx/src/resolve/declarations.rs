@@ -61,7 +61,7 @@ pub(super) fn check_samplers(
     item: &Item<'_>,
     errors: &mut Vec<LoadError>,
 ) {
-    if module.target.options.iter().any(|option| option.text == "texmode_independent") {
+    if module.samplers_apart() {
         return;
     }
     let variables: &[Variable<'_>] = match item {
