@@ -240,6 +240,12 @@ impl<'c> Emitter<'_, 'c> {
     ) -> Result<Vec<Value<'c>>, CompileError> {
         let b = self.unit.b;
         let size = lane.scalar_bits() / 8;
+        if let Some((base, tile)) = self.tile(address, size, count) {
+            return self.for_tile(
+                |this| vec![this.load_tile(&tile, base, lane, mark)],
+                |this| this.load_lanes(address, lane, count, mark),
+            );
+        }
         Ok(match self.pattern(address, size, count, true) {
             Pattern::Consecutive(start) => {
                 let wide = self.load_pieces(lane, &[start], self.unit.lanes, count, mark)?;
@@ -321,6 +327,14 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let count = values.len() as u32;
         let size = values[0].ty().scalar_bits() / 8;
+        if let Some((base, tile)) = self.tile(address, size, count) {
+            let stored = |()| Vec::new();
+            self.for_tile(
+                |this| stored(this.store_tile(&tile, base, values[0], mark)),
+                |this| this.store_lanes(address, values, mark).map(stored),
+            )?;
+            return Ok(());
+        }
         let mask = self.active();
         match self.pattern(address, size, count, false) {
             Pattern::Consecutive(start) => {

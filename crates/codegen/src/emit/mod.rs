@@ -10,6 +10,7 @@
 //! * [`joined`][]: loads and stores of neighbours;
 //! * [`packed`][]: values that stay as they lie in memory;
 //! * [`regular`][]: accesses that turn out to be consecutive;
+//! * [`tile`][]: accesses of a tile by its columns;
 //! * [`indexed`][]: gathers and scatters by indices;
 //! * [`masked`][]: accesses by some lanes;
 //! * [`exact`][]: accesses at addresses that wrap between lanes;
@@ -49,6 +50,7 @@ mod regular;
 mod slots;
 mod suspend;
 mod texture;
+mod tile;
 mod turns;
 mod value;
 mod warp;
