@@ -328,10 +328,12 @@ impl<'c> Emitter<'_, 'c> {
         let count = values.len() as u32;
         let size = values[0].ty().scalar_bits() / 8;
         if let Some((base, tile)) = self.tile(address, size, count) {
-            let stored = |()| Vec::new();
             self.for_tile(
-                |this| stored(this.store_tile(&tile, base, values[0], mark)),
-                |this| this.store_lanes(address, values, mark).map(stored),
+                |this| {
+                    this.store_tile(&tile, base, values[0], mark);
+                    Vec::new()
+                },
+                |this| this.store_lanes(address, values, mark).map(|()| Vec::new()),
             )?;
             return Ok(());
         }
