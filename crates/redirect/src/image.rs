@@ -7,7 +7,7 @@ use object::{LittleEndian, SectionIndex};
 type Elf = FileHeader64<LittleEndian>;
 const LITTLE: LittleEndian = LittleEndian;
 
-/// What nvcc's glue calls first. Whoever defines it has a runtime, whoever only mentions it uses one.
+/// What nvcc's glue calls first. Whoever defines it has a runtime, whoever only mentions it or passes it on uses one.
 const REGISTRATION: &[u8] = b"__cudaRegisterFatBinary";
 
 /// A runtime that was linked in is one object file, hence complete. A library that defines fewer of its functions (to
@@ -56,7 +56,8 @@ pub struct Image<'data> {
     segments: &'data [ProgramHeader64<LittleEndian>],
     soname: &'data [u8],
     has_kernels: bool,
-    imports_registration: bool,
+    /// Its kernels are registered with a runtime elsewhere.
+    uses_another: bool,
     /// Functions with a runtime's names, by address. Empty where the symbols do not mention a runtime.
     functions: Vec<Function<'data>>,
     /// Where any symbol of executable code begins. Empty likewise.
@@ -77,7 +78,7 @@ impl<'data> Image<'data> {
             has_kernels: sections.iter().any(|section| {
                 sections.section_name(LITTLE, section).is_ok_and(|name| KERNEL_SECTIONS.contains(&name))
             }),
-            imports_registration: false,
+            uses_another: false,
             functions: Vec::new(),
             beginnings: Vec::new(),
         };
@@ -106,7 +107,7 @@ impl<'data> Image<'data> {
         for symbol in symbols.iter() {
             let Ok(name) = symbol.name(LITTLE, symbols.strings()) else { continue };
             if symbol.is_undefined(LITTLE) {
-                self.imports_registration |= name == REGISTRATION;
+                self.uses_another |= name == REGISTRATION;
                 continue;
             }
             let address = symbol.st_value(LITTLE);
@@ -114,8 +115,14 @@ impl<'data> Image<'data> {
                 continue;
             }
             self.beginnings.push(address);
-            if symbol.st_type() == elf::STT_FUNC && is_runtime_name(name) {
-                self.functions.push(Function { name, address, size: symbol.st_size(LITTLE) });
+            if symbol.st_type() != elf::STT_FUNC || !is_runtime_name(name) {
+                continue;
+            }
+            match symbol.st_size(LITTLE) {
+                // Compilers tell how long a function is. What has no length is written in assembler, to pass calls on to a
+                // runtime that is opened when it is needed, as XLA does.
+                0 => self.uses_another |= name == REGISTRATION,
+                size => self.functions.push(Function { name, address, size }),
             }
         }
         Ok(())
@@ -133,7 +140,7 @@ impl<'data> Image<'data> {
                 (true, true) => Inside::Runtime(12),
                 (true, false) => Inside::Runtime(13),
             }
-        } else if self.has_kernels && !self.imports_registration && !self.defines(REGISTRATION) {
+        } else if self.has_kernels && !self.uses_another && !self.defines(REGISTRATION) {
             Inside::Hidden
         } else {
             return Inside::Nothing;

@@ -179,6 +179,13 @@ fn our_own_static_runtime_is_left_alone() {
 }
 
 #[test]
+fn calls_that_are_passed_on_are_no_runtime() {
+    let folder = Folder::new("passes_on");
+    let program = folder.build("program", &["asks.c", "passes_on.c"], &[]);
+    assert_output(&folder.run(&program, &[]), "1301 1302\n", "");
+}
+
+#[test]
 fn programs_without_a_runtime_open_none() {
     let folder = Folder::new("none");
     let program = folder.build("opens", &["opens.c"], &[]);
