@@ -87,12 +87,17 @@ fn main() -> Result<(), Box<dyn Error>> {
                 write_function(&mut text, api, exported, &function)?;
             }
         }
-        // What only CUDA 12 has is called by the table's name, and looked up in libcudart.so.12 by its own.
-        for (exported, function) in exported_by(Library::Runtime12) {
-            let only_there = api == "runtime" && function.name_in(library).is_none();
-            if only_there && words.contains(function.name) {
-                write_function(&mut text, "runtime12", exported, &function)?;
+        // What only CUDA 12 or 11 has is called by the table's name, and looked up in the newer of their libraries by its own.
+        let older = [("runtime12", Library::Runtime12), ("runtime11", Library::Runtime11)];
+        let mut newer = vec![library];
+        for (origin, older) in older.into_iter().filter(|_| api == "runtime") {
+            for (exported, function) in exported_by(older) {
+                let only_there = newer.iter().all(|newer| function.name_in(*newer).is_none());
+                if only_there && words.contains(function.name) {
+                    write_function(&mut text, origin, exported, &function)?;
+                }
             }
+            newer.push(older);
         }
         fs::write(out.join(format!("{api}_functions.rs")), text)?;
         if library != Library::Nvml {

@@ -39,19 +39,22 @@ pub enum Library {
     Runtime13,
     /// `libcudart.so.12`, the Runtime API for programs that were compiled with CUDA 12.
     Runtime12,
+    /// `libcudart.so.11.0`, the Runtime API for programs that were compiled with CUDA 11.
+    Runtime11,
     /// `libnvidia-ml.so.1`, the management library.
     Nvml,
 }
 
 impl Library {
     /// Every library.
-    pub const ALL: [Library; 4] = [Library::Driver, Library::Runtime13, Library::Runtime12, Library::Nvml];
+    pub const ALL: [Library; 5] =
+        [Library::Driver, Library::Runtime13, Library::Runtime12, Library::Runtime11, Library::Nvml];
 
     /// The API that the library offers.
     pub fn api(self) -> Api {
         match self {
             Library::Driver => Api::Driver,
-            Library::Runtime13 | Library::Runtime12 => Api::Runtime,
+            Library::Runtime13 | Library::Runtime12 | Library::Runtime11 => Api::Runtime,
             Library::Nvml => Api::Nvml,
         }
     }
@@ -62,6 +65,7 @@ impl Library {
             Library::Driver => "libcuda.so.1",
             Library::Runtime13 => "libcudart.so.13",
             Library::Runtime12 => "libcudart.so.12",
+            Library::Runtime11 => "libcudart.so.11.0",
             Library::Nvml => "libnvidia-ml.so.1",
         }
     }
@@ -70,7 +74,7 @@ impl Library {
     pub fn version_node(self) -> Option<&'static str> {
         match self {
             Library::Driver | Library::Nvml => None,
-            Library::Runtime13 | Library::Runtime12 => Some(self.soname()),
+            Library::Runtime13 | Library::Runtime12 | Library::Runtime11 => Some(self.soname()),
         }
     }
 
@@ -80,6 +84,7 @@ impl Library {
             Library::Driver | Library::Nvml => None,
             Library::Runtime13 => Some(13),
             Library::Runtime12 => Some(12),
+            Library::Runtime11 => Some(11),
         }
     }
 }
@@ -328,7 +333,7 @@ mod tests {
     fn every_line_is_understood_and_every_name_is_there_once() {
         for library in Library::ALL {
             let mut names: Vec<_> = exported_by(library).into_iter().map(|(name, _)| name).collect();
-            assert!(names.len() > 400, "{library:?} exports {} names", names.len());
+            assert!(names.len() > 390, "{library:?} exports {} names", names.len());
             names.sort();
             assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "a name of {library:?} is there twice");
         }
@@ -351,13 +356,15 @@ mod tests {
     #[test]
     fn one_name_in_two_libraries_is_two_functions() {
         let find = |name: &str| all().into_iter().find(|function| function.name == name).unwrap();
-        let libraries = [Library::Driver, Library::Runtime13, Library::Runtime12];
+        let libraries = [Library::Driver, Library::Runtime13, Library::Runtime12, Library::Runtime11];
         let names = |name: &str| libraries.map(|library| find(name).name_in(library));
-        assert_eq!(names("cuInit"), [Some("cuInit"), None, None]);
-        assert_eq!(names("cudaMalloc"), [None, Some("cudaMalloc"), Some("cudaMalloc")]);
-        assert_eq!(names("cudaMemAdvise"), [None, Some("cudaMemAdvise"), Some("cudaMemAdvise_v2")]);
-        assert_eq!(names("cudaMemAdvise_cuda12"), [None, None, Some("cudaMemAdvise")]);
-        assert_eq!(names("cudaLogsCurrent"), [None, Some("cudaLogsCurrent"), None]);
+        assert_eq!(names("cuInit"), [Some("cuInit"), None, None, None]);
+        let malloc = Some("cudaMalloc");
+        assert_eq!(names("cudaMalloc"), [None, malloc, malloc, malloc]);
+        assert_eq!(names("cudaMemAdvise"), [None, Some("cudaMemAdvise"), Some("cudaMemAdvise_v2"), None]);
+        assert_eq!(names("cudaMemAdvise_cuda12"), [None, None, Some("cudaMemAdvise"), Some("cudaMemAdvise")]);
+        assert_eq!(names("cudaGraphInstantiate_cuda11"), [None, None, None, Some("cudaGraphInstantiate")]);
+        assert_eq!(names("cudaLogsCurrent"), [None, Some("cudaLogsCurrent"), None, None]);
     }
 
     #[test]

@@ -13,9 +13,9 @@
 //! `crates/driver`, `crates/runtime` and `crates/nvml` are `staticlib`s. Their build scripts call [`functions::generate`] for stubs and
 //! the `cuGetProcAddress` table; `scripts/link-library` links the archive into the `.so` with the version script of
 //! [`functions::version_script`], so that exactly the names of `functions.in` are exported, bound inside the library,
-//! and cudart's carry their version node. `libcudart.so.13` and `libcudart.so.12` are the same archive: where CUDA 12 and
-//! 13 mean different functions by one name it has both, and [`functions::renames`] gives each the name that it has in
-//! the library.
+//! and cudart's carry their version node. `libcudart.so.13`, `libcudart.so.12` and `libcudart.so.11.0` are the same
+//! archive: where versions mean different functions by one name it has them all, and [`functions::renames`] gives each the
+//! name that it has in the library.
 
 #[macro_use]
 mod macros;

@@ -15,7 +15,8 @@ const REGISTRATION: &[u8] = b"__cudaRegisterFatBinary";
 const EVERY_RUNTIME_HAS: &[&[u8]] =
     &[REGISTRATION, b"cudaMalloc", b"cudaLaunchKernel", b"cudaGetErrorString", b"cudaGetDeviceProperties"];
 
-/// Versions differ in names: 12.0 brought the first of these and the second, 13.0 took the second away again.
+/// Versions differ in names: 11.0 brought the first of these, 12.0 the second and the third, and 13.0 took that away again.
+const SINCE_11: &[u8] = b"cudaCtxResetPersistingL2Cache";
 const SINCE_12: &[u8] = b"cudaInitDevice";
 const ONLY_12: &[u8] = b"cudaGetDeviceProperties_v2";
 
@@ -31,9 +32,9 @@ const OURS_READS: &[u8] = b"ANYWARP_TRACE";
 pub enum Inside {
     /// None, or a shared one, or ours: nothing to do.
     Nothing,
-    /// That of CUDA 12 or 13.
+    /// That of CUDA 11, 12 or 13.
     Runtime(u32),
-    /// One of a version before 12, which we do not have.
+    /// One of a version before 11, which we do not have.
     Older,
     /// There are kernels and nothing that they could be registered with: the symbols were stripped.
     Hidden,
@@ -136,6 +137,7 @@ impl<'data> Image<'data> {
         }
         let found = if EVERY_RUNTIME_HAS.iter().all(|name| self.defines(name)) {
             match (self.defines(SINCE_12), self.defines(ONLY_12)) {
+                (false, _) if self.defines(SINCE_11) => Inside::Runtime(11),
                 (false, _) => Inside::Older,
                 (true, true) => Inside::Runtime(12),
                 (true, false) => Inside::Runtime(13),

@@ -109,7 +109,7 @@ fn redirect(map: &LinkMap) {
         Inside::Hidden => {
             warn(&path, "has NVIDIA's CUDA runtime inside but no symbol table to find it by", ADVICE_STRIPPED)
         }
-        Inside::Older => warn(&path, "has the CUDA runtime of a version before 12 inside", ADVICE_RELINK),
+        Inside::Older => warn(&path, "has the CUDA runtime of a version before 11 inside", ADVICE_RELINK),
         Inside::Runtime(version) => match lead_to_ours(&image, version, map.load_bias) {
             Ok(done) => log(&path, &done),
             Err(reason) => {
@@ -124,7 +124,7 @@ fn redirect(map: &LinkMap) {
 
 const ADVICE_STRIPPED: &str = "Its CUDA calls will fail. Keep its symbols (no `strip`, no `-s`), or link it with `nvcc -cudart shared` \
                                or with Anywarp's libcudart_static.a.";
-const ADVICE_RELINK: &str = "Its CUDA calls will fail. Link it with `nvcc -cudart shared` of CUDA 12 or 13, or with Anywarp's libcudart_static.a.";
+const ADVICE_RELINK: &str = "Its CUDA calls will fail. Link it with `nvcc -cudart shared` of CUDA 11, 12 or 13, or with Anywarp's libcudart_static.a.";
 
 /// Redirects every function of the runtime in an object, or none. Answers what was done.
 fn lead_to_ours(image: &Image, version: u32, load_bias: usize) -> Result<String, String> {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// What programs link with and open. The names say which version of an interface is behind them.
-const LIBRARIES: [&str; 3] = ["libcuda.so.1", "libcudart.so.12", "libcudart.so.13"];
+const LIBRARIES: [&str; 4] = ["libcuda.so.1", "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"];
 
 /// The file of ours that takes the place of a library, however it is named: an object that was linked with a run path, as
 /// wheels are that bring NVIDIA's libraries, would find those before any in `LD_LIBRARY_PATH`.
@@ -27,6 +27,11 @@ pub fn instead_of(wanted: &CStr) -> Option<&'static CStr> {
     });
     files.iter().map(CString::as_c_str).find(|file| name(file) == wanted)
 }
+
+/// The major version of CUDA that the first of our runtimes is for; each of the others is for the next one.
+pub const OLDEST: u32 = 11;
+/// How many there are.
+pub const RUNTIMES: usize = 3;
 
 /// One of our runtimes.
 pub struct Exports {
@@ -50,14 +55,19 @@ impl Exports {
 
 /// Our runtime for programs of a major version of CUDA.
 pub fn exports(version: u32) -> Result<&'static Exports, String> {
-    static TWELVE: OnceLock<Result<Exports, String>> = OnceLock::new();
-    static THIRTEEN: OnceLock<Result<Exports, String>> = OnceLock::new();
-    let cell = if version == 12 { &TWELVE } else { &THIRTEEN };
-    cell.get_or_init(|| read(version)).as_ref().map_err(Clone::clone)
+    static EXPORTS: [OnceLock<Result<Exports, String>>; RUNTIMES] = [const { OnceLock::new() }; RUNTIMES];
+    EXPORTS[place(version)].get_or_init(|| read(version)).as_ref().map_err(Clone::clone)
+}
+
+/// A runtime's place among ours, by the major version that an image was found to have.
+pub fn place(version: u32) -> usize {
+    (version - OLDEST) as usize
 }
 
 fn read(version: u32) -> Result<Exports, String> {
-    let path = crate::own_folder()?.join(format!("libcudart.so.{version}"));
+    // CUDA 11 has a minor version in the name, the same in all of its versions.
+    let minor = if version == 11 { ".0" } else { "" };
+    let path = crate::own_folder()?.join(format!("libcudart.so.{version}{minor}"));
     let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut names = functions(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
     names.sort();

@@ -8,9 +8,9 @@ use std::ffi::{CString, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Stubs for one runtime. There are two: CUDA 12, then CUDA 13.
+/// Stubs for one runtime, those of CUDA 11 first.
 const PER_RUNTIME: usize = 512;
-const STUBS: usize = 2 * PER_RUNTIME;
+const STUBS: usize = ours::RUNTIMES * PER_RUNTIME;
 const STUB_SIZE: usize = 16;
 
 /// Where each stub jumps to. Zero until a function was redirected to it.
@@ -87,16 +87,12 @@ pub fn address(version: u32, index: usize) -> Result<usize, String> {
     if index >= PER_RUNTIME {
         return Err(format!("libcudart.so.{version} exports more than {PER_RUNTIME} functions"));
     }
-    let number = first(version) + index;
+    let number = ours::place(version) * PER_RUNTIME + index;
     let stub = &raw const anywarp_redirect_stubs as usize + number * STUB_SIZE;
     // Behind the jump. Another object may have got here first, and its calls may have found the function meanwhile.
     let unresolved = stub + 6;
     let _ = SLOTS[number].compare_exchange(0, unresolved, Ordering::Relaxed, Ordering::Relaxed);
     Ok(stub)
-}
-
-fn first(version: u32) -> usize {
-    if version == 12 { 0 } else { PER_RUNTIME }
 }
 
 /// Answers for functions that a newer runtime of NVIDIA's has and ours has not.
@@ -108,9 +104,9 @@ pub extern "C" fn not_supported() -> u32 {
 /// The first call of a function: finds it and lets its stub jump there from now on. Several threads may do so at once, each
 /// with the same result.
 extern "C" fn resolve(number: usize) -> usize {
-    let (version, index) = if number < PER_RUNTIME { (12, number) } else { (13, number - PER_RUNTIME) };
+    let version = ours::OLDEST + (number / PER_RUNTIME) as u32;
     // Nothing leads here before the list was read.
-    let function = ours::exports(version).and_then(|ours| find(ours, index));
+    let function = ours::exports(version).and_then(|ours| find(ours, number % PER_RUNTIME));
     match function {
         Ok(function) => {
             SLOTS[number].store(function, Ordering::Relaxed);

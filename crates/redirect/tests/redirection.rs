@@ -19,8 +19,8 @@ impl Folder {
         let tests = std::env::current_exe().unwrap();
         fs::copy(tests.with_file_name("libanywarp_redirect.so"), folder.path("libanywarp_redirect.so"))
             .unwrap();
-        for version in ["12", "13"] {
-            let (name, ours) = (format!("libcudart.so.{version}"), format!("-DOURS={version}"));
+        for (version, minor) in [("11", ".0"), ("12", ""), ("13", "")] {
+            let (name, ours) = (format!("libcudart.so.{version}{minor}"), format!("-DOURS={version}"));
             folder.build(&name, &["ours.c"], &["-shared", "-fPIC", &ours, &format!("-Wl,-soname,{name}")]);
         }
         folder
@@ -81,6 +81,7 @@ fn assert_output(output: &Output, expected: &str, message: &str) {
 /// The answers when everything leads to ours; what ours does not have is refused; neighbours and the program's own
 /// functions are as they were.
 const THIRTEEN: &str = "1301 1302 1303 1304 1305 1308 1309 1311 801 77 55\n";
+const ELEVEN: &str = "1101 1102 1103 1104 1105 1108 1109 1111 801 77 55\n";
 const TWELVE: &str = "1201 1202 1203 1204 1205 1208 1209 1211 801 77 55\n";
 /// The answers of the runtime inside.
 const INSIDE: &str = "-1 -1 -1 -1 -1 0 0 -1 -1 77 55\n";
@@ -99,7 +100,8 @@ fn every_function_of_a_program_leads_to_ours() {
 fn the_version_inside_decides_which() {
     let folder = Folder::new("version");
     assert_output(&folder.run(&folder.program(12, &[]), &[]), TWELVE, "");
-    assert_output(&folder.run(&folder.program(11, &[]), &[]), INSIDE, "a version before 12");
+    assert_output(&folder.run(&folder.program(11, &[]), &[]), ELEVEN, "");
+    assert_output(&folder.run(&folder.program(10, &[]), &[]), INSIDE, "a version before 11");
     fs::remove_file(folder.path("libcudart.so.12")).unwrap();
     assert_output(&folder.run(&folder.program(12, &[]), &[]), INSIDE, "libcudart.so.12: No such file");
 }

@@ -1,4 +1,4 @@
-//! CUDA's Runtime API, `libcudart.so.13` and `libcudart.so.12`, over the Driver API.
+//! CUDA's Runtime API, `libcudart.so.13`, `libcudart.so.12` and `libcudart.so.11.0`, over the Driver API.
 //!
 //! The library calls nothing but the C functions of the `libcuda.so.1` that the process has, opened at the first call
 //! that needs it. It keeps little state of its own: what compiled programs register ([`registry`]), which primary
@@ -6,8 +6,8 @@
 //! of a launch in the making ([`thread`]). Result codes of the driver reach the program as they are; the two APIs
 //! share their numbers.
 //!
-//! `api/<group>.rs` holds the entry points, one file per heading of the manual. Both libraries are linked from all of
-//! them: what CUDA 12 has otherwise is in [`api::cuda12`], and the table says which library exports what by which name.
+//! `api/<group>.rs` holds the entry points, one file per heading of the manual. All libraries are linked from all of
+//! them: what CUDA 12 has otherwise is in [`api::cuda12`], what CUDA 11 has in [`api::cuda11`], and the table says which library exports what by which name.
 //! Inside, nothing differs but the number that [`version`] gives. What the table
 //! `cuda-abi/functions.in` calls missing is a generated stub that answers `cudaErrorNotSupported`.
 //!

@@ -1,6 +1,7 @@
 //! The entry points over a mock of the driver.
 
 mod contexts;
+mod cuda11;
 mod cuda12;
 mod errors;
 mod forwarding;

@@ -1,6 +1,6 @@
 //! The version of the API that the library has.
 //!
-//! `libcudart.so.13` and `libcudart.so.12` are linked from one archive. The linker makes the symbol
+//! `libcudart.so.13`, `libcudart.so.12` and `libcudart.so.11.0` are linked from one archive. The linker makes the symbol
 //! `anywarp_cudart_version` stand for one of the numbers here (`cuda_abi::functions::definitions`).
 
 use cuda_abi::runtime::CUDART_VERSION;
@@ -11,6 +11,10 @@ static anywarp_cudart_version_13: i32 = CUDART_VERSION;
 /// CUDA 12.8, whose functions those of 12.9 are too.
 #[unsafe(no_mangle)]
 static anywarp_cudart_version_12: i32 = 12080;
+
+/// CUDA 11.8, the last one.
+#[unsafe(no_mangle)]
+static anywarp_cudart_version_11: i32 = 11080;
 
 #[cfg(not(any(test, fuzzing)))]
 unsafe extern "C" {

@@ -18,6 +18,8 @@ pub struct Choice {
     /// The Runtime API of CUDA 12; without one the loader looks for `libcudart.so.12`, and tests of it are skipped if
     /// there is none.
     pub runtime12: Option<PathBuf>,
+    /// Likewise that of CUDA 11, `libcudart.so.11.0`.
+    pub runtime11: Option<PathBuf>,
     /// The management library; without one the loader looks for `libnvidia-ml.so.1`.
     pub nvml: Option<PathBuf>,
 }
@@ -69,6 +71,7 @@ static CHOICE: OnceLock<(Choice, Option<Maker>)> = OnceLock::new();
 static DRIVER: OnceLock<Library> = OnceLock::new();
 static RUNTIME: OnceLock<Library> = OnceLock::new();
 static RUNTIME12: OnceLock<Library> = OnceLock::new();
+static RUNTIME11: OnceLock<Library> = OnceLock::new();
 static NVML: OnceLock<Library> = OnceLock::new();
 
 /// Says what to test, before the first call; `maker` overrides what the driver's file tells.
@@ -103,6 +106,15 @@ pub fn runtime12() -> &'static Library {
     RUNTIME12.get_or_init(|| match &choice().0.runtime12 {
         Some(path) => Library::open(Some(path), "libcudart.so.12"),
         None => Library::try_open(None, "libcudart.so.12").unwrap_or_else(|reason| skip(&reason)),
+    })
+}
+
+/// The Runtime API of CUDA 11 under test, likewise.
+pub fn runtime11() -> &'static Library {
+    driver();
+    RUNTIME11.get_or_init(|| match &choice().0.runtime11 {
+        Some(path) => Library::open(Some(path), "libcudart.so.11.0"),
+        None => Library::try_open(None, "libcudart.so.11.0").unwrap_or_else(|reason| skip(&reason)),
     })
 }
 
@@ -202,7 +214,12 @@ impl Symbol {
         Symbol { name, library: runtime, address: OnceLock::new() }
     }
 
-    /// A function that the Runtime API has in CUDA 12 only.
+    /// A function that the Runtime API has in CUDA 11 only.
+    pub const fn runtime11(name: &'static CStr) -> Symbol {
+        Symbol { name, library: runtime11, address: OnceLock::new() }
+    }
+
+    /// A function that the Runtime API has in CUDA 12 and not in 13.
     pub const fn runtime12(name: &'static CStr) -> Symbol {
         Symbol { name, library: runtime12, address: OnceLock::new() }
     }

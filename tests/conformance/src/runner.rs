@@ -60,11 +60,13 @@ impl Options {
                     options.choice.driver.get_or_insert(folder.join("libcuda.so.1"));
                     options.choice.runtime.get_or_insert(folder.join("libcudart.so.13"));
                     options.choice.runtime12.get_or_insert(folder.join("libcudart.so.12"));
+                    options.choice.runtime11.get_or_insert(folder.join("libcudart.so.11.0"));
                     options.choice.nvml.get_or_insert(folder.join("libnvidia-ml.so.1"));
                 }
                 "--cuda" => options.choice.driver = Some(value()?.into()),
                 "--cudart" => options.choice.runtime = Some(value()?.into()),
                 "--cudart12" => options.choice.runtime12 = Some(value()?.into()),
+                "--cudart11" => options.choice.runtime11 = Some(value()?.into()),
                 "--nvml" => options.choice.nvml = Some(value()?.into()),
                 "--driver" => {
                     let name = text(value()?);
@@ -219,10 +221,14 @@ fn run_apart(test: &Test, options: &Options) -> Report {
 fn child(test: &Test, options: &Options) -> std::io::Result<(Option<ExitStatus>, String)> {
     let mut output = anonymous_file()?;
     let mut command = Command::new(std::env::current_exe()?);
-    let Choice { driver, runtime, runtime12, nvml } = &options.choice;
-    for (option, path) in
-        [("--cuda", driver), ("--cudart", runtime), ("--cudart12", runtime12), ("--nvml", nvml)]
-    {
+    let Choice { driver, runtime, runtime12, runtime11, nvml } = &options.choice;
+    for (option, path) in [
+        ("--cuda", driver),
+        ("--cudart", runtime),
+        ("--cudart12", runtime12),
+        ("--cudart11", runtime11),
+        ("--nvml", nvml),
+    ] {
         if let Some(path) = path {
             command.arg(option).arg(path);
         }

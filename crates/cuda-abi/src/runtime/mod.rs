@@ -2,6 +2,7 @@
 #![allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "the manual's names")]
 
 mod codes;
+mod cuda11;
 mod cuda12;
 mod device_attributes;
 mod enums;
@@ -13,6 +14,7 @@ mod resources;
 mod structs;
 
 pub use codes::*;
+pub use cuda11::*;
 pub use cuda12::*;
 pub use device_attributes::*;
 pub use enums::*;

@@ -10,6 +10,9 @@ long cudaMalloc(void **pointer, unsigned long size) UNREDIRECTED
 long cudaLaunchKernel(long a, long b, long c, long d, long e, long f, double g, long h, long i) UNREDIRECTED
 long cudaGetErrorString(int error) UNREDIRECTED
 long cudaGetDeviceProperties(void *properties, int device) UNREDIRECTED
+#if INSIDE >= 11
+long cudaCtxResetPersistingL2Cache(void) UNREDIRECTED
+#endif
 #if INSIDE == 12
 long cudaGetDeviceProperties_v2(void *properties, int device) UNREDIRECTED
 #endif

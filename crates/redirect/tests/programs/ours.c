@@ -6,6 +6,7 @@ long cudaLaunchKernel(long a, long b, long c, long d, long e, long f, double g, 
 }
 long cudaGetErrorString(int error) { return OURS * 100 + 4; }
 long cudaGetDeviceProperties(void *properties, int device) { return OURS * 100 + 5; }
+long cudaCtxResetPersistingL2Cache(void) { return OURS * 100 + 12; }
 #if OURS == 12
 long cudaGetDeviceProperties_v2(void *properties, int device) { return OURS * 100 + 6; }
 #endif

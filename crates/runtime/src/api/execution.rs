@@ -66,14 +66,19 @@ fn cudaLaunchHostFunc(
 #[entry_point]
 fn cudaFuncGetAttributes(attr: Out<cudaFuncAttributes>, func: *const c_void) -> CudaResult {
     let function = kernels::in_context(func)?;
-    let attr = attr.check()?;
+    attr.check()?.set(attributes(function)?)?;
+    Ok(())
+}
+
+/// What a kernel needs and may have.
+pub fn attributes(function: CUfunction) -> CudaResult<cudaFuncAttributes> {
     let get = |attribute: CUfunction_attribute| -> CudaResult<i32> {
         let mut value = 0;
         call!(cuFuncGetAttribute(&mut value, attribute, function))?;
         Ok(value)
     };
     let bytes = |attribute| -> CudaResult<usize> { Ok(usize::try_from(get(attribute)?).unwrap_or(0)) };
-    attr.set(cudaFuncAttributes {
+    Ok(cudaFuncAttributes {
         sharedSizeBytes: bytes(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
         constSizeBytes: bytes(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)?,
         localSizeBytes: bytes(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
@@ -91,8 +96,7 @@ fn cudaFuncGetAttributes(attr: Out<cudaFuncAttributes>, func: *const c_void) -> 
         clusterSchedulingPolicyPreference: get(CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE)?,
         nonPortableClusterSizeAllowed: get(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)?,
         reserved: [0; 16],
-    })?;
-    Ok(())
+    })
 }
 
 /// Sets what a kernel may have. The driver knows the attributes by the same numbers; only these are the runtime's.

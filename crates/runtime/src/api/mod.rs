@@ -1,6 +1,7 @@
 //! The entry points, one file per heading of the manual.
 
 pub mod compiler;
+pub mod cuda11;
 pub mod cuda12;
 pub mod device;
 pub mod driver_entry_points;

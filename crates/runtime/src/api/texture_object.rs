@@ -70,12 +70,16 @@ fn cudaGetTextureObjectTextureDesc(
     texObject: cudaTextureObject_t,
 ) -> CudaResult {
     context::ensure_current()?;
-    let out = pTexDesc.check()?;
-    let mut texture = MaybeUninit::uninit();
-    call!(cuTexObjectGetTextureDesc(texture.as_mut_ptr(), texObject))?;
-    // SAFETY: the driver said that it wrote the description.
-    out.set(resources::texture_from_driver(unsafe { texture.assume_init_ref() }))?;
+    pTexDesc.check()?.set(texture_of(texObject)?)?;
     Ok(())
+}
+
+/// How a texture object reads.
+pub fn texture_of(object: cudaTextureObject_t) -> CudaResult<cudaTextureDesc> {
+    let mut texture = MaybeUninit::uninit();
+    call!(cuTexObjectGetTextureDesc(texture.as_mut_ptr(), object))?;
+    // SAFETY: the driver said that it wrote the description.
+    Ok(resources::texture_from_driver(unsafe { texture.assume_init_ref() }))
 }
 
 /// The view through which a texture object reads, if it was made with one.

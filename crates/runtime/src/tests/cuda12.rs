@@ -12,39 +12,39 @@ use crate::api::cuda12::objects::*;
 
 /// A structure with something behind it that must stay as it is.
 #[repr(C)]
-struct Followed<T> {
+pub struct Followed<T> {
     value: MaybeUninit<T>,
     behind: [u8; 128],
 }
 
 impl<T> Followed<T> {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { value: MaybeUninit::uninit(), behind: [0xA5; 128] }
     }
 
-    fn out(&mut self) -> Out<T> {
+    pub fn out(&mut self) -> Out<T> {
         // SAFETY: valid for writing, and every test keeps the place while the call runs.
         unsafe { Out::new(self.value.as_mut_ptr()) }
     }
 
-    fn written(self) -> T {
+    pub fn written(self) -> T {
         assert_eq!(self.behind, [0xA5; 128], "written behind the structure");
         // SAFETY: the call before succeeded, so that it is written.
         unsafe { self.value.assume_init() }
     }
 }
 
-fn given<T: Copy>(value: &T) -> In<T> {
+pub fn given<T: Copy>(value: &T) -> In<T> {
     // SAFETY: valid for reading while the call runs.
     unsafe { In::new(value) }
 }
 
-fn nothing<T: Copy>() -> In<T> {
+pub fn nothing<T: Copy>() -> In<T> {
     // SAFETY: null is noticed.
     unsafe { In::new(ptr::null()) }
 }
 
-fn rows() -> cudaResourceDesc_cuda12 {
+pub fn rows() -> cudaResourceDesc_cuda12 {
     let desc = cudaChannelFormatDesc { x: 32, y: 0, z: 0, w: 0, f: cudaChannelFormatKindFloat };
     let address = ptr::without_provenance_mut(0x1000);
     let rows = cudaResourcePitch2D { devPtr: address, desc, width: 5, height: 6, pitchInBytes: 64 };

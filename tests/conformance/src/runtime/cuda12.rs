@@ -5,18 +5,18 @@ use super::common::*;
 
 /// A structure with something behind it that the library must leave alone.
 #[repr(C)]
-struct Followed<T> {
-    value: T,
+pub struct Followed<T> {
+    pub value: T,
     behind: [u8; 64],
 }
 
 impl<T> Followed<T> {
-    fn new() -> Self {
+    pub fn new() -> Self {
         // SAFETY: used for structures of numbers, pointers and unions of them.
         Self { value: unsafe { std::mem::zeroed() }, behind: [0xA5; 64] }
     }
 
-    fn check(&self) {
+    pub fn check(&self) {
         assert_eq!(self.behind, [0xA5; 64], "written behind the structure");
     }
 }
@@ -56,7 +56,7 @@ pub fn properties_of_cuda_11_end_where_its_structure_ends() {
     const SIZE: usize = std::mem::offset_of!(cudaDeviceProp_cuda12, hostRegisterSupported);
     let mut bytes = [0xA5_u8; 2048];
     let mut whole = Followed::<cudaDeviceProp_cuda12>::new();
-    cuda!(cudaGetDeviceProperties_cuda12(bytes.as_mut_ptr().cast(), 0));
+    cuda!(cudaGetDeviceProperties_cuda11(bytes.as_mut_ptr().cast(), 0));
     cuda!(cudaGetDeviceProperties_v2(&mut whole.value, 0));
     // SAFETY: a structure without padding in what is compared.
     let expected = unsafe { std::slice::from_raw_parts((&raw const whole.value).cast::<u8>(), SIZE) };
@@ -64,7 +64,7 @@ pub fn properties_of_cuda_11_end_where_its_structure_ends() {
     assert_eq!(bytes[..256], expected[..256], "the name");
     assert_eq!(bytes[multiprocessors..SIZE - 8], expected[multiprocessors..SIZE - 8]);
     assert!(bytes[SIZE..].iter().all(|&byte| byte == 0xA5), "written behind the structure");
-    fails!(cudaErrorInvalidValue, cudaGetDeviceProperties_cuda12(null_mut(), 0));
+    fails!(cudaErrorInvalidValue, cudaGetDeviceProperties_cuda11(null_mut(), 0));
 }
 
 pub fn a_device_is_chosen_by_properties() {

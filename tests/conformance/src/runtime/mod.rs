@@ -6,6 +6,7 @@ mod arrays;
 mod compiler_interface;
 mod compressed_arrays;
 mod contexts;
+mod cuda11;
 mod cuda12;
 mod devices;
 mod error_log;

@@ -1,7 +1,5 @@
 //! Device properties with the fields that CUDA 13 has removed, and what else there is of devices.
 
-use std::ptr;
-
 use crate::api::prelude::*;
 use crate::api::properties::{self, attribute_of};
 use crate::devices;
@@ -14,28 +12,21 @@ fn cudaGetDeviceProperties_v2(prop: Out<cudaDeviceProp_cuda12>, device: i32) -> 
     Ok(())
 }
 
-/// The properties that CUDA 11 has: programs that were compiled with it, before the structure grew, may still call this.
-#[entry_point]
-fn cudaGetDeviceProperties_cuda12(prop: Out<cudaDeviceProp_cuda12>, device: i32) -> CudaResult {
-    /// The structure of CUDA 11 is that of CUDA 12 up to here.
-    const SIZE: usize = std::mem::offset_of!(cudaDeviceProp_cuda12, hostRegisterSupported);
-    let prop = prop.check()?;
-    let properties = properties_of(devices::check(device)?)?;
-    // SAFETY: the caller's structure has at least this size, and ours is longer.
-    unsafe { ptr::copy_nonoverlapping((&raw const properties).cast::<u8>(), prop.as_ptr().cast(), SIZE) };
-    Ok(())
-}
-
 /// The device that has most of what is asked for.
 #[entry_point]
 fn cudaChooseDevice_cuda12(device: Out<i32>, prop: In<cudaDeviceProp_cuda12>) -> CudaResult {
     let (device, wanted) = (device.check()?, prop.get()?);
-    let wanted = with_common_fields!(cudaDeviceProp, wanted, ..properties::NONE);
-    device.set(properties::closest(&wanted)?)?;
+    device.set(closest(&wanted)?)?;
     Ok(())
 }
 
-fn properties_of(device: CUdevice) -> CudaResult<cudaDeviceProp_cuda12> {
+/// The device that is closest to what is asked for.
+pub fn closest(wanted: &cudaDeviceProp_cuda12) -> CudaResult<i32> {
+    properties::closest(&with_common_fields!(cudaDeviceProp, wanted, ..properties::NONE))
+}
+
+/// A device's properties as CUDA 12 has them.
+pub fn properties_of(device: CUdevice) -> CudaResult<cudaDeviceProp_cuda12> {
     let common = properties::of(device)?;
     let get = |attribute| attribute_of(device, attribute);
     Ok(with_common_fields!(

@@ -12,10 +12,20 @@ fn cudaCreateTextureObject_cuda12(
     pTexDesc: In<cudaTextureDesc>,
     pResViewDesc: In<cudaResourceViewDesc_cuda12>,
 ) -> CudaResult {
+    create(pTexObject, pResDesc, &pTexDesc.get()?, pResViewDesc)
+}
+
+/// Makes a texture object of a description without flags.
+pub fn create(
+    object: Out<cudaTextureObject_t>,
+    resource: In<cudaResourceDesc_cuda12>,
+    texture: &cudaTextureDesc,
+    view: In<cudaResourceViewDesc_cuda12>,
+) -> CudaResult {
     context::ensure_current()?;
-    let texture = pTexObject.check()?;
-    let view = if pResViewDesc.is_null() { None } else { Some(widen_view(&pResViewDesc.get()?)) };
-    texture_object::create(texture, &widen(&pResDesc.get()?)?, &pTexDesc.get()?, view.as_ref())
+    let object = object.check()?;
+    let view = if view.is_null() { None } else { Some(widen_view(&view.get()?)) };
+    texture_object::create(object, &widen(&resource.get()?)?, texture, view.as_ref())
 }
 
 /// What a texture object reads.
