@@ -4,7 +4,7 @@ use super::Random;
 use super::atomics::Atomics;
 use super::copies;
 use super::images::{self, Images};
-use super::matrices::Matrices;
+use super::matrices::{self, Matrices};
 use super::patterns::{self, Around};
 use super::program::{
     Function, LOCAL_WORDS, Look, PLACES_OF_LOOKS, Program, SHARED_AT, SHARED_OPERATIONS, Statement,
@@ -308,6 +308,9 @@ impl Generator<'_> {
             // All lanes of each warp are there.
             Subject::Matrices if !place.together || !threads.is_multiple_of(32) => None,
             Subject::Matrices if self.plain && !self.steady => None,
+            Subject::Matrices if has_shared && threads == 128 && r.chance(50) => {
+                Some(matrices::of_warpgroup(r))
+            }
             Subject::Matrices => match has_shared && r.chance(40) {
                 true => self.sources.matrices.in_memory(r),
                 false => self.sources.matrices.product(r),

@@ -86,6 +86,95 @@ impl Matrices {
     }
 }
 
+/// Kinds of products of a warpgroup: types, columns of the first factor, and whether factors may lie the other way round and may change
+/// their sign.
+const OF_WARPGROUPS: [(&str, usize, bool, bool); 11] = [
+    ("f32.f16.f16", 16, true, true),
+    ("f16.f16.f16", 16, true, true),
+    ("f32.bf16.bf16", 16, true, true),
+    ("f32.tf32.tf32", 8, false, true),
+    ("f32.e4m3.e5m2", 32, false, true),
+    ("f16.e5m2.e5m2", 32, false, true),
+    ("f32.e5m2.e4m3", 32, false, true),
+    ("s32.s8.u8", 32, false, false),
+    ("satfinite.s32.u8.u8", 32, false, false),
+    ("satfinite.s32.s8.s8", 32, false, false),
+    ("s32.b1.b1.and.popc", 256, false, false),
+];
+
+/// Where a factor lies in the zones of the warpgroup: a descriptor but for the address, and bytes before it. All that it may name is in there.
+fn descriptor(r: &mut Random) -> (u64, usize) {
+    let (leading, stride) = (8 * (1 + r.below(4)) as u64, 8 * r.below(4) as u64);
+    let (base, mode) = (r.below(8) as u64, r.below(4) as u64);
+    (leading << 16 | stride << 32 | base << 49 | mode << 62, 16 * r.below(192))
+}
+
+/// A product of the four warps of a block, over what they put into their zones before.
+pub fn of_warpgroup(r: &mut Random) -> String {
+    let (kind, k, turns, signs) = *r.pick(&OF_WARPGROUPS);
+    let sparse = !kind.contains("b1") && r.chance(35);
+    let in_memory = r.chance(50);
+    let mut text = String::from(
+        "{\n\t.reg .b32 lane, zone, at, places, a<4>, d<4>;\n\t.reg .b64 first, second;\n\t.reg .pred adds;\n",
+    );
+    let share = ZONE_BYTES / 32;
+    let _ = writeln!(
+        text,
+        "\tmov.u32 zone, words;\n\tadd.u32 zone, zone, {ZONE_AT};\n\tmad.lo.u32 at, tid, {share}, zone;"
+    );
+    for offset in (0..share).step_by(16) {
+        let words: [String; 4] = std::array::from_fn(|_| any_register(r, 32));
+        let _ = writeln!(text, "\tst.shared.v4.b32 [at+{offset}], {{{}}};", words.join(", "));
+    }
+    text += "\tfence.proxy.async;\n\tbar.sync 0;\n";
+    for name in ["first", "second"] {
+        let (bits, start) = descriptor(r);
+        let _ =
+            writeln!(text, "\tadd.u32 at, zone, {start};\n\tshr.u32 at, at, 4;\n\tcvt.u64.u32 {name}, at;");
+        let _ = writeln!(text, "\tor.b64 {name}, {name}, {bits:#x};");
+    }
+    let registers = if kind.starts_with("f16") { 2 } else { 4 };
+    for at in 0..4 {
+        let _ = writeln!(
+            text,
+            "\tmov.b32 a{at}, {};\n\tmov.b32 d{at}, {};",
+            any_register(r, 32),
+            any_register(r, 32)
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\tand.b32 places, {}, 0x11111111;\n\tmad.lo.u32 places, places, 10, 0x44444444;",
+        any_register(r, 32)
+    );
+    let _ = writeln!(text, "\tsetp.lt.u32 adds, block, {};", r.below(3));
+    let sums: Vec<String> = (0..registers).map(|at| format!("d{at}")).collect();
+    let mut operands = vec![format!("{{{}}}", sums.join(", "))];
+    operands.push(if in_memory { "first".into() } else { "{a0, a1, a2, a3}".into() });
+    operands.push("second".into());
+    if sparse {
+        operands.extend(["places".into(), "0".into()]);
+    }
+    operands.push((*r.pick(&["adds", "!adds", "1", "0"])).into());
+    let mut numbers =
+        |count: usize, from: &[&str]| operands.extend((0..count).map(|_| (*r.pick(from)).into()));
+    numbers(if signs { 2 } else { 0 }, &["1", "-1"]);
+    numbers(if turns { 1 + usize::from(in_memory) } else { 0 }, &["0", "1"]);
+    let (variant, k) = if sparse { (".sp", 2 * k) } else { ("", k) };
+    let _ = writeln!(
+        text,
+        "\twgmma.fence.sync.aligned;\n\twgmma.mma_async{variant}.sync.aligned.m64n8k{k}.{kind} {};\n\t\
+         wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;",
+        operands.join(", ")
+    );
+    for sum in sums {
+        let result = any_register(r, 32);
+        let _ = writeln!(text, "\txor.b32 {result}, {result}, {sum};");
+    }
+    // The zones may be written again.
+    text + "\tbar.sync 0;\n\t}"
+}
+
 /// The instruction with the address that it wants before it.
 fn addressed(example: &Example, r: &mut Random) -> Option<String> {
     let mut text = String::new();

@@ -160,7 +160,7 @@ impl Program {
 
     /// The PTX.
     pub fn text(&self) -> String {
-        let mut text = String::from(".version 9.0\n.target sm_90\n.address_size 64\n");
+        let mut text = String::from(".version 9.0\n.target sm_90a\n.address_size 64\n");
         let shared = if self.plain { ZONE_AT } else { COPY_AT + MOST_THREADS * COPY_BYTES };
         let _ = writeln!(text, ".shared .align 128 .b8 words[{shared}];");
         for index in 0..self.functions.len() {
