@@ -277,7 +277,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
                     },
                 }
             }
-            Op::IntCmp(cmp) if p.func.ty(data.args[0]) == IrType::I32 => {
+            Op::IntCmp(cmp) if matches!(p.func.ty(data.args[0]), IrType::I32 | IrType::I64) => {
                 let (mut low, mut high) = (data.args[0], data.args[1]);
                 if matches!(cmp, IntCmp::GtS | IntCmp::GtU | IntCmp::LeS | IntCmp::LeU) {
                     (low, high) = (high, low);
@@ -306,10 +306,18 @@ impl<'a, 'c> Emitter<'a, 'c> {
         unsigned: bool,
         strict: bool,
     ) -> Option<Value<'c>> {
+        use IntPredicate::*;
         let b = self.unit.b;
         let i64 = self.unit.types.i64;
-        let (least, most) =
-            if unsigned { (0, i64::from(u32::MAX)) } else { (i64::from(i32::MIN), i64::from(i32::MAX)) };
+        // Numbers of 32 bits are compared as signed ones of 64.
+        let is_wide = self.p.func.ty(low) == IrType::I64;
+        let [below, up_to, from] = if unsigned && is_wide { [Ult, Ule, Uge] } else { [Slt, Sle, Sge] };
+        let (least, most) = match (is_wide, unsigned) {
+            (false, true) => (0, u64::from(u32::MAX)),
+            (false, false) => (i64::from(i32::MIN) as u64, i32::MAX as u64),
+            (true, true) => (0, u64::MAX),
+            (true, false) => (i64::MIN as u64, i64::MAX as u64),
+        };
         let mut holds = None;
         let mut side = |this: &mut Self, value: IrValue, greatest: bool| {
             let (first, last) = match this.p.shapes.of(value) {
@@ -323,24 +331,27 @@ impl<'a, 'c> Emitter<'a, 'c> {
                 return None;
             }
             let base = this.natural(value);
-            let base = if unsigned { b.zext(base, i64) } else { b.sext(base, i64) };
+            let base = match (is_wide, unsigned) {
+                (true, _) => base,
+                (false, true) => b.zext(base, i64),
+                (false, false) => b.sext(base, i64),
+            };
             // What wraps in some lane is told by the slow way.
-            let mut bound = |predicate, offset: i64, limit: i64| {
-                let inside = b.icmp(predicate, base, i64.int_const((limit - offset) as u64));
+            let mut bound = |predicate, offset: i64, limit: u64| {
+                let inside = b.icmp(predicate, base, i64.int_const(limit.wrapping_sub(offset as u64)));
                 holds = Some(holds.map_or(inside, |holds| b.and(holds, inside)));
             };
             if first < 0 {
-                bound(IntPredicate::Sge, first, least);
+                bound(from, first, least);
             }
             if last > 0 {
-                bound(IntPredicate::Sle, last, most);
+                bound(up_to, last, most);
             }
             Some(this.offset(base, if greatest { last } else { first }))
         };
         let greatest = side(self, low, true)?;
         let smallest = side(self, high, false)?;
-        let predicate = if strict { IntPredicate::Slt } else { IntPredicate::Sle };
-        let less = b.icmp(predicate, greatest, smallest);
+        let less = b.icmp(if strict { below } else { up_to }, greatest, smallest);
         Some(holds.map_or(less, |holds| b.and(holds, less)))
     }
 
