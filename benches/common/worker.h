@@ -6,7 +6,8 @@
 //   list                    as many lines `NAME<tab>TITLE<tab>UNIT` as there are cases, and an empty one
 //   check CASE              `ok`: one run of the small size gave what C++ computes
 //   time CASE MILLISECONDS  the nanoseconds that one run takes, measured over at least so long, and its work; before the
-//                           first measurement the results of one run are checked
+//                           first measurement the results of one run are checked, and runs go on until they have
+//                           lasted three times as long: what is compiled while they run is not measured
 //   first CASE              the nanoseconds of making the small size ready, with all that is compiled for it, and of one run
 //
 // Instead, each may answer `error: REASON`, or `absent` where this worker does not have the case. CASE may be
@@ -108,8 +109,11 @@ private:
             else puts("absent");
         } else if (verb == "time") {
             auto found = ready_.find(name);
-            if (found == ready_.end()) found = ready_.emplace(name, make(name)).first;
-            if (found->second) printf("%.1f %.17g\n", measure(*found->second, milliseconds, waited_.count(name) != 0), work_[name]);
+            const bool is_new = found == ready_.end();
+            if (is_new) found = ready_.emplace(name, make(name)).first;
+            const bool waited = waited_.count(name) != 0;
+            if (is_new && found->second) measure(*found->second, 3 * milliseconds, waited);
+            if (found->second) printf("%.1f %.17g\n", measure(*found->second, milliseconds, waited), work_[name]);
             else puts("absent");
         } else {
             throw std::runtime_error("what is " + verb + "?");

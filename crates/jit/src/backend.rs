@@ -10,6 +10,7 @@ use kernel_abi::artifact::{Artifact, ENTRY_SYMBOL, VERSION};
 use kernel_abi::{Approximations, CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape, Tier};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 /// Runs kernels as machine code. Cheap to clone: clones share everything.
 #[derive(Clone)]
@@ -201,7 +202,8 @@ impl Jit {
             plain = Some(Box::new(other) as PlainCode);
             if let (Tier::Quick, Some(background)) = (tier, &self.0.background) {
                 let fast = self.other_code(Wanted { tier: Tier::Full, ..wanted });
-                better = Some(Better::new(Box::new(move || fast().ok()), background));
+                let cost = COST_OF_BYTE * u32::try_from(artifact.object.len()).unwrap_or(u32::MAX);
+                better = Some(Better::new(Box::new(move || fast().ok()), cost, background));
             }
         }
         // SAFETY: the object comes from the compiler, or from the cache, which keeps whole what the compiler made for this
@@ -243,6 +245,10 @@ impl Inner {
         self.cpu.as_deref().map_err(CompileError::clone)
     }
 }
+
+/// What compiling a kernel well takes for each byte of the code that was made quickly: the geometric mean of those of `benches`, of which few
+/// take a third or three times as long.
+const COST_OF_BYTE: Duration = Duration::from_micros(10);
 
 /// The shape for code that makes no assumption on wrapping.
 fn no_assumption(shape: Shape) -> Shape {

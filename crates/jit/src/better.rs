@@ -20,7 +20,8 @@ pub struct Better {
     /// Nothing where it could not be made: then the first code is good for ever.
     made: OnceLock<Option<Arc<Kernel>>>,
     done: Condvar,
-    /// Nanoseconds that threads have run the first code for.
+    cost: Duration,
+    /// Nanoseconds that launches have run the first code for.
     ran: AtomicU64,
     /// It is, or was, among what is to be made.
     is_asked_for: AtomicBool,
@@ -31,12 +32,13 @@ pub struct Better {
 }
 
 impl Better {
-    /// What `make` makes, in this background if nobody waits for it.
-    pub fn new(make: Make, background: &Background) -> Arc<Better> {
+    /// What `make` makes in about this time, in this background if nobody waits for it.
+    pub fn new(make: Make, cost: Duration, background: &Background) -> Arc<Better> {
         Arc::new_cyclic(|itself| Better {
             make: Mutex::new(Some(make)),
             made: OnceLock::new(),
             done: Condvar::new(),
+            cost,
             ran: AtomicU64::new(0),
             is_asked_for: AtomicBool::new(false),
             is_wanted: AtomicBool::new(false),
@@ -91,6 +93,10 @@ impl Better {
 impl Successor for Better {
     fn is_settled(&self) -> bool {
         self.made.get().is_some()
+    }
+
+    fn cost(&self) -> Duration {
+        self.cost
     }
 
     fn ran(&self, more: Duration) -> Duration {

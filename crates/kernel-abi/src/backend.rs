@@ -98,7 +98,10 @@ pub trait Successor {
     /// Whether it is there, or will never be.
     fn is_settled(&self) -> bool;
 
-    /// Adds to the time that threads have run the first code for, and answers all of it.
+    /// About how long making it takes.
+    fn cost(&self) -> Duration;
+
+    /// Adds to the time that launches have run the first code for, and answers all of it.
     fn ran(&self, more: Duration) -> Duration;
 
     /// Has it made, beside what the program does.

@@ -555,8 +555,7 @@ impl Grid {
             None => {
                 let time = now.saturating_sub(self.started_at.load(Ordering::Relaxed));
                 let threads = u64::from(self.took_part.load(Ordering::Relaxed));
-                let time = time.saturating_mul(threads);
-                self.parts.ready.profile.note(self.blocks(), time);
+                self.parts.ready.profile.note(self.blocks(), time.saturating_mul(threads));
                 if let Some(better) = self.better()
                     && better.ran(Duration::from_nanos(time)) >= WORTH_BETTER
                 {
@@ -667,7 +666,7 @@ const WORTH_SHARING: u64 = 20_000;
 const ENOUGH_FOR_TWO: u64 = 5_000;
 /// Nanoseconds below which the launching thread runs a launch itself: handing it over costs it as much.
 const QUICK: u64 = 10_000;
-/// How long threads run quickly made code before better is asked for: most kernels of programs that end soon never do, and what runs for so long
+/// How long launches run quickly made code before better is asked for: most kernels of programs that end soon never do, and what runs for so long
 /// may well run for as long as compiling takes, some ten times that.
 const WORTH_BETTER: Duration = Duration::from_millis(3);
 /// How long blocks run in quickly made code before a thread waits for better.

@@ -381,16 +381,14 @@ impl Kernel {
 
     /// The kernel compiled for a shape; the first time, it is compiled.
     ///
-    /// With [`Tier::Quick`], code that is there soon will do: until better code has been made, which [grids](crate::executor::Grid) ask for, or
-    /// should have been long ago.
+    /// With [`Tier::Quick`], code that is there soon will do: until better code has been made, which [grids](crate::executor::Grid) ask for, or the
+    /// first has run for as long as making that takes. What has cost so much is worth waiting for, and leaves few processors to who makes it.
     pub(crate) fn compile(
         &self,
         backend: &dyn KernelBackend,
         shape: Shape,
         tier: Tier,
     ) -> Result<Arc<dyn CompiledKernel>> {
-        /// How long threads run quickly made code before a launch waits for better: there is no processor left to who makes that.
-        const PATIENCE: Duration = Duration::from_secs(1);
         let slot = self.compiled.lock().entry(shape).or_default().clone();
         let compiled = slot.code.get_or_init(|| {
             let compiled = backend.compile(&CompileRequest {
@@ -405,7 +403,8 @@ impl Kernel {
         });
         let compiled = compiled.clone().map_err(refused)?;
         let Some(successor) = compiled.successor() else { return Ok(compiled) };
-        if tier == Tier::Quick && !successor.is_settled() && successor.ran(Duration::ZERO) < PATIENCE {
+        if tier == Tier::Quick && !successor.is_settled() && successor.ran(Duration::ZERO) < successor.cost()
+        {
             return Ok(compiled);
         }
         let Some(successor) = successor.wait() else { return Ok(compiled) };

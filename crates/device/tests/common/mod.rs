@@ -57,6 +57,10 @@ impl Successor for Coming {
         false
     }
 
+    fn cost(&self) -> Duration {
+        Duration::from_millis(100)
+    }
+
     fn ran(&self, more: Duration) -> Duration {
         let more = more.as_nanos() as u64;
         Duration::from_nanos(self.ran.fetch_add(more, Ordering::SeqCst) + more)
