@@ -514,14 +514,13 @@ impl Checker<'_> {
                 _ => self.mismatch(operand, "a texture, a sampler or a surface is required"),
             },
             Shape::Image { sampler } => self.image(spec, operand, sampler),
-            Shape::Condition => match &operand.kind {
-                OperandKind::Not(inner) => self.value(spec, inner, Ty::Pred),
-                _ => self.value(spec, operand, Ty::Pred),
-            },
+            Shape::Condition => self.value(spec, rules::negated(operand), Ty::Pred),
             Shape::Value(type_spec) => {
                 let Some(ty) = self.chosen.resolve(type_spec) else {
                     return self.mismatch(operand, "the instruction has no such type");
                 };
+                // A predicate may be negated wherever it is read.
+                let operand = if ty == Ty::Pred && !spec.written { rules::negated(operand) } else { operand };
                 if spec.vector { self.vector(spec, operand, ty) } else { self.value(spec, operand, ty) }
             }
         }

@@ -74,6 +74,14 @@ pub(super) fn element_type(elements: &[Operand<'_, '_>], ty: Ty, context: &Conte
     }
 }
 
+/// What the operand negates, or itself.
+pub(super) fn negated<'o, 'm, 'a>(operand: &'o Operand<'m, 'a>) -> &'o Operand<'m, 'a> {
+    match &operand.kind {
+        OperandKind::Not(inner) => inner,
+        _ => operand,
+    }
+}
+
 /// Whether the operand is a register of two halves.
 pub(super) fn is_halves(operand: &Operand<'_, '_>, context: &Context<'_>) -> bool {
     matches!(operand.kind, OperandKind::Register(id) if context.register(id).ty == Type::F16x2)
