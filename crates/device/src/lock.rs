@@ -120,12 +120,6 @@ pub struct RankedGuard<'a, T> {
 }
 
 impl<'a, T> RankedGuard<'a, T> {
-    /// Waits for a signal, giving the lock up meanwhile.
-    pub fn wait(self, condvar: &Condvar) -> RankedGuard<'a, T> {
-        let RankedGuard { guard, held } = self;
-        RankedGuard { guard: condvar.wait(guard).unwrap_or_else(PoisonError::into_inner), held }
-    }
-
     /// Waits for a signal at most so long, giving the lock up meanwhile.
     pub fn wait_timeout(self, condvar: &Condvar, limit: Duration) -> RankedGuard<'a, T> {
         let RankedGuard { guard, held } = self;

@@ -10,6 +10,7 @@ use kernel_abi::{BlockFrame, CompiledKernel, Fault, FaultKind, LaunchFrame, Succ
 use ptx::Origin;
 
 use super::Ready;
+use super::seats::Processor;
 use super::supply::{Supply, Taker};
 use super::windows::{BlockMemory, BlockNeeds};
 use crate::callbacks::{self, Services};
@@ -31,8 +32,18 @@ pub struct Profile {
 impl Profile {
     /// Whether so many blocks took less than so many nanoseconds, on one thread, when the kernel ran before.
     fn is_short(&self, blocks: u64, limit: u64) -> bool {
+        self.time_of(blocks).is_some_and(|time| time < limit)
+    }
+
+    /// How many nanoseconds so many blocks take on one thread, by the last launches.
+    fn time_of(&self, blocks: u64) -> Option<u64> {
         let each = self.block_time.load(Ordering::Relaxed);
-        each != 0 && u64::from(each).saturating_mul(blocks) / 16 < limit
+        (each != 0).then(|| u64::from(each).saturating_mul(blocks) / 16)
+    }
+
+    /// How many blocks take so many nanoseconds; 0 if that is not known.
+    fn blocks_in(&self, time: u64) -> u64 {
+        time.saturating_mul(16).checked_div(self.block_time.load(Ordering::Relaxed).into()).unwrap_or(0)
     }
 
     /// Notes how long so many blocks took in all threads together. What takes longer than before counts at once, what takes less by and
@@ -114,8 +125,8 @@ pub(crate) enum Sharing {
     None,
     /// One thread, for nobody else is awake.
     IfSomeCome,
-    /// Any thread; so many more are worth waking.
-    Among(u64),
+    /// Any thread: as many more as are worth calling of those that look for work, and of those that sleep, which comes dearer.
+    Among { looking: u64, sleeping: u64 },
 }
 
 /// A launch in a queue.
@@ -130,23 +141,46 @@ pub struct Grid {
     supply: Supply,
     /// How many blocks a thread runs in turns, if it does.
     in_turns: Option<u32>,
-    /// Those that have not ended.
-    left: AtomicU64,
+    /// Nothing is left to be taken: sooner seen than by a look at the whole supply.
+    exhausted: AtomicBool,
+    /// The executor does not list the grid any more.
+    unlisted: AtomicBool,
+    tally: Tally,
     fault: RankedMutex<Option<Fault>>,
     continuation: AtomicU8,
     /// Other threads may take blocks.
     shared_out: AtomicBool,
     /// How many threads may run its blocks at a time, where that is limited.
     most_threads: Option<u32>,
-    /// How many do.
-    running: AtomicU32,
-    /// How many of those wait for better code instead.
+    /// How many of those that run blocks wait for better code instead.
     aside: AtomicU32,
-    /// How many threads have run blocks.
-    took_part: AtomicU32,
     started_at: AtomicU64,
     queue: Arc<Queue>,
     completion: Arc<Completion>,
+}
+
+/// What all threads count: apart from what they read. Not aligned, for memory that is takes long to allocate.
+struct Tally {
+    _before: [u64; 16],
+    /// Blocks that have not ended.
+    left: AtomicU64,
+    /// How many threads run blocks.
+    running: AtomicU32,
+    /// Nanoseconds that threads have run blocks.
+    spent: AtomicU64,
+    _behind: [u64; 16],
+}
+
+impl Tally {
+    fn of(blocks: u64) -> Tally {
+        Tally {
+            _before: [0; _],
+            left: AtomicU64::new(blocks),
+            running: AtomicU32::new(0),
+            spent: AtomicU64::new(0),
+            _behind: [0; _],
+        }
+    }
 }
 
 /// A cache line: what parameters are aligned to.
@@ -262,14 +296,14 @@ impl Grid {
             services,
             supply,
             in_turns,
-            left: AtomicU64::new(total),
+            exhausted: AtomicBool::new(false),
+            unlisted: AtomicBool::new(false),
+            tally: Tally::of(total),
             fault: RankedMutex::new(Rank::Output, None),
             continuation: AtomicU8::new(RUNNER_HERE),
             shared_out: AtomicBool::new(false),
             most_threads,
-            running: AtomicU32::new(0),
             aside: AtomicU32::new(0),
-            took_part: AtomicU32::new(0),
             started_at: AtomicU64::new(0),
             queue,
             completion,
@@ -309,18 +343,32 @@ impl Grid {
 
     /// Whether blocks remain to be taken by any thread.
     pub(crate) fn has_blocks_left(&self) -> bool {
-        self.shared_out.load(Ordering::Acquire) && !self.supply.is_empty()
+        self.shared_out.load(Ordering::Acquire)
+            && !self.exhausted.load(Ordering::Relaxed)
+            && !self.supply.is_empty()
+    }
+
+    /// Whether the executor need not list the grid any more.
+    pub(crate) fn is_unlisted(&self) -> bool {
+        self.unlisted.load(Ordering::Relaxed)
+    }
+
+    /// Whether the calling thread is the first to see that others could take blocks and nothing is left.
+    pub(crate) fn ends_listing(&self) -> bool {
+        self.shared_out.load(Ordering::Acquire)
+            && !self.has_blocks_left()
+            && !self.unlisted.swap(true, Ordering::Relaxed)
     }
 
     /// Whether another thread may come and take blocks.
     pub(crate) fn takes_threads(&self) -> bool {
-        let room = self.most_threads.is_none_or(|most| self.running.load(Ordering::Relaxed) < most);
+        let room = self.most_threads.is_none_or(|most| self.tally.running.load(Ordering::Relaxed) < most);
         room && self.has_blocks_left()
     }
 
     /// How many threads run its blocks.
     pub(crate) fn running(&self) -> usize {
-        self.running.load(Ordering::Relaxed) as usize
+        self.tally.running.load(Ordering::Relaxed) as usize
     }
 
     /// Whether its blocks may wait for each other.
@@ -340,7 +388,7 @@ impl Grid {
             return None;
         }
         let most = (processors as u32).saturating_sub(1).max(1);
-        let running = || self.running.load(Ordering::Relaxed);
+        let running = || self.tally.running.load(Ordering::Relaxed);
         let step = |aside: u32| (running().saturating_sub(aside) > most).then_some(aside + 1);
         self.aside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step).ok()?;
         Some(better)
@@ -393,7 +441,12 @@ impl Grid {
             }
         }
         self.shared_out.store(true, Ordering::Release);
-        Sharing::Among(if is_short { 0 } else { chunks - 1 })
+        let worth = |each: u64| match self.parts.ready.profile.time_of(self.blocks()) {
+            Some(time) if !self.blocks_wait() => (time / each).min(chunks - 1),
+            _ => chunks - 1,
+        };
+        let sleeping = if is_short { 0 } else { worth(WORTH_SHARING) };
+        Sharing::Among { looking: worth(WORTH_CALLING), sleeping }
     }
 
     /// When it began.
@@ -421,11 +474,11 @@ impl Grid {
     /// Takes and runs blocks until none is left or `stop` says so. Answers whether this thread must go on with the
     /// queue: it ran the last block, and the thread that started the grid has left.
     pub(crate) fn run_blocks(&self, memory: &mut BlockMemory, stop: impl Fn() -> bool) -> bool {
-        let running = self.running.fetch_add(1, Ordering::Relaxed);
+        let running = self.tally.running.fetch_add(1, Ordering::Relaxed);
         // A thread too many leaves the blocks to those that are there.
         let resume =
             self.most_threads.is_none_or(|most| running < most) && self.run_blocks_here(memory, stop);
-        self.running.fetch_sub(1, Ordering::Relaxed);
+        self.tally.running.fetch_sub(1, Ordering::Relaxed);
         resume
     }
 
@@ -441,14 +494,16 @@ impl Grid {
             Err(error) => return self.fail_to_start(&error),
         };
         // What this thread has done is counted in the end: all threads count in one place, which they would take from each other.
-        let (mut done, mut took_part) = (0, false);
+        let (begin, mut done) = (clock::now(), 0);
         loop {
             let shared_out = self.shared_out.load(Ordering::Relaxed);
-            let taker = if shared_out { Taker::here() } else { Taker::Alone };
-            let Some((first, count)) = self.supply.take(taker) else { break };
-            if !std::mem::replace(&mut took_part, true) {
-                self.took_part.fetch_add(1, Ordering::Relaxed);
-            }
+            let taker = if shared_out { Taker::On(Processor::here()) } else { Taker::Alone };
+            let Some((first, count)) = self.supply.take(taker) else {
+                if !self.exhausted.load(Ordering::Relaxed) {
+                    self.exhausted.store(true, Ordering::Relaxed);
+                }
+                break;
+            };
             // SAFETY: the frame is as the kernel's interface asks: parameters, variables and windows were sized from
             // the kernel's own description when the grid was made, and `first + count` is within the grid.
             let run = AssertUnwindSafe(|| unsafe { frames.run(&*self.parts.ready.kernel, first, count) });
@@ -465,6 +520,7 @@ impl Grid {
                 break;
             }
         }
+        self.tally.spent.fetch_add(clock::now().saturating_sub(begin), Ordering::Relaxed);
         self.count_done(done)
     }
 
@@ -537,7 +593,7 @@ impl Grid {
     }
 
     fn count_done(&self, count: u64) -> bool {
-        if count == 0 || self.left.fetch_sub(count, Ordering::AcqRel) != count {
+        if count == 0 || self.tally.left.fetch_sub(count, Ordering::AcqRel) != count {
             return false;
         }
         self.finish();
@@ -553,9 +609,9 @@ impl Grid {
             if self.services.failed.load(Ordering::Relaxed) { self.fault.lock().take() } else { None };
         match fault {
             None => {
+                let spent = self.tally.spent.load(Ordering::Relaxed);
+                self.parts.ready.profile.note(self.blocks(), spent);
                 let time = now.saturating_sub(self.started_at.load(Ordering::Relaxed));
-                let threads = u64::from(self.took_part.load(Ordering::Relaxed));
-                self.parts.ready.profile.note(self.blocks(), time.saturating_mul(threads));
                 if let Some(better) = self.better()
                     && better.ran(Duration::from_nanos(time)) >= WORTH_BETTER
                 {
@@ -660,7 +716,9 @@ fn is_same(first: &Fault, second: &Fault, gang: u32) -> bool {
         && near
 }
 
-/// Nanoseconds below which a launch runs on one thread: waking another takes longer.
+/// Nanoseconds of a launch for each thread that is called for it, of those that look for work.
+const WORTH_CALLING: u64 = 2_000;
+/// Nanoseconds below which a launch runs on one thread: waking another takes longer. Each that is woken up takes as much.
 const WORTH_SHARING: u64 = 20_000;
 /// Nanoseconds below which it does even if another thread is awake.
 const ENOUGH_FOR_TWO: u64 = 5_000;
@@ -671,10 +729,12 @@ const QUICK: u64 = 10_000;
 const WORTH_BETTER: Duration = Duration::from_millis(3);
 /// How long blocks run in quickly made code before a thread waits for better.
 const LONG: Duration = Duration::from_millis(100);
-/// Chunks for each thread, so that an uneven load still spreads.
-const CHUNKS_PER_THREAD: u64 = 8;
-/// Likewise in quickly made code, so that it is soon left for better, which is there when the next chunk begins.
-const CHUNKS_PER_THREAD_AT_FIRST: u64 = 64;
+/// Chunks for each thread, so that all end at about the same time.
+const CHUNKS_PER_THREAD: u64 = 64;
+/// Fewest where blocks are so short that taking some would take as long.
+const FEWEST_CHUNKS_PER_THREAD: u64 = 8;
+/// Nanoseconds that a chunk takes at least.
+const CHUNK: u64 = 2_000;
 
 /// Better code of the kernel that is being made.
 fn better_of(parts: &GridParts) -> Option<&dyn Successor> {
@@ -698,12 +758,22 @@ fn supply_of(parts: &GridParts, total: u64, workers: u32, together: u64) -> Supp
     if parts.cooperative || info.waits || may_wait {
         return Supply::in_order(total, 1);
     }
-    let chunks = if better_of(parts).is_some() { CHUNKS_PER_THREAD_AT_FIRST } else { CHUNKS_PER_THREAD };
-    let chunk = (total / (u64::from(workers) * chunks)).clamp(1, 1 << 20);
+    let share = total / u64::from(workers);
     let row = u64::from(parts.grid[0] / parts.cluster.map_or(1, |cluster| cluster[0]));
+    if better_of(parts).is_some() {
+        // Soon left for better code, which is there when the next chunk begins.
+        return Supply::in_sections(total, chunk_of(share, row), workers).one_by_one();
+    }
+    // None that takes no time worth mentioning, but some of what each thread has.
+    let least = parts.ready.profile.blocks_in(CHUNK).min(share / FEWEST_CHUNKS_PER_THREAD);
+    Supply::in_sections(total, chunk_of(share, row).max(least), workers)
+}
+
+/// How many blocks are taken at least, of a thread's share.
+fn chunk_of(share: u64, row: u64) -> u64 {
+    let chunk = (share / CHUNKS_PER_THREAD).clamp(1, 1 << 20);
     // Whole rows of the grid, where that leaves enough chunks.
-    let chunk = if chunk > row { chunk / row * row } else { chunk };
-    Supply::in_sections(total, chunk, workers)
+    if chunk > row { chunk / row * row } else { chunk }
 }
 
 #[cfg(test)]

@@ -1,34 +1,39 @@
 //! The threads of a device.
 //!
 //! Workers, one for each core, take *ready queues* and run their commands, and take blocks of *grids* that others
-//! have started. A thread of the program that waits does the same with the work it waits for. Idle workers spin briefly, then
-//! sleep.
+//! have started. A thread of the program that waits does the same with the work it waits for. An idle worker looks at its own [desk](Desk), where it is
+//! called, for a while, and then sleeps.
 //!
 //! Commands may block: a host function that waits for the program, a kernel that polls for the host or for another kernel. When
 //! work is left and no command or block has ended for a while, another worker is started, so that whatever can run does run,
 //! however few cores there are; such workers leave again when they have been idle.
 
+mod desk;
 pub(crate) mod grid;
 mod ready;
 mod seats;
 mod supply;
+mod watch;
 pub mod windows;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Condvar};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::Duration;
 
+use desk::{Call, Desk};
 pub(crate) use grid::{Grid, Sharing};
 pub use grid::{GridParts, Locate, Params, Profile, Replay};
 pub use ready::Ready;
-use seats::{Seated, Seats};
+pub(crate) use seats::Seated;
+use seats::{Processor, Seats};
+use watch::{Remedy, WATCH, Watch};
 use windows::BlockMemoryPool;
 
 use crate::clock;
 use crate::limits;
-use crate::lock::{Rank, RankedGuard, RankedMutex};
+use crate::lock::{Rank, RankedMutex};
 use crate::stream::{Completion, Queue};
 
 /// Why a thread runs commands.
@@ -56,13 +61,15 @@ pub(crate) struct Executor {
     /// Most workers beyond one for each core: as many blocks as may wait for each other have a thread each.
     max_extra: usize,
     state: RankedMutex<State>,
-    work_arrived: Condvar,
-    /// Counts arrivals of work: what spinning workers look at.
+    /// Counts arrivals of work: what threads look at that wait, and workers once more before they sleep.
     arrivals: AtomicU64,
     /// Ready queues, to be looked at without the lock.
     ready: AtomicUsize,
-    /// Workers that are awake and run no queue: they run blocks, or look for some.
-    roaming: AtomicUsize,
+    /// Likewise, grids of which something is left.
+    open: AtomicUsize,
+    /// Workers that are awake, or called, and run no queue: they run blocks, or look for some.
+    roaming: AtomicIsize,
+    shut_down: AtomicBool,
     /// Threads of the program have been woken up, and no worker has gone to sleep for them.
     woken: AtomicBool,
     /// When the last grid began that is short, but long enough for two.
@@ -73,10 +80,26 @@ pub(crate) struct Executor {
     block_memory: BlockMemoryPool,
 }
 
-/// Counts commands and chunks that have ended. All threads write here: apart from what those who look for work read.
+/// Counts commands and chunks that have ended, by processor: all threads count.
+struct Progress(Box<[Count]>);
+
 #[derive(Default)]
 #[repr(align(128))]
-struct Progress(AtomicU64);
+struct Count(AtomicU64);
+
+impl Progress {
+    fn new() -> Progress {
+        Progress((0..Processor::count()).map(|_| Count::default()).collect())
+    }
+
+    fn note(&self) {
+        self.0[Processor::here().of(self.0.len())].0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn so_far(&self) -> u64 {
+        self.0.iter().fold(0, |all, count| all.wrapping_add(count.0.load(Ordering::Relaxed)))
+    }
+}
 
 #[derive(Default)]
 struct State {
@@ -84,21 +107,12 @@ struct State {
     ready: BTreeMap<(i32, u64), Arc<Queue>>,
     arrived: u64,
     grids: Vec<Arc<Grid>>,
-    workers: usize,
+    /// Of all workers.
+    desks: Vec<Arc<Desk>>,
     /// Workers beyond one for each core.
     extra: usize,
-    sleeping: usize,
-    /// Workers that look at [`Executor::arrivals`].
-    spinning: usize,
-    /// Threads that are signalled, or will be by whoever gives the lock up, and have not woken up yet.
-    waking: usize,
-    /// Of those, the ones to be signalled.
-    signals: usize,
-    /// More threads that are to wake up: those who do so signal them.
-    relayed: usize,
     /// When the watch looked last, there was work and nothing moved.
     stalls: bool,
-    shut_down: bool,
 }
 
 enum Job {
@@ -109,16 +123,6 @@ enum Job {
 /// How long an idle worker spins, and how long one beyond the number of cores then sleeps before it leaves.
 const SPIN: Duration = Duration::from_micros(30);
 const LINGER: Duration = Duration::from_millis(500);
-/// How often the watch looks for progress, and after how many looks without work it ends.
-const WATCH: Duration = Duration::from_millis(4);
-const WATCHES: u32 = 250;
-/// After how many looks nothing gets on where blocks run in quickly made code. They may take as long as that by themselves, and more threads would only keep
-/// processors from those who make better code.
-const WATCHES_AT_FIRST: u32 = 12;
-/// How many threads one thread signals. A signal takes as long as a short block, so a grid for many threads does not begin with one for each.
-const SIGNALS: usize = 3;
-/// Most workers that are started at a time.
-const MAX_BATCH: usize = 32;
 /// Bytes of a worker's stack: a kernel that launches another has it compiled there.
 const WORKER_STACK: usize = 8 << 20;
 /// Workers beyond one for each core that may always be started, for grids that wait for each other.
@@ -133,13 +137,14 @@ impl Executor {
             multiprocessors,
             max_extra: together.max(MIN_MAX_EXTRA),
             state: RankedMutex::new(Rank::Executor, State::default()),
-            work_arrived: Condvar::new(),
             arrivals: AtomicU64::new(0),
             ready: AtomicUsize::new(0),
-            roaming: AtomicUsize::new(0),
+            open: AtomicUsize::new(0),
+            roaming: AtomicIsize::new(0),
+            shut_down: AtomicBool::new(false),
             woken: AtomicBool::new(false),
             last_short: AtomicU64::new(0),
-            progress: Progress::default(),
+            progress: Progress::new(),
             seats: Seats::new(),
             watched: AtomicBool::new(false),
             // One more for who submits.
@@ -149,19 +154,31 @@ impl Executor {
 
     /// Ends the workers once they are idle. What is queued then runs when somebody waits for it.
     pub(crate) fn shut_down(&self) {
-        self.state.lock().shut_down = true;
-        self.work_arrived.notify_all();
+        self.shut_down.store(true, Ordering::SeqCst);
+        let mut calls = Calls::default();
+        {
+            let state = self.state.lock();
+            self.announce();
+            self.call_looking(&state, usize::MAX, None);
+            self.call_sleeping(&state, usize::MAX, None, &mut calls);
+        }
+        calls.wake();
     }
 
     /// Has a worker look at a queue.
     pub(crate) fn schedule(self: &Arc<Executor>, queue: Arc<Queue>) {
-        let mut state = self.state.lock();
+        let mut state = self.state.lock_soon();
         state.arrived += 1;
         let key = (queue.priority(), state.arrived);
         state.ready.insert(key, queue);
         self.ready.store(state.ready.len(), Ordering::Relaxed);
-        self.summon(&mut state, 1);
-        self.give_up(state);
+        self.announce();
+        let mut calls = Calls::default();
+        if self.call_looking(&state, 1, None) == 0 {
+            self.summon(&mut state, 1, None, &mut calls);
+        }
+        drop(state);
+        calls.wake();
     }
 
     /// How many threads run blocks, unless blocks wait for each other.
@@ -200,39 +217,81 @@ impl Executor {
     pub(crate) fn start(self: &Arc<Executor>, grid: &Arc<Grid>, role: Role<'_>) {
         // Those who wait for it come by themselves.
         let near = || grid.queue().near().saturating_sub(usize::from(matches!(role, Role::Helper(_))));
-        let some_come = near() + self.roaming.load(Ordering::Relaxed) > 0;
-        let helpers = match grid.start(some_come) {
-            Sharing::Among(helpers) => helpers,
+        let some_come = near() + self.roaming() > 0;
+        let (looking, sleeping) = match grid.start(some_come) {
+            Sharing::Among { looking, sleeping } => (looking as usize, sleeping as usize),
             Sharing::None => return,
             Sharing::IfSomeCome => return self.expect_more(grid),
         };
-        let mut state = self.state.lock();
-        state.grids.push(grid.clone());
-        // The calling thread is one of those that the grid needs.
-        let needed = grid.threads_needed().saturating_sub(1) as usize;
-        while state.sleeping < needed && state.extra < self.max_extra && state.extra < needed {
-            if !self.add_worker(&mut state) {
-                break;
+        let mut calls = Calls::default();
+        let mut state = self.state.lock_soon();
+        let others_wait = state.grids.iter().any(|other| other.has_blocks_left());
+        self.list(&mut state, grid);
+        if grid.blocks_wait() {
+            // The calling thread is one of those that the grid needs.
+            let needed = grid.threads_needed().saturating_sub(1) as usize;
+            self.call_for_waiting(&mut state, Some(grid), looking, sleeping, needed, &mut calls);
+        } else {
+            let most = (self.threads - 1).saturating_sub(near());
+            let called = self.call_looking(&state, looking.min(most), Some(grid));
+            // Those who look for work by now find the grid.
+            let coming = if others_wait { called } else { called.max(self.roaming()) };
+            self.summon(&mut state, sleeping.min(most).saturating_sub(coming), Some(grid), &mut calls);
+            if called == 0 {
+                // Whoever is coming may find something else first.
+                self.watch();
             }
         }
-        if grid.blocks_wait() {
-            let helpers = helpers.min(self.threads.max(needed) as u64) as usize;
-            let coming = state.spinning;
-            self.call_for_blocks(&mut state, helpers, coming, true);
-            return self.give_up(state);
+        drop(state);
+        calls.wake();
+    }
+
+    /// From now on, whoever looks for work finds the grid.
+    fn list(&self, state: &mut State, grid: &Arc<Grid>) {
+        // Somebody who waits for it may have come, and taken all, before this.
+        if !grid.is_unlisted() {
+            state.grids.push(grid.clone());
+            self.open.store(state.grids.len(), Ordering::Relaxed);
         }
-        let others_wait =
-            state.grids.iter().any(|other| !Arc::ptr_eq(other, grid) && other.has_blocks_left());
-        let roaming = if others_wait { state.spinning } else { self.roaming() + state.coming() };
-        let helpers = helpers.min(self.threads as u64 - 1) as usize;
-        // Whoever is near by now looks once more before it sleeps, and finds the grid.
+        self.announce();
+    }
+
+    /// Nothing is left of the grid.
+    fn unlist(&self, grid: &Arc<Grid>) {
+        let mut state = self.state.lock_soon();
+        state.grids.retain(|other| !Arc::ptr_eq(other, grid));
+        self.open.store(state.grids.len(), Ordering::Relaxed);
+    }
+
+    /// Work has arrived. Who looks for some once more before it sleeps finds it; everybody else can be seen after this.
+    fn announce(&self) {
+        self.arrivals.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        self.call_for_blocks(&mut state, helpers, near() + roaming, false);
-        self.give_up(state);
+    }
+
+    /// Has threads come for a grid whose blocks may wait for each other, as far as they are `needed` more than there are processors.
+    fn call_for_waiting(
+        self: &Arc<Executor>,
+        state: &mut State,
+        grid: Option<&Arc<Grid>>,
+        looking: usize,
+        sleeping: usize,
+        needed: usize,
+        calls: &mut Calls,
+    ) {
+        let most = self.threads.max(needed);
+        let mut called = self.call_looking(state, looking.min(most), grid);
+        called += self.summon(state, sleeping.min(most).saturating_sub(called), grid, calls);
+        while called < needed && state.extra < self.max_extra && self.add_worker(state, grid) {
+            called += 1;
+        }
+        // A block may wait for one that none of those who come has begun.
+        self.watch();
     }
 
     fn roaming(&self) -> usize {
-        self.roaming.load(Ordering::Relaxed)
+        // Who has been woken up may have gone to a queue before it was counted.
+        self.roaming.load(Ordering::Relaxed).max(0) as usize
     }
 
     /// A grid runs on one thread that two would run sooner, were another awake. If there was such a grid just before, one wakes up
@@ -241,39 +300,28 @@ impl Executor {
         let now = grid.started_at();
         let last = self.last_short.swap(now, Ordering::Relaxed);
         if self.threads > 1 && now.saturating_sub(last) < SPIN.as_nanos() as u64 {
-            let mut state = self.state.lock();
-            if self.roaming() + state.coming() == 0 {
-                self.wake(&mut state, 1);
+            let mut calls = Calls::default();
+            if self.roaming() == 0 {
+                self.summon(&mut self.state.lock_soon(), 1, None, &mut calls);
             }
-            self.give_up(state);
+            calls.wake();
         }
     }
 
     /// Has workers join a grid that was thought to be too short for that.
     fn share(self: &Arc<Executor>, grid: &Arc<Grid>) {
         let helpers = grid.share().min(self.threads as u64) as usize;
-        let mut state = self.state.lock();
-        state.grids.push(grid.clone());
-        let coming = state.spinning;
-        self.call_for_blocks(&mut state, helpers, coming, grid.blocks_wait());
-        self.give_up(state);
-    }
-
-    /// Has so many threads come for blocks that may wait for each other, or never do; some are coming already.
-    fn call_for_blocks(
-        self: &Arc<Executor>,
-        state: &mut State,
-        helpers: usize,
-        coming: usize,
-        blocks_wait: bool,
-    ) {
-        let nobody_comes = helpers <= coming;
-        self.arrivals.fetch_add(1, Ordering::Release);
-        self.wake(state, helpers.saturating_sub(coming));
-        if nobody_comes || blocks_wait {
-            // A block may wait for one that none of those who come has begun, and a spinning worker may find something else first.
-            self.watch();
+        let mut calls = Calls::default();
+        let mut state = self.state.lock_soon();
+        self.list(&mut state, grid);
+        if grid.blocks_wait() {
+            self.call_for_waiting(&mut state, Some(grid), helpers, helpers, 0, &mut calls);
+        } else {
+            let called = self.call_looking(&state, helpers, Some(grid));
+            self.summon(&mut state, helpers.saturating_sub(called), Some(grid), &mut calls);
         }
+        drop(state);
+        calls.wake();
     }
 
     /// Takes blocks of a grid that another thread started, and goes on with its queue if that falls to this thread.
@@ -324,14 +372,18 @@ impl Executor {
                 Role::Submitter => grid.is_late() && grid.has_blocks_left(),
             }
         };
-        match self.block_memory.take() {
+        let resume = match self.block_memory.take() {
             Ok(mut memory) => {
                 let resume = grid.run_blocks(&mut memory, stop);
                 self.block_memory.give(memory);
                 resume
             }
             Err(error) => grid.fail_to_start(&error),
+        };
+        if grid.ends_listing() {
+            self.unlist(grid);
         }
+        resume
     }
 
     /// Where blocks have run for long in quickly made code, a thread waits for better, and leaves its processor to whoever makes that: beside as many
@@ -350,55 +402,74 @@ impl Executor {
 
     /// A command or a chunk of blocks has ended.
     pub(crate) fn note_progress(&self) {
-        self.progress.0.fetch_add(1, Ordering::Relaxed);
+        self.progress.note();
     }
 
-    /// Has up to `count` workers come, those who spin first.
-    fn summon(self: &Arc<Executor>, state: &mut State, count: usize) {
-        self.arrivals.fetch_add(1, Ordering::Release);
-        self.wake(state, count.saturating_sub(state.spinning));
+    /// Calls so many of the workers that look for work; how many there were.
+    fn call_looking(&self, state: &State, count: usize, grid: Option<&Arc<Grid>>) -> usize {
+        state.desks.iter().filter(|desk| desk.call_looking(grid)).take(count).count()
     }
 
-    /// Starts so many workers, or has those who sleep signalled when the lock is [given up](Self::give_up).
-    fn wake(self: &Arc<Executor>, state: &mut State, count: usize) {
-        for _ in 0..count {
-            if state.coming() < state.sleeping {
-                state.relayed += 1;
-                state.relay();
-            } else if state.workers >= self.threads || !self.add_worker(state) {
+    /// Likewise of those that sleep.
+    fn call_sleeping(
+        &self,
+        state: &State,
+        count: usize,
+        grid: Option<&Arc<Grid>>,
+        calls: &mut Calls,
+    ) -> usize {
+        let before = calls.0.len();
+        calls.0.extend(state.desks.iter().filter(|desk| desk.call_sleeping(grid)).take(count).cloned());
+        let called = calls.0.len() - before;
+        // They count as awake from now on.
+        self.roaming.fetch_add(called as isize, Ordering::Relaxed);
+        called
+    }
+
+    /// Has so many workers come that sleep or are not there yet; how many there are.
+    fn summon(
+        self: &Arc<Executor>,
+        state: &mut State,
+        count: usize,
+        grid: Option<&Arc<Grid>>,
+        calls: &mut Calls,
+    ) -> usize {
+        let mut called = self.call_sleeping(state, count, grid, calls);
+        while called < count {
+            if state.desks.len() >= self.threads || !self.add_worker(state, grid) {
                 self.watch();
-                return;
+                break;
             }
+            called += 1;
         }
+        called
     }
 
-    /// Gives the lock up, and signals those who are to wake up: not before, since they want it first of all.
-    fn give_up(&self, mut state: RankedGuard<'_, State>) {
-        let signals = std::mem::take(&mut state.signals);
-        drop(state);
-        for _ in 0..signals {
-            self.work_arrived.notify_one();
-        }
-    }
-
-    fn add_worker(self: &Arc<Executor>, state: &mut State) -> bool {
-        if state.shut_down {
+    /// Starts a worker, for the grid first of all.
+    fn add_worker(self: &Arc<Executor>, state: &mut State, grid: Option<&Arc<Grid>>) -> bool {
+        if self.shut_down.load(Ordering::Relaxed) {
             return false;
         }
         let executor = self.clone();
-        let is_extra = state.workers >= self.threads;
+        let is_extra = state.desks.len() >= self.threads;
+        let desk = Arc::new(Desk::default());
+        desk.look();
+        desk.call_looking(grid);
+        let place = desk.clone();
         let thread = std::thread::Builder::new().name("anywarp-worker".into()).stack_size(WORKER_STACK);
-        let started = thread.spawn(move || executor.work(is_extra)).is_ok();
+        let started = thread.spawn(move || executor.work(&place, is_extra)).is_ok();
         if started {
-            state.workers += 1;
+            self.roaming.fetch_add(1, Ordering::Relaxed);
+            state.desks.push(desk);
             state.extra += usize::from(is_extra);
         }
         started
     }
 
-    fn work(self: Arc<Executor>, is_extra: bool) {
-        self.roaming.fetch_add(1, Ordering::Relaxed);
-        while let Some(job) = self.next_job(is_extra) {
+    fn work(self: Arc<Executor>, desk: &Arc<Desk>, is_extra: bool) {
+        desk.open();
+        self.block_memory.keep_one_here();
+        while let Some(job) = self.next_job(desk, is_extra) {
             // A panic has dropped its command, which ends it; the worker goes on.
             let _ = catch_unwind(AssertUnwindSafe(|| match job {
                 Job::Queue(queue) => self.in_queue(|| queue.run()),
@@ -407,78 +478,70 @@ impl Executor {
         }
         let mut state = self.state.lock();
         self.roaming.fetch_sub(1, Ordering::Relaxed);
-        state.workers -= 1;
+        state.desks.retain(|other| !Arc::ptr_eq(other, desk));
         state.extra -= usize::from(is_extra);
         drop(state);
+        self.block_memory.keep_none_here();
         if is_extra {
             self.block_memory.shrink();
         }
     }
 
-    fn next_job(self: &Arc<Executor>, is_extra: bool) -> Option<Job> {
-        let mut seen = self.arrivals.load(Ordering::Acquire);
+    fn next_job(self: &Arc<Executor>, desk: &Desk, is_extra: bool) -> Option<Job> {
         let mut idle_since = None;
-        let mut state = self.state.lock_soon();
+        let mut called = desk.leave();
         loop {
-            if let Some(job) = state.take_job(self.threads) {
-                self.ready.store(state.ready.len(), Ordering::Relaxed);
-                // Nobody was woken for what arrived while this thread was about to look for work; it may not wait for the job
-                // that was found first, which may even wait for it.
-                if !state.ready.is_empty() {
-                    self.summon(&mut state, 1);
-                }
-                self.give_up(state);
-                return Some(job);
+            let seen = self.arrivals.load(Ordering::SeqCst);
+            let some = self.ready.load(Ordering::Relaxed) > 0 || self.open.load(Ordering::Relaxed) > 0;
+            let was_called = called.is_some();
+            if let Some(Call::Grid(grid)) = called.take()
+                && wants_thread(&grid, self.threads)
+            {
+                return Some(Job::Grid(grid));
             }
-            if state.shut_down {
+            let mut all_run = false;
+            if some || was_called {
+                let mut state = self.state.lock_soon();
+                if let Some(job) = state.take_job(self.threads) {
+                    self.ready.store(state.ready.len(), Ordering::Relaxed);
+                    return Some(job);
+                }
+                all_run = state.has_job();
+            }
+            if self.shut_down.load(Ordering::SeqCst) {
                 return None;
             }
-            let start = *idle_since.get_or_insert_with(clock::now);
-            let all_run = state.has_job();
             if all_run {
                 // Who runs it may wait for what is left of it.
                 self.watch();
             }
-            let none_is_left =
-                self.woken.swap(false, Ordering::Relaxed) && state.spinning + 1 >= self.threads;
+            let start = *idle_since.get_or_insert_with(clock::now);
+            let none_is_left = self.woken.swap(false, Ordering::Relaxed) && self.roaming() >= self.threads;
             let crowded = all_run || none_is_left;
-            if clock::since(start) < SPIN && !crowded {
-                state.spinning += 1;
-                self.give_up(state);
-                while self.arrivals.load(Ordering::Acquire) == seen && clock::since(start) < SPIN {
+            desk.look();
+            // What has arrived before this thread could be called for it.
+            let missed = || self.arrivals.load(Ordering::SeqCst) != seen;
+            if !missed() {
+                while !crowded && !desk.is_called() && clock::since(start) < SPIN {
                     std::hint::spin_loop();
                 }
-                seen = self.arrivals.load(Ordering::Acquire);
-                state = self.state.lock_soon();
-                state.spinning -= 1;
+            }
+            if missed() || !desk.sleep() {
+                called = desk.leave();
                 continue;
             }
-            if state.signals > 0 {
-                // What others were called for is gone already.
-                self.give_up(state);
-                state = self.state.lock_soon();
-                continue;
+            self.roaming.fetch_sub(1, Ordering::SeqCst);
+            while desk.sleeps() && !missed() && !(is_extra && clock::since(start) > LINGER) {
+                if is_extra { std::thread::park_timeout(LINGER) } else { std::thread::park() }
             }
-            state.sleeping += 1;
-            self.roaming.fetch_sub(1, Ordering::Relaxed);
-            state = if is_extra {
-                state.wait_timeout(&self.work_arrived, LINGER)
-            } else {
-                state.wait(&self.work_arrived)
-            };
-            state.sleeping -= 1;
-            self.roaming.fetch_add(1, Ordering::Relaxed);
-            state.waking = state.waking.saturating_sub(1);
-            let has_job = state.has_job();
-            if has_job {
-                state.relay();
-            } else {
-                // Those who were to come are too late as well.
-                state.relayed = 0;
+            called = desk.leave();
+            if called.is_none() {
+                self.roaming.fetch_add(1, Ordering::Relaxed);
+                if is_extra && clock::since(start) > LINGER && !missed() {
+                    return None;
+                }
             }
-            if is_extra && !has_job && clock::since(start) > LINGER {
-                return None;
-            }
+            idle_since = None;
         }
     }
 
@@ -488,22 +551,26 @@ impl Executor {
             return;
         }
         let executor = Arc::downgrade(self);
-        let mut watch = Watch { max_extra: self.max_extra, ..Watch::default() };
+        let mut watch = Watch::new(self.max_extra);
         let thread = std::thread::Builder::new().name("anywarp-watch".into());
         let started = thread.spawn(move || {
             loop {
                 std::thread::sleep(WATCH);
                 let Some(executor) = executor.upgrade() else { return };
-                let progress = executor.progress.0.load(Ordering::Relaxed);
+                let progress = executor.progress.so_far();
                 let mut state = executor.state.lock();
-                let remedy = watch.look(&state, progress, state.runs_first_code());
+                let shut_down = executor.shut_down.load(Ordering::Relaxed);
+                let remedy = watch.look(&state, progress, state.runs_first_code(), shut_down);
+                let mut calls = Calls::default();
                 state.stalls = matches!(remedy, Remedy::Wake | Remedy::Add(_));
                 match remedy {
                     Remedy::Nothing => {}
-                    Remedy::Wake => executor.work_arrived.notify_all(),
+                    Remedy::Wake => {
+                        executor.call_sleeping(&state, usize::MAX, None, &mut calls);
+                    }
                     Remedy::Add(count) => {
                         for _ in 0..count {
-                            executor.add_worker(&mut state);
+                            executor.add_worker(&mut state, None);
                         }
                     }
                     Remedy::End => {
@@ -511,6 +578,8 @@ impl Executor {
                         return;
                     }
                 }
+                drop(state);
+                calls.wake();
             }
         });
         if started.is_err() {
@@ -519,60 +588,14 @@ impl Executor {
     }
 }
 
-/// What the watch has seen.
+/// Workers that slept and have been called: to be woken up when the lock is given up, since that takes a while.
 #[derive(Default)]
-struct Watch {
-    /// [`Executor::progress`] when it looked last.
-    last: u64,
-    /// Looks in a row that found no work.
-    quiet: u32,
-    /// Looks in a row that found work, and that nothing had moved, since something was done about that.
-    still: u32,
-    /// Workers that it added last, if it has to again.
-    batch: usize,
-    /// [`Executor::max_extra`].
-    max_extra: usize,
-}
+#[must_use]
+struct Calls(Vec<Arc<Desk>>);
 
-/// What is to be done about work that does not get on.
-#[derive(Debug, PartialEq, Eq)]
-enum Remedy {
-    Nothing,
-    /// Those who sleep are to look for work.
-    Wake,
-    /// So many more workers.
-    Add(usize),
-    /// There has been none for long.
-    End,
-}
-
-impl Watch {
-    fn look(&mut self, state: &State, progress: u64, first_code: bool) -> Remedy {
-        let waits = state.has_job();
-        self.quiet = if waits { 0 } else { self.quiet + 1 };
-        if self.quiet > WATCHES || state.shut_down {
-            return Remedy::End;
-        }
-        let moved = progress != std::mem::replace(&mut self.last, progress);
-        self.still = if waits && !moved { self.still + 1 } else { 0 };
-        let stalls = self.still >= if first_code { WATCHES_AT_FIRST } else { 1 };
-        if stalls {
-            self.still = 0;
-        }
-        // The longer nothing moves, the more blocks wait for others that have not begun.
-        let some_wait = state.grids.iter().any(|grid| grid.blocks_wait() && grid.has_blocks_left());
-        let batch = self.batch.max(1);
-        self.batch = match self.still {
-            0 if stalls && some_wait => (batch * 2).min(MAX_BATCH),
-            0 => 1,
-            _ => batch,
-        };
-        match stalls {
-            false => Remedy::Nothing,
-            // Whoever was to come for it found something else, and what that was may wait for this.
-            true if state.sleeping > 0 => Remedy::Wake,
-            true => Remedy::Add(batch.min(self.max_extra.saturating_sub(state.extra))),
-        }
+impl Calls {
+    fn wake(self) {
+        self.0.iter().for_each(|desk| desk.wake());
     }
 }
 
@@ -587,7 +610,6 @@ impl State {
         if let Some((_, queue)) = self.ready.pop_first() {
             return Some(Job::Queue(queue));
         }
-        self.grids.retain(|grid| grid.has_blocks_left());
         let stalls = self.stalls;
         let wants =
             |grid: &&Arc<Grid>| if stalls { grid.takes_threads() } else { wants_thread(grid, threads) };
@@ -600,18 +622,9 @@ impl State {
         self.ready.is_empty() && left().next().is_some() && left().all(|grid| grid.better().is_some())
     }
 
-    /// Threads that sleep and will wake up.
-    fn coming(&self) -> usize {
-        self.waking + self.relayed
-    }
-
-    /// Has some of the threads that are to wake up signalled when the lock is given up.
-    fn relay(&mut self) {
-        let room = SIGNALS.saturating_sub(self.signals);
-        let count = self.relayed.min(room).min(self.sleeping.saturating_sub(self.waking));
-        self.relayed -= count;
-        self.waking += count;
-        self.signals += count;
+    /// Whether a worker sleeps.
+    fn some_sleep(&self) -> bool {
+        self.desks.iter().any(|desk| desk.sleeps())
     }
 
     fn has_job(&self) -> bool {
@@ -642,88 +655,124 @@ mod tests {
         Queue::new(executor.clone(), domain, 0)
     }
 
+    /// A worker's desk without a worker.
+    fn desk(executor: &Executor, sleeps: bool) -> Arc<Desk> {
+        let desk = Arc::new(Desk::default());
+        desk.look();
+        assert!(!sleeps || desk.sleep());
+        executor.roaming.fetch_add(isize::from(!sleeps), Ordering::Relaxed);
+        executor.state.lock().desks.push(desk.clone());
+        desk
+    }
+
     #[test]
-    fn what_a_spinning_worker_leaves_is_passed_on() {
-        let executor = Executor::new(2, 16);
-        // As if a worker were about to look for work: nobody else is called for what arrives.
-        executor.state.lock().spinning = 1;
-        for _ in 0..2 {
-            executor.schedule(queue(&executor));
-        }
-        assert_eq!(executor.state.lock().workers, 0);
-        executor.state.lock().spinning = 0;
-        // It finds one of two queues. What is in that may wait for the other.
-        assert!(matches!(executor.next_job(false), Some(Job::Queue(_))));
-        assert_eq!(executor.state.lock().workers, 1, "called for the other queue");
+    fn each_queue_has_a_worker_called_for_it() {
+        let executor = Executor::new(3, 16);
+        let desks = [desk(&executor, true), desk(&executor, false), desk(&executor, false)];
+        executor.schedule(queue(&executor));
+        assert_eq!(
+            desks.each_ref().map(|desk| desk.is_called()),
+            [false, true, false],
+            "who looks comes first"
+        );
+        executor.schedule(queue(&executor));
+        assert_eq!(
+            desks.each_ref().map(|desk| desk.is_called()),
+            [false, true, true],
+            "nobody is called twice"
+        );
+        assert_eq!(executor.roaming(), 2);
+        executor.schedule(queue(&executor));
+        assert_eq!(desks.each_ref().map(|desk| desk.is_called()), [true; 3]);
+        assert_eq!(executor.roaming(), 3, "who is woken up counts as awake");
+        assert!(!executor.watched.load(Ordering::Relaxed));
+        // All are busy: what they do may wait for this.
+        executor.schedule(queue(&executor));
+        assert!(executor.watched.load(Ordering::Relaxed));
+        assert!(desks.iter().all(|desk| matches!(desk.leave(), Some(Call::Look))));
         executor.shut_down();
+    }
+
+    #[test]
+    fn a_worker_finds_what_arrived_before_it_could_be_called() {
+        let executor = Executor::new(1, 16);
+        let desk = Desk::default();
+        // As if it arrived while the only worker ran something else: nobody is called.
+        executor.state.lock().desks.push(Arc::default());
+        executor.schedule(queue(&executor));
+        assert!(matches!(executor.next_job(&desk, false), Some(Job::Queue(_))));
+        executor.shut_down();
+        assert!(executor.next_job(&desk, false).is_none());
+    }
+
+    #[test]
+    fn those_who_sleep_are_woken_up_for_each_arrival() {
+        let executor = Executor::new(2, 16);
+        let desk = desk(&executor, false);
+        let done = Arc::new(AtomicUsize::new(0));
+        let worker = {
+            let (executor, desk, done) = (executor.clone(), desk.clone(), done.clone());
+            std::thread::spawn(move || {
+                desk.open();
+                while let Some(job) = executor.next_job(&desk, false) {
+                    assert!(matches!(job, Job::Queue(_)));
+                    done.fetch_add(1, Ordering::SeqCst);
+                }
+            })
+        };
+        // Full of others, so that no more workers are started.
+        executor.state.lock().desks.push(Arc::default());
+        for number in 0..200 {
+            // Just before, while and after it falls asleep.
+            std::thread::sleep(Duration::from_micros(number % 100));
+            executor.schedule(queue(&executor));
+            while done.load(Ordering::SeqCst) <= number as usize {
+                std::thread::yield_now();
+            }
+        }
+        executor.shut_down();
+        worker.join().unwrap();
     }
 
     #[test]
     fn work_that_nobody_comes_for_wakes_those_who_sleep_and_then_others_come() {
         let executor = Executor::new(1, 16);
         let mut state = State::default();
-        let mut watch = Watch { max_extra: 2, ..Watch::default() };
-        assert_eq!(watch.look(&state, 7, false), Remedy::Nothing, "there is no work");
+        let mut watch = Watch::new(2);
+        assert_eq!(watch.look(&state, 7, false, false), Remedy::Nothing, "there is no work");
         // As if the worker that was called for it had found something else: one sleeps, and there is work.
         state.ready.insert((0, 1), queue(&executor));
-        state.sleeping = 1;
-        assert_eq!(watch.look(&state, 7, false), Remedy::Wake);
-        assert_eq!(watch.look(&state, 8, false), Remedy::Nothing, "something has moved");
-        state.sleeping = 0;
-        assert_eq!(watch.look(&state, 8, false), Remedy::Add(1));
+        state.desks.push(desk(&executor, true));
+        assert_eq!(watch.look(&state, 7, false, false), Remedy::Wake);
+        assert_eq!(watch.look(&state, 8, false, false), Remedy::Nothing, "something has moved");
+        state.desks[0].leave();
+        assert_eq!(watch.look(&state, 8, false, false), Remedy::Add(1));
         // Blocks in quickly made code may take that long.
-        for _ in 1..WATCHES_AT_FIRST {
-            assert_eq!(watch.look(&state, 8, true), Remedy::Nothing);
+        for _ in 1..watch::WATCHES_AT_FIRST {
+            assert_eq!(watch.look(&state, 8, true, false), Remedy::Nothing);
         }
-        assert_eq!(watch.look(&state, 8, true), Remedy::Add(1));
-        assert_eq!(watch.look(&state, 8, true), Remedy::Nothing, "they are given as long again");
+        assert_eq!(watch.look(&state, 8, true, false), Remedy::Add(1));
+        assert_eq!(watch.look(&state, 8, true, false), Remedy::Nothing, "they are given as long again");
         state.extra = 2;
-        assert_eq!(watch.look(&state, 8, false), Remedy::Add(0));
+        assert_eq!(watch.look(&state, 8, false, false), Remedy::Add(0));
         state.ready.clear();
-        for _ in 0..WATCHES {
-            assert_eq!(watch.look(&state, 8, false), Remedy::Nothing);
+        for _ in 0..watch::WATCHES {
+            assert_eq!(watch.look(&state, 8, false, false), Remedy::Nothing);
         }
-        assert_eq!(watch.look(&state, 8, false), Remedy::End);
+        assert_eq!(watch.look(&state, 8, false, false), Remedy::End);
     }
 
     #[test]
-    fn those_who_wake_up_signal_the_rest() {
-        let executor = Executor::new(16, 16);
+    fn blocks_that_wait_for_each_other_have_a_thread_each_and_are_watched_from_the_start() {
+        let executor = Executor::new(2, 16);
+        let (looks, sleeps) = (desk(&executor, false), desk(&executor, true));
+        let mut calls = Calls::default();
         let mut state = executor.state.lock();
-        (state.workers, state.sleeping) = (15, 15);
-        executor.wake(&mut state, 12);
-        assert_eq!((state.waking, state.relayed, state.signals), (SIGNALS, 12 - SIGNALS, SIGNALS));
-        assert_eq!(state.coming(), 12);
-        // Nobody is called twice.
-        executor.wake(&mut state, 3);
-        assert_eq!(state.coming(), 15);
-        state.signals = 0;
-        let mut rounds = 0;
-        while state.waking > 0 {
-            // One wakes up.
-            state.sleeping -= 1;
-            state.waking -= 1;
-            state.relay();
-            state.signals = 0;
-            rounds += 1;
-        }
-        assert_eq!((rounds, state.sleeping, state.relayed), (15, 0, 0));
-        state.workers = 0;
+        executor.call_for_waiting(&mut state, None, 4, 4, 4, &mut calls);
+        assert!(looks.is_called() && sleeps.is_called());
+        assert_eq!((calls.0.len(), state.extra), (1, 2), "two more than there are processors");
         drop(state);
+        assert!(executor.watched.load(Ordering::Relaxed));
         executor.shut_down();
-    }
-
-    #[test]
-    fn blocks_that_wait_for_each_other_are_watched_from_the_start() {
-        for (blocks_wait, spinning, watched) in [(false, 0, false), (true, 0, true), (false, 1, true)] {
-            let executor = Executor::new(4, 16);
-            let mut state = executor.state.lock();
-            state.spinning = spinning;
-            executor.call_for_blocks(&mut state, 1, spinning, blocks_wait);
-            assert_eq!(executor.watched.load(Ordering::Relaxed), watched, "{blocks_wait}, {spinning} spin");
-            state.spinning = 0;
-            drop(state);
-            executor.shut_down();
-        }
     }
 }

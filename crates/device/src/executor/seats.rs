@@ -7,6 +7,31 @@
 use std::mem;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// A processor of this machine.
+#[derive(Clone, Copy)]
+pub(super) struct Processor(pub(super) usize);
+
+impl Processor {
+    /// The one that the calling thread runs on.
+    pub(super) fn here() -> Processor {
+        // SAFETY: it takes nothing and only answers a number.
+        let number = unsafe { libc::sched_getcpu() };
+        Processor(usize::try_from(number).unwrap_or(0))
+    }
+
+    /// How many there are.
+    pub(super) fn count() -> usize {
+        // SAFETY: it only answers a number.
+        let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
+        usize::try_from(count).unwrap_or(1).max(1)
+    }
+
+    /// Its place among so many, which several share if there are fewer.
+    pub(super) fn of(self, places: usize) -> usize {
+        self.0 % places
+    }
+}
+
 /// Threads that run blocks, by processor.
 pub(super) struct Seats(Box<[Seat]>);
 
@@ -27,14 +52,12 @@ impl Drop for Seated<'_> {
 impl Seats {
     /// For the processors of this machine.
     pub(super) fn new() -> Seats {
-        // SAFETY: it only answers a number.
-        let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
-        Seats((0..count.max(1)).map(|_| Seat::default()).collect())
+        Seats((0..Processor::count()).map(|_| Seat::default()).collect())
     }
 
     /// The calling thread is about to run blocks. If it may move, it does where another is there already and some processor has none.
     pub(super) fn take(&self, may_move: bool) -> Seated<'_> {
-        let mut at = here();
+        let mut at = Processor::here();
         if may_move && self.is_taken(at) {
             at = self.move_to_free(at).unwrap_or(at);
         }
@@ -43,32 +66,25 @@ impl Seats {
         Seated(seat)
     }
 
-    fn seat(&self, processor: usize) -> &Seat {
-        &self.0[processor % self.0.len()]
+    fn seat(&self, processor: Processor) -> &Seat {
+        &self.0[processor.of(self.0.len())]
     }
 
-    fn is_taken(&self, processor: usize) -> bool {
+    fn is_taken(&self, processor: Processor) -> bool {
         self.seat(processor).0.load(Ordering::Relaxed) > 0
     }
 
     /// Goes to a processor without a thread that runs blocks, if there is one among those that the thread may use. It may use the same ones afterwards.
-    fn move_to_free(&self, from: usize) -> Option<usize> {
+    fn move_to_free(&self, Processor(from): Processor) -> Option<Processor> {
         let allowed = affinity()?;
         let count = self.0.len().min(libc::CPU_SETSIZE as usize);
         let mut others = (from + 1..count).chain(0..from.min(count));
-        let free = others.find(|&other| is_in(&allowed, other) && !self.is_taken(other))?;
+        let free = others.find(|&other| is_in(&allowed, other) && !self.is_taken(Processor(other)))?;
         let moved = set_affinity(&only(free));
         // Whatever came of that.
         set_affinity(&allowed);
-        moved.then_some(free)
+        moved.then_some(Processor(free))
     }
-}
-
-/// The processor that the thread runs on.
-fn here() -> usize {
-    // SAFETY: it takes nothing and only answers a number.
-    let number = unsafe { libc::sched_getcpu() };
-    usize::try_from(number).unwrap_or(0)
 }
 
 /// The processors that the thread may run on.
@@ -126,18 +142,18 @@ mod tests {
         on_the_first(|all| {
             let seats = Seats::new();
             let first = seats.take(true);
-            assert!(seats.is_taken(all[0]), "nobody was there");
+            assert!(seats.is_taken(Processor(all[0])), "nobody was there");
             let mut allowed = only(all[0]);
             // SAFETY: those are members of another set.
             all.iter().for_each(|other| unsafe { libc::CPU_SET(*other, &mut allowed) });
             // The system may move the thread before it looks where it is, but nobody is there then.
             assert!(set_affinity(&allowed));
             let second = seats.take(true);
-            let taken = all.iter().filter(|processor| seats.is_taken(**processor)).count();
+            let taken = all.iter().filter(|processor| seats.is_taken(Processor(**processor))).count();
             assert_eq!(taken, all.len().min(2));
             assert_eq!(members(&affinity().unwrap()), all);
             drop((first, second));
-            assert!(all.iter().all(|processor| !seats.is_taken(*processor)));
+            assert!(all.iter().all(|processor| !seats.is_taken(Processor(*processor))));
         });
     }
 
@@ -146,7 +162,7 @@ mod tests {
         on_the_first(|all| {
             let seats = Seats::new();
             let _both = [seats.take(false), seats.take(false)];
-            assert_eq!(seats.seat(all[0]).0.load(Ordering::Relaxed), 2);
+            assert_eq!(seats.seat(Processor(all[0])).0.load(Ordering::Relaxed), 2);
         });
     }
 
@@ -155,7 +171,7 @@ mod tests {
         on_the_first(|all| {
             let seats = Seats::new();
             let _both = [seats.take(true), seats.take(true)];
-            assert_eq!(seats.seat(all[0]).0.load(Ordering::Relaxed), 2);
+            assert_eq!(seats.seat(Processor(all[0])).0.load(Ordering::Relaxed), 2);
             assert_eq!(members(&affinity().unwrap()), all[..1]);
         });
     }

@@ -6,15 +6,23 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::seats::Processor;
+
 /// Most sections of a grid. With more processors several share one.
 const MOST: usize = 64;
 /// Chunks that one thread, which has the grid to itself, takes it in: it stops now and then, to see whether it should.
 const PIECES_ALONE: u64 = 4;
 
+/// The part of what is left of a section that a thread takes at a time: chunks by the dozen at first, one by one in the end, so that all threads
+/// end at about the same time.
+const PART: u32 = 4;
+
 /// The blocks of a grid, or its clusters, that are still to be taken.
 pub(super) struct Supply {
     total: u64,
     chunk: u64,
+    /// Chunks are taken one by one.
+    one_by_one: bool,
     left: Left,
 }
 
@@ -34,23 +42,19 @@ struct Section(AtomicU64);
 pub(super) enum Taker {
     /// The only thread that may: in order.
     Alone,
-    /// One of several, on the processor of this number.
-    Processor(usize),
-}
-
-impl Taker {
-    /// The calling thread, as one of several.
-    pub(super) fn here() -> Taker {
-        // SAFETY: it takes nothing and only answers a number.
-        let number = unsafe { libc::sched_getcpu() };
-        Taker::Processor(usize::try_from(number).unwrap_or(0))
-    }
+    /// One of several, on this processor.
+    On(Processor),
 }
 
 impl Supply {
     /// So many, which are handed out in order.
     pub(super) fn in_order(total: u64, chunk: u64) -> Supply {
-        Supply { total, chunk, left: Left::InOrder(AtomicU64::new(0)) }
+        Supply { total, chunk, one_by_one: true, left: Left::InOrder(AtomicU64::new(0)) }
+    }
+
+    /// The same, whose chunks are taken one by one.
+    pub(super) fn one_by_one(self) -> Supply {
+        Supply { one_by_one: true, ..self }
     }
 
     /// So many, in sections for so many processors.
@@ -62,7 +66,7 @@ impl Supply {
         }
         let bound = |at: usize| (chunks * at as u64 / count as u64) as u32;
         let section = |at: usize| Section(AtomicU64::new(packed(bound(at), bound(at + 1))));
-        Supply { total, chunk, left: Left::Sections((0..count).map(section).collect()) }
+        Supply { total, chunk, one_by_one: false, left: Left::Sections((0..count).map(section).collect()) }
     }
 
     /// How many chunks there were.
@@ -93,31 +97,36 @@ impl Supply {
 
     /// Takes some: the first, and how many.
     pub(super) fn take(&self, taker: Taker) -> Option<(u64, u64)> {
-        let most = match taker {
-            Taker::Alone => self.chunks().div_ceil(PIECES_ALONE),
-            Taker::Processor(_) => 1,
-        };
         match &self.left {
             Left::InOrder(next) => {
-                let count = most * self.chunk;
+                let chunks = if let Taker::Alone = taker { self.pieces_alone() } else { 1 };
+                let count = chunks * self.chunk;
                 let first = next.fetch_add(count, Ordering::Relaxed);
                 (first < self.total).then(|| (first, count.min(self.total - first)))
             }
             Left::Sections(sections) => {
                 let count = sections.len();
-                let own = match taker {
-                    Taker::Alone => 0,
-                    Taker::Processor(number) => number % count,
+                let (own, alone) = match taker {
+                    Taker::Alone => (0, true),
+                    Taker::On(processor) => (processor.of(count), false),
+                };
+                let of = |left: u32| match taker {
+                    Taker::Alone => self.pieces_alone() as u32,
+                    Taker::On(_) if self.one_by_one => 1,
+                    Taker::On(_) => left / PART,
                 };
                 (0..count).find_map(|step| {
-                    let from_front = step == 0 || matches!(taker, Taker::Alone);
-                    let (first, chunks) =
-                        take_from(&sections[(own + step) % count].0, most as u32, from_front)?;
+                    let section = &sections[(own + step) % count].0;
+                    let (first, chunks) = take_from(section, of, step == 0 || alone)?;
                     let first = u64::from(first) * self.chunk;
                     Some((first, (u64::from(chunks) * self.chunk).min(self.total - first)))
                 })
             }
         }
+    }
+
+    fn pieces_alone(&self) -> u64 {
+        self.chunks().div_ceil(PIECES_ALONE)
     }
 
     /// Takes all that is left; how many.
@@ -136,15 +145,15 @@ impl Supply {
     }
 }
 
-/// Takes up to `most` chunks of a section.
-fn take_from(section: &AtomicU64, most: u32, from_front: bool) -> Option<(u32, u32)> {
+/// Takes as many chunks of a section as `of` says of those that are left, but one at least.
+fn take_from(section: &AtomicU64, of: impl Fn(u32) -> u32, from_front: bool) -> Option<(u32, u32)> {
     let mut now = section.load(Ordering::Relaxed);
     loop {
         let (front, back) = unpacked(now);
-        let count = most.min(back - front);
-        if count == 0 {
+        if back == front {
             return None;
         }
+        let count = of(back - front).clamp(1, back - front);
         let (first, rest) = match from_front {
             true => (front, packed(front + count, back)),
             false => (back - count, packed(front, back - count)),
@@ -168,6 +177,10 @@ fn unpacked(section: u64) -> (u32, u32) {
 mod tests {
     use super::*;
 
+    fn on(processor: usize) -> Taker {
+        Taker::On(Processor(processor))
+    }
+
     fn taken(supply: &Supply, taker: Taker) -> Vec<(u64, u64)> {
         std::iter::from_fn(|| supply.take(taker)).collect()
     }
@@ -176,15 +189,24 @@ mod tests {
     fn a_processor_takes_its_own_section_first_and_the_others_from_their_ends() {
         let supply = Supply::in_sections(70, 10, 2);
         assert_eq!((supply.chunks(), supply.chunks_left()), (7, 7));
-        assert_eq!(supply.take(Taker::Processor(1)), Some((30, 10)));
-        assert_eq!(
-            supply.take(Taker::Processor(4)),
-            Some((0, 10)),
-            "as many processors as sections, or more"
-        );
+        assert_eq!(supply.take(on(1)), Some((30, 10)));
+        assert_eq!(supply.take(on(4)), Some((0, 10)), "as many processors as sections, or more");
         let rest = [(40, 10), (50, 10), (60, 10), (20, 10), (10, 10)];
-        assert_eq!(taken(&supply, Taker::Processor(3)), rest);
+        assert_eq!(taken(&supply, on(3)), rest);
         assert!(supply.is_empty());
+    }
+
+    #[test]
+    fn less_and_less_is_taken_at_a_time() {
+        let supply = Supply::in_sections(1600, 10, 2);
+        assert_eq!(supply.take(on(0)), Some((0, 200)));
+        assert_eq!(supply.take(on(0)), Some((200, 150)));
+        assert_eq!(supply.take(on(1)), Some((800, 200)));
+        let counts: Vec<u64> = taken(&supply, on(0)).iter().map(|(_, count)| *count).collect();
+        assert_eq!(counts.iter().sum::<u64>(), 1600 - 550);
+        assert_eq!(counts.last(), Some(&10), "one chunk in the end");
+        let one_by_one = Supply::in_sections(1600, 10, 2).one_by_one();
+        assert!(taken(&one_by_one, on(0)).iter().all(|(_, count)| *count == 10));
     }
 
     #[test]
@@ -197,7 +219,7 @@ mod tests {
                 };
                 let mut seen = vec![0; total as usize];
                 for taker in [5, 0, 3, 1].into_iter().cycle() {
-                    let taker = if taker == 5 { Taker::Alone } else { Taker::Processor(taker) };
+                    let taker = if taker == 5 { Taker::Alone } else { on(taker) };
                     let Some((first, count)) = supply.take(taker) else { break };
                     seen[first as usize..(first + count) as usize].iter_mut().for_each(|times| *times += 1);
                 }
@@ -215,9 +237,9 @@ mod tests {
     #[test]
     fn what_is_drained_is_not_taken() {
         for supply in [Supply::in_sections(65, 10, 2), Supply::in_order(65, 10)] {
-            let (_, count) = supply.take(Taker::Processor(1)).unwrap();
+            let (_, count) = supply.take(on(1)).unwrap();
             assert_eq!(supply.drain() + count, 65);
-            assert_eq!(supply.take(Taker::Processor(1)), None);
+            assert_eq!(supply.take(on(1)), None);
             assert_eq!(supply.drain(), 0);
         }
     }

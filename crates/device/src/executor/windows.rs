@@ -4,6 +4,9 @@
 //! that far in both directions, so that no offset reaches anything else. A shared window ends where its mapped pages end: the first byte
 //! past a block's shared memory faults.
 
+use std::cell::RefCell;
+use std::ptr;
+
 use kernel_abi::{
     BlockFrame, CLUSTER_STRIDE, FaultRecord, LaunchFrame, MAX_CLUSTER, RESERVED_SHARED, RESERVED_SHARED_USED,
     Wait,
@@ -209,14 +212,45 @@ struct PoolState {
     owed: usize,
 }
 
+thread_local! {
+    /// The pool that the thread keeps a memory of for itself, and the memory while it is not in use. The pool is not looked at by this.
+    static OWN: RefCell<(*const BlockMemoryPool, Option<BlockMemory>)> = const { RefCell::new((ptr::null(), None)) };
+}
+
 impl BlockMemoryPool {
     /// A pool that keeps so many memories for the next grids.
     pub fn keeping(kept: usize) -> BlockMemoryPool {
         BlockMemoryPool { state: RankedMutex::new(Rank::BlockMemory, PoolState::default()), kept }
     }
 
+    /// From now on the calling thread keeps the first memory that it gives back, so that it need not meet others here for each grid, and finds the
+    /// memory in its caches.
+    pub fn keep_one_here(&self) {
+        OWN.set((self, None));
+    }
+
+    /// No longer.
+    pub fn keep_none_here(&self) {
+        let (_, memory) = OWN.replace((ptr::null(), None));
+        if let Some(memory) = memory {
+            self.give(memory);
+        }
+    }
+
+    /// What the calling thread keeps, if it keeps one of this pool.
+    fn with_own<R>(&self, f: impl FnOnce(&mut Option<BlockMemory>) -> R) -> Option<R> {
+        let own = |own: &RefCell<(*const BlockMemoryPool, Option<BlockMemory>)>| {
+            let (pool, memory) = &mut *own.borrow_mut();
+            ptr::eq(*pool, self).then(|| f(memory))
+        };
+        OWN.try_with(own).ok().flatten()
+    }
+
     /// The memory that was given back last, or a new one.
     pub fn take(&self) -> Result<BlockMemory> {
+        if let Some(memory) = self.with_own(Option::take).flatten() {
+            return Ok(memory);
+        }
         let index = {
             let mut state = self.state.lock_soon();
             if let Some(memory) = state.free.pop() {
@@ -232,6 +266,13 @@ impl BlockMemoryPool {
 
     /// Takes a memory back.
     pub fn give(&self, memory: BlockMemory) {
+        let mut memory = Some(memory);
+        self.with_own(|own| {
+            if own.is_none() {
+                *own = memory.take();
+            }
+        });
+        let Some(memory) = memory else { return };
         let mut state = self.state.lock_soon();
         state.free.push(memory);
         if state.owed > 0 {
@@ -339,6 +380,23 @@ mod tests {
         }
         assert_eq!(needs.most_in_turns(), (1 << 30) / 5056);
         pool.give(memory);
+    }
+
+    #[test]
+    fn a_thread_that_keeps_a_memory_has_it_for_itself() {
+        let (pool, other) = (BlockMemoryPool::keeping(2), BlockMemoryPool::keeping(2));
+        pool.keep_one_here();
+        let memories = [pool.take().unwrap(), pool.take().unwrap()];
+        memories.into_iter().for_each(|memory| pool.give(memory));
+        assert_eq!(pool.state.lock().free.len(), 1, "the first stays here");
+        let taken = std::thread::scope(|scope| scope.spawn(|| pool.take().unwrap().index).join().unwrap());
+        assert_eq!((taken, pool.take().unwrap().index), (1, 0));
+        other.give(other.take().unwrap());
+        assert_eq!(other.state.lock().free.len(), 1, "of one pool");
+        let memory = BlockMemory::new(7).unwrap();
+        pool.give(memory);
+        pool.keep_none_here();
+        assert_eq!(pool.state.lock().free.len(), 1, "given back when the thread ends");
     }
 
     #[test]

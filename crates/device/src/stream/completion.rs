@@ -64,7 +64,7 @@ impl Completion {
         const CHECK: Duration = Duration::from_millis(50);
         while !self.is_finished() {
             if let Some(queue) = self.queue() {
-                let near = queue.come_near();
+                let near = queue.come_near(self);
                 let mut idle_since = clock::now();
                 while !self.is_finished() && clock::since(idle_since) < SPIN {
                     let seen = near.arrivals();

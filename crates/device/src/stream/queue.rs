@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 
 use super::completion::Completion;
 use crate::domain::Domain;
-use crate::executor::{Executor, Grid, Role};
+use crate::executor::{Executor, Grid, Role, Seated};
 use crate::fault::FaultReport;
 use crate::lock::{Rank, RankedMutex};
 use crate::{Error, Result};
@@ -95,19 +95,22 @@ pub(crate) struct Queue {
     state: RankedMutex<State>,
 }
 
-/// A thread that is near a queue: it comes by itself for blocks of the queue's grids.
-pub(super) struct Near<'a>(&'a Queue);
+/// A thread that is near a queue: it comes by itself for blocks of the queue's grids. Workers leave it the processor that it looks for them on.
+pub(super) struct Near<'a> {
+    queue: &'a Queue,
+    _seated: Option<Seated<'a>>,
+}
 
 impl Near<'_> {
     /// Changes when there is work to look for.
     pub(super) fn arrivals(&self) -> u64 {
-        self.0.executor.arrivals()
+        self.queue.executor.arrivals()
     }
 }
 
 impl Drop for Near<'_> {
     fn drop(&mut self) {
-        self.0.near.fetch_sub(1, Ordering::Relaxed);
+        self.queue.near.fetch_sub(1, Ordering::Relaxed);
         // Before the thread looks once more: see `Executor::start`.
         fence(Ordering::SeqCst);
     }
@@ -160,9 +163,9 @@ impl Queue {
     }
 
     /// The calling thread stays near as long as the answer.
-    pub(super) fn come_near(&self) -> Near<'_> {
+    pub(super) fn come_near<'a>(&'a self, completion: &'a Arc<Completion>) -> Near<'a> {
         self.near.fetch_add(1, Ordering::Relaxed);
-        Near(self)
+        Near { queue: self, _seated: self.executor.take_seat(Role::Helper(completion)) }
     }
 
     /// How many threads are near.
