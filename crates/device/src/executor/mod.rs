@@ -720,8 +720,9 @@ mod tests {
                 }
             })
         };
-        // Full of others, so that no more workers are started.
+        // Full of others, so that no more workers are started; nor are any by the watch, which would see no progress.
         executor.state.lock().desks.push(Arc::default());
+        executor.watched.store(true, Ordering::Relaxed);
         for number in 0..200 {
             // Just before, while and after it falls asleep.
             std::thread::sleep(Duration::from_micros(number % 100));
