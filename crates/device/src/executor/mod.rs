@@ -531,9 +531,12 @@ impl Executor {
                 continue;
             }
             self.roaming.fetch_sub(1, Ordering::SeqCst);
+            // Others may need it meanwhile: there are never more than were in use at a time.
+            self.block_memory.keep_none_here();
             while desk.sleeps() && !missed() && !(is_extra && clock::since(start) > LINGER) {
                 if is_extra { std::thread::park_timeout(LINGER) } else { std::thread::park() }
             }
+            self.block_memory.keep_one_here();
             called = desk.leave();
             if called.is_none() {
                 self.roaming.fetch_add(1, Ordering::Relaxed);
