@@ -76,6 +76,8 @@ pub enum Linkage {
     Weak,
     /// `.common`
     Common,
+    /// A `.global` or `.const` variable declared in a function: its block only.
+    Block,
 }
 
 /// Where a variable lives.
@@ -705,10 +707,10 @@ impl Immediate {
 }
 
 impl Linkage {
-    /// The directive without its dot; empty for [`Linkage::Private`].
+    /// The directive without its dot; empty where there is none.
     pub fn name(self) -> &'static str {
         match self {
-            Linkage::Private => "",
+            Linkage::Private | Linkage::Block => "",
             Linkage::Visible => "visible",
             Linkage::Extern => "extern",
             Linkage::Weak => "weak",

@@ -374,7 +374,7 @@ impl Printer<'_, '_> {
 }
 
 fn linkage(f: &mut Formatter<'_>, linkage: Linkage) -> Result {
-    if linkage == Linkage::Private { Ok(()) } else { write!(f, ".{} ", linkage.name()) }
+    if linkage.name().is_empty() { Ok(()) } else { write!(f, ".{} ", linkage.name()) }
 }
 
 fn counted(f: &mut Formatter<'_>, name: &str, count: Option<u32>) -> Result {

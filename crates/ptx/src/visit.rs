@@ -26,6 +26,16 @@ pub fn initialiser_names<'m, 'a>(initialiser: &'m Initialiser<'a>, visit: &mut i
     }
 }
 
+/// Gives `visit` every statement of a block and of those inside it.
+pub(crate) fn statements<'m, 'a>(block: &'m Block<'a>, visit: &mut impl FnMut(&'m Statement<'a>)) {
+    for statement in &block.statements {
+        visit(statement);
+        if let Statement::Block(inner) = statement {
+            statements(inner, visit);
+        }
+    }
+}
+
 struct Walk<'a, F> {
     /// Outermost first.
     scopes: Vec<Names<'a, ()>>,

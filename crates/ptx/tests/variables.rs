@@ -91,3 +91,40 @@ fn parameters_are_aligned() {
     let program = lower::program(source, &module, "k").expect("the kernel is right");
     assert_eq!((program.param_bytes, program.max_threads), (40, 256));
 }
+
+#[test]
+fn blocks_have_variables_of_the_module() {
+    let source = ".version 8.0 .target sm_80 .address_size 64
+        .global .u32 x = 1;
+        .func f() { .const .u32 x[] = {2, 3}; { .global .u64 y<2>; .global .u64 x = y1; } ret; }
+        .func g() { .global .u64 f = f; .global .u64 x = f; ret; }
+        .entry k() { .reg .pred %p; .reg .b64 %a; isspacep.const %p, %a; ret; }";
+    let module = ptx::parse(source).expect("the syntax is right");
+    let all = lower::variables(source, &module).expect("the variables are right");
+    let sizes: Vec<(&str, u64)> =
+        all.iter().map(|v| (v.name.split_once('@').map_or("", |(name, _)| name), v.size)).collect();
+    assert_eq!(sizes, [("", 4), ("x", 8), ("y0", 8), ("y1", 8), ("x", 8), ("f", 8), ("x", 8)]);
+    let names: std::collections::HashSet<&str> = all.iter().map(|v| v.name.as_str()).collect();
+    assert_eq!(names.len(), all.len(), "{names:?}");
+    assert_eq!(all[4].relocations[0].symbol, all[3].name);
+    assert!(all[5].relocations.is_empty() && all[5].bytes != [0; 8], "the first f is a function");
+    assert_eq!(all[6].relocations[0].symbol, all[5].name, "the second is a variable");
+
+    // Whoever asks for the space of an address may have another function's constant, whose body need not be read for anything else.
+    let skipped = ptx::Options { bodies: ptx::Bodies::Skipped, ..ptx::Options::default() };
+    let module = ptx::parse_with(source, &skipped).expect("the syntax is right");
+    let program = lower::program(source, &module, "k").expect("the kernel is right");
+    assert_eq!(program.globals, [all[1].name.clone()]);
+}
+
+#[test]
+fn constants_have_64_kib_in_all() {
+    let verdict = |declarations: &str| {
+        let source = format!(".version 8.0 .target sm_80 .address_size 64\n{declarations}");
+        let module = ptx::parse(&source).expect("the syntax is right");
+        lower::variables(&source, &module).map(|all| all.len()).map_err(|errors| errors.to_string())
+    };
+    assert_eq!(verdict(".const .b8 a[65533]; .global .b8 b[9]; .const .b8 c[3];"), Ok(3));
+    let error = verdict(".const .b8 a[65533]; .func f() { .const .align 4 .b8 c[1]; ret; }").unwrap_err();
+    assert!(error.contains("more than 65536 bytes"), "{error}");
+}

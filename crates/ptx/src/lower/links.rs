@@ -1,5 +1,6 @@
 //! What one program is made of: which functions, where its shared variables are, which module variables it names.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashSet;
 
@@ -7,7 +8,7 @@ use simt_ir::{Approximations, FuncRef, GlobalRef, RESERVED_SHARED, SigRef, Signa
 
 use super::variables::{ModuleVariable, variables};
 use crate::LineIndex;
-use crate::ast::{Instruction, Linkage, Module, StateSpace, Variable, Version};
+use crate::ast::{Body, Instruction, Item, Linkage, Module, StateSpace, Variable, Version};
 use crate::names::NameMap;
 use crate::resolve::{Operand, OperandKind, ResolvedFunction, Symbol};
 
@@ -39,12 +40,17 @@ fn key(variable: &Variable<'_>, index: Option<u32>) -> Key {
     (std::ptr::from_ref(variable).addr(), index)
 }
 
-/// A module variable's name; one of `name<count>` has its number.
+/// A module variable's name; one of `name<count>` has its number. One declared in a block, which others may be named like, has its place in
+/// the text too, behind a character that no name has.
 pub(crate) fn variable_name(variable: &Variable<'_>, index: Option<u32>) -> String {
-    match index {
-        Some(index) => format!("{}{index}", variable.name.text),
-        None => variable.name.text.to_owned(),
+    let mut name = variable.name.text.to_owned();
+    if let Some(index) = index {
+        name += &index.to_string();
     }
+    if variable.linkage == Linkage::Block {
+        name += &format!("@{}", variable.name.span.start);
+    }
+    name
 }
 
 /// What makes [`Op::FuncToken`](simt_ir::Op::FuncToken) of each function of a module: its place among the module's functions. Never
@@ -95,6 +101,28 @@ fn asks_for_spaces(func: &ResolvedFunction<'_, '_>) -> bool {
     func.instructions.iter().any(|inst| inst.syntax.opcode.text == "isspacep")
 }
 
+/// The module with the bodies read that may declare constants: addresses come from functions of other kernels too.
+fn with_constants<'m, 'r>(source: &'r str, module: &'m Module<'r>) -> Cow<'m, Module<'r>> {
+    let declares = |body: &Body<'_>| {
+        let Body::Skipped(span) = body else { return false };
+        let text = span.text(source);
+        // As a word of its own rather than a part of an instruction.
+        text.match_indices(".const").any(|(at, _)| text[..at].ends_with(|c: char| !c.is_alphanumeric()))
+    };
+    let mut module = Cow::Borrowed(module);
+    if module.functions().any(|function| declares(&function.body)) {
+        for item in &mut module.to_mut().items {
+            if let Item::Function(function) = item
+                && declares(&function.body)
+            {
+                // What cannot be read is reported where it is run.
+                let _ = Module::parse_body(source, function);
+            }
+        }
+    }
+    module
+}
+
 /// Whether a function has instructions for clusters, so that blocks may have each other's addresses.
 fn names_blocks(func: &ResolvedFunction<'_, '_>) -> bool {
     let of_cluster = |inst: &Instruction<'_>| {
@@ -111,7 +139,7 @@ fn names_blocks(func: &ResolvedFunction<'_, '_>) -> bool {
 impl<'r> Links<'r> {
     /// Numbers what `functions`, the kernel first, use. `None` if shared memory does not fit 32 bits.
     pub fn new(
-        source: &str,
+        source: &'r str,
         module: &Module<'r>,
         sm: u32,
         functions: &[ResolvedFunction<'r, 'r>],
@@ -157,7 +185,8 @@ impl<'r> Links<'r> {
         }
         if functions.iter().any(asks_for_spaces) {
             // Variables that are wrong are reported where they get their memory.
-            links.name_constants(&variables(source, module).unwrap_or_default());
+            let module = with_constants(source, module);
+            links.name_constants(&variables(source, &module).unwrap_or_default());
         }
         links.lay_out_shared(&shared)?;
         Some(links)

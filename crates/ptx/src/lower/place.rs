@@ -94,14 +94,7 @@ impl Places {
                 (StateSpace::Param, _) if !is_aggregate(variable) && !in_memory[index] => {
                     Some(Place::Value(b.var(value_type(variable))))
                 }
-                (StateSpace::Param | StateSpace::Local, _) => places.reserve(variable).map(Place::Frame),
-                _ => {
-                    let message = format!(
-                        "a variable in .{} inside a function is not supported yet",
-                        variable.space.name()
-                    );
-                    return Err(Problem::new(crate::LoadErrorKind::Unsupported, variable.span, message));
-                }
+                _ => places.reserve(variable).map(Place::Frame),
             };
             places.places.push(place.ok_or_else(|| too_large(variable))?);
         }

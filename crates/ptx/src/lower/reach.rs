@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use simt_ir::Signature;
 
 use super::call::{signature, signature_of};
-use crate::ast::{Block, Body, Function, Item, Module, OperandKind, Prototype, Statement};
-use crate::visit::initialiser_names;
+use crate::ast::{Body, Function, Item, Module, OperandKind, Prototype, Statement, Variable};
+use crate::visit::{initialiser_names, statements};
 use crate::{Errors, read_reachable};
 
 /// A module in which the bodies of some functions have been read, and these functions.
@@ -93,7 +93,7 @@ fn reachable<'a>(
 fn indirect_signatures(module: &Module<'_>, function: &Function<'_>) -> HashSet<Signature> {
     let mut called = HashSet::new();
     if let Body::Parsed(code) = &function.body {
-        walk(&code.block, &mut |statement| match statement {
+        statements(&code.block, &mut |statement| match statement {
             Statement::Prototype(Prototype { returns, params, .. }) => {
                 called.insert(signature_of(returns, params));
             }
@@ -125,7 +125,7 @@ fn taken<'a>(source: &'a str, module: &mut Cow<'_, Module<'a>>) -> Result<Vec<&'
     }
     for function in module.functions() {
         let Body::Parsed(code) = &function.body else { continue };
-        walk(&code.block, &mut |statement| match statement {
+        statements(&code.block, &mut |statement| match statement {
             Statement::Instruction(inst) if inst.opcode.text != "call" => {
                 for operand in &inst.operands {
                     match &operand.kind {
@@ -135,6 +135,9 @@ fn taken<'a>(source: &'a str, module: &mut Cow<'_, Module<'a>>) -> Result<Vec<&'
                 }
             }
             Statement::CallTargets(list) => names.extend(list.names.iter().map(|name| name.text)),
+            Statement::Variable(Variable { initialiser: Some(initialiser), .. }) => {
+                initialiser_names(initialiser, &mut |name| names.push(name.text));
+            }
             _ => {}
         });
     }
@@ -142,13 +145,4 @@ fn taken<'a>(source: &'a str, module: &mut Cow<'_, Module<'a>>) -> Result<Vec<&'
     let mut seen = HashSet::new();
     names.retain(|name| seen.insert(*name));
     Ok(names)
-}
-
-fn walk<'m, 'a>(block: &'m Block<'a>, see: &mut impl FnMut(&'m Statement<'a>)) {
-    for statement in &block.statements {
-        see(statement);
-        if let Statement::Block(inner) = statement {
-            walk(inner, see);
-        }
-    }
 }

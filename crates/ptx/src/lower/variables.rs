@@ -2,14 +2,19 @@
 
 use super::links::{tokens, variable_name};
 use super::place::kernel_params;
-use crate::ast::{AddressInitialiser, Immediate, Initialiser, Linkage, Module, StateSpace, Type, Variable};
+use crate::ast::{
+    AddressInitialiser, Body, Function, Immediate, Initialiser, Linkage, Module, StateSpace, Statement, Type,
+    Variable,
+};
 use crate::names::NameMap;
+use crate::resolve::{self, Static, Symbol, Symbols};
+use crate::visit::statements;
 use crate::{Errors, LoadError, LoadErrorKind};
 
-/// A variable of module scope in `.global` or `.const`.
+/// A variable in `.global` or `.const`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModuleVariable {
-    /// Its name.
+    /// Its name. One that a block declares, with [`Linkage::Block`], has a name that nothing in a text can have.
     pub name: String,
     /// [`StateSpace::Global`] or [`StateSpace::Const`].
     pub space: StateSpace,
@@ -145,7 +150,8 @@ pub fn entries(source: &str, module: &Module<'_>) -> Result<Vec<Entry>, Errors> 
         .collect()
 }
 
-/// All variables of the module in `.global` and `.const` space, in order. `source` is the text it was read from.
+/// All variables of the module in `.global` and `.const` space, in order: those of module scope, then those of functions' blocks.
+/// `source` is the text it was read from.
 pub fn variables(source: &str, module: &Module<'_>) -> Result<Vec<ModuleVariable>, Errors> {
     let tokens = tokens(module);
     let mut all: Vec<ModuleVariable> = Vec::new();
@@ -154,31 +160,11 @@ pub fn variables(source: &str, module: &Module<'_>) -> Result<Vec<ModuleVariable
         if !matches!(variable.space, StateSpace::Global | StateSpace::Const) || is_opaque(variable.ty) {
             continue;
         }
-        let error = |message: &str| LoadError::at(LoadErrorKind::Type, source, variable.span, message);
-        let mut image = Image { tokens: &tokens, bytes: Vec::new(), relocations: Vec::new() };
-        let declared = shape(variable).ok_or_else(|| error("the variable is too large"))?;
-        let mut size = declared.unwrap_or(0);
-        if let Some(initialiser) = &variable.initialiser {
-            let end = image
-                .fill(variable.ty, initialiser, 0, &strides(variable), declared)
-                .map_err(|message| error(&message))?;
-            if declared.is_none() {
-                let stride = strides(variable).first().copied().unwrap_or(1).max(1);
-                size = end.next_multiple_of(stride);
-            }
-        }
-        for index in variable.count.map_or(vec![None], |count| (0..count.min(MAX_COUNT)).map(Some).collect())
-        {
-            let new = ModuleVariable {
-                name: variable_name(variable, index),
-                space: variable.space,
-                linkage: variable.linkage,
-                size,
-                align: variable.alignment(),
-                bytes: image.bytes.clone(),
-                relocations: image.relocations.clone(),
-                managed: variable.attributes.managed,
-            };
+        let target = |name: &str| match tokens.get(name) {
+            Some(token) => Target::Function(*token),
+            None => Target::Variable(name.to_owned()),
+        };
+        for new in members(source, variable, &mut |name| target(name))? {
             // A definition replaces a declaration.
             match places.get(&new.name).map(|place| &mut all[*place]) {
                 Some(known) if known.linkage == Linkage::Extern => *known = new,
@@ -190,7 +176,95 @@ pub fn variables(source: &str, module: &Module<'_>) -> Result<Vec<ModuleVariable
             }
         }
     }
+    all.extend(statics(source, module, &tokens)?);
+    check_constants(&all)?;
     Ok(all)
+}
+
+/// Bytes of constants that a module can have.
+const MAX_CONSTANTS: u64 = 64 << 10;
+
+fn check_constants(variables: &[ModuleVariable]) -> Result<(), Errors> {
+    let defined = |v: &&ModuleVariable| v.space == StateSpace::Const && v.linkage != Linkage::Extern;
+    let end = variables.iter().filter(defined).try_fold(0_u64, |end, variable| {
+        end.checked_next_multiple_of(variable.align.max(1))?.checked_add(variable.size)
+    });
+    if end.is_some_and(|end| end <= MAX_CONSTANTS) {
+        return Ok(());
+    }
+    let message = format!("the module's .const variables take more than {MAX_CONSTANTS} bytes");
+    Err(LoadError::without_place(LoadErrorKind::TooLarge, ".const", message).into())
+}
+
+/// The variables that functions' blocks declare.
+fn statics(
+    source: &str,
+    module: &Module<'_>,
+    tokens: &NameMap<&str, u64>,
+) -> Result<Vec<ModuleVariable>, Errors> {
+    let mut all = Vec::new();
+    let mut having = module.functions().filter(|function| has_statics(function)).peekable();
+    if having.peek().is_none() {
+        return Ok(all);
+    }
+    let symbols = Symbols::new(source, module)?;
+    for function in having {
+        for Static { declaration, addresses } in resolve::function(&symbols, function)?.statics {
+            let mut addresses = addresses.into_iter();
+            let mut target = |name: &str| match addresses.next() {
+                Some(Symbol::Global(variable, index)) => Target::Variable(variable_name(variable, index)),
+                Some(Symbol::Function(f)) => Target::Function(tokens.get(f.name.text).copied().unwrap_or(0)),
+                Some(Symbol::Local(_)) | None => Target::Variable(name.to_owned()),
+            };
+            all.extend(members(source, declaration, &mut target)?);
+        }
+    }
+    Ok(all)
+}
+
+fn has_statics(function: &Function<'_>) -> bool {
+    let Body::Parsed(code) = &function.body else { return false };
+    let mut found = false;
+    statements(&code.block, &mut |statement| {
+        found |= matches!(statement, Statement::Variable(variable) if variable.linkage == Linkage::Block);
+    });
+    found
+}
+
+/// What a declaration makes: one variable, or those of `name<count>`. `target` is asked for each name in the initial value, in order.
+fn members(
+    source: &str,
+    variable: &Variable<'_>,
+    target: &mut dyn FnMut(&str) -> Target,
+) -> Result<Vec<ModuleVariable>, Errors> {
+    let error = |message: &str| LoadError::at(LoadErrorKind::Type, source, variable.span, message);
+    let mut image = Image { target, bytes: Vec::new(), relocations: Vec::new() };
+    let declared = shape(variable).ok_or_else(|| error("the variable is too large"))?;
+    let mut size = declared.unwrap_or(0);
+    if let Some(initialiser) = &variable.initialiser {
+        let end = image
+            .fill(variable.ty, initialiser, 0, &strides(variable), declared)
+            .map_err(|message| error(&message))?;
+        if declared.is_none() {
+            let stride = strides(variable).first().copied().unwrap_or(1).max(1);
+            size = end.next_multiple_of(stride);
+        }
+    }
+    let Image { bytes, relocations, .. } = image;
+    let one = |index| ModuleVariable {
+        name: variable_name(variable, index),
+        space: variable.space,
+        linkage: variable.linkage,
+        size,
+        align: variable.alignment(),
+        bytes: bytes.clone(),
+        relocations: relocations.clone(),
+        managed: variable.attributes.managed,
+    };
+    Ok(match variable.count {
+        None => vec![one(None)],
+        Some(count) => (0..count.min(MAX_COUNT)).map(|index| one(Some(index))).collect(),
+    })
 }
 
 /// More members of `name<count>` than anyone declares.
@@ -222,8 +296,16 @@ fn strides(variable: &Variable<'_>) -> Vec<u64> {
     strides
 }
 
+/// What a name in an initial value stands for.
+enum Target {
+    /// The variable of this name, which has an address once the module is loaded.
+    Variable(String),
+    /// A function, by its token.
+    Function(u64),
+}
+
 struct Image<'t> {
-    tokens: &'t NameMap<&'t str, u64>,
+    target: &'t mut dyn FnMut(&str) -> Target,
     bytes: Vec<u8>,
     relocations: Vec<Relocation>,
 }
@@ -277,16 +359,19 @@ impl Image<'_> {
         limit: Option<u64>,
     ) -> Result<u64, String> {
         let shift = address.mask.map_or(0, |mask| mask.trailing_zeros() & !7);
-        if let Some(token) = self.tokens.get(address.symbol.text) {
-            let bits = token.wrapping_add(address.offset as u64) >> shift;
-            return self.write(at, ty.size(), u128::from(bits), limit);
-        }
+        let symbol = match (self.target)(address.symbol.text) {
+            Target::Variable(name) => name,
+            Target::Function(token) => {
+                let bits = token.wrapping_add(address.offset as u64) >> shift;
+                return self.write(at, ty.size(), u128::from(bits), limit);
+            }
+        };
         let end = self.write(at, ty.size(), 0, limit)?;
         self.relocations.push(Relocation {
             offset: at,
             bytes: ty.size() as u32,
             shift,
-            symbol: address.symbol.text.to_owned(),
+            symbol,
             addend: address.offset,
             generic: address.generic,
         });

@@ -2,8 +2,8 @@
 
 use super::{Parsed, Parser};
 use crate::ast::{
-    Block, Code, Guard, Inlined, Instruction, Loc, Name, NameList, Prototype, RegisterName, Registers,
-    StateSpace, Statement,
+    Block, Code, Guard, Inlined, Instruction, Linkage, Loc, Name, NameList, Prototype, RegisterName,
+    Registers, StateSpace, Statement,
 };
 use crate::lexer::TokenKind;
 use crate::span::Span;
@@ -151,10 +151,16 @@ impl<'a> Parser<'a> {
             "file" => {
                 self.file()?;
             }
-            word if StateSpace::from_name(word).is_some() || matches!(word, "extern" | "visible") => {
-                for variable in self.variables()? {
+            word if StateSpace::from_name(word).is_some() => {
+                for mut variable in self.variables()? {
+                    if matches!(variable.space, StateSpace::Global | StateSpace::Const) {
+                        variable.linkage = Linkage::Block;
+                    }
                     into.push(Statement::Variable(variable));
                 }
+            }
+            "extern" | "visible" | "weak" | "common" => {
+                return Err(self.error(self.token.span, "only what stands at module scope has linkage"));
             }
             _ => return Err(self.unexpected("a directive")),
         }

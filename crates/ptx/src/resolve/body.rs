@@ -4,10 +4,10 @@ use super::declarations::{self, Place};
 use super::scope::Names;
 use super::{
     Address, Guard, Instruction, Label, LabelId, LocalVariable, Operand, OperandKind, Parameter, PrototypeId,
-    Register, RegisterId, ResolvedFunction, Role, Symbol, Symbols, TargetsId, VariableId, duplicate,
+    Register, RegisterId, ResolvedFunction, Role, Static, Symbol, Symbols, TargetsId, VariableId, duplicate,
     is_register, unknown,
 };
-use crate::ast::{self, Block, Body, Component, Function, Name, Statement, Type, Variable};
+use crate::ast::{self, Block, Body, Component, Function, Linkage, Name, Statement, Type, Variable};
 use crate::error::{Errors, LoadError, LoadErrorKind};
 use crate::names::NameMap;
 use crate::special::SpecialRegister;
@@ -22,6 +22,7 @@ pub fn function<'m, 'a>(
         function,
         registers: Vec::new(),
         variables: Vec::new(),
+        statics: Vec::new(),
         returns: Vec::new(),
         params: Vec::new(),
         labels: Vec::new(),
@@ -33,7 +34,8 @@ pub fn function<'m, 'a>(
     let mut resolver = Resolver { symbols, result, scopes: vec![Scope::default()], errors: Vec::new() };
     resolver.parameters();
     if let Body::Parsed(code) = &function.body {
-        resolver.block(&code.block);
+        // The body's outermost block is the parameters' scope too.
+        resolver.statements(&code.block);
     }
     resolver.check_overlap();
     Errors::from_list(resolver.errors)?;
@@ -52,7 +54,7 @@ struct Resolver<'s, 'm, 'a> {
 struct Scope<'m, 'a> {
     names: Names<'a, Declared<'m, 'a>>,
     /// What has been bound so far; members of ranges get their ids at first use.
-    bound: NameMap<&'a str, Bound>,
+    bound: NameMap<&'a str, Bound<'m, 'a>>,
 }
 
 /// What a declaration in a function makes.
@@ -60,14 +62,15 @@ struct Scope<'m, 'a> {
 enum Declared<'m, 'a> {
     Register { ty: Type, vector: Option<u32> },
     Variable(&'m Variable<'a>, Role),
-    Fixed(Bound),
+    Fixed(Bound<'m, 'a>),
 }
 
 /// What a name stands for.
 #[derive(Clone, Copy)]
-enum Bound {
+enum Bound<'m, 'a> {
     Register(RegisterId),
     Variable(VariableId),
+    Static(&'m Variable<'a>, Option<u32>),
     Label(LabelId),
     Prototype(PrototypeId),
     CallTargets(TargetsId),
@@ -94,8 +97,8 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
 
     /// Declares a parameter and gives it its place at once, whether it is used or not.
     fn parameter(&mut self, variable: &'m Variable<'a>, role: Role) -> Option<Parameter> {
-        if variable.name.text == "_" {
-            // Only declarations leave parameters unnamed; nothing can refer to them.
+        if !self.result.function.is_defined() {
+            // Nothing can refer to it, and several may have one name, or none.
             return Some(if is_register(variable.space) {
                 Parameter::Register(self.new_register(variable.name, None, variable.ty, variable.vector))
             } else {
@@ -112,6 +115,12 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
 
     fn block(&mut self, block: &'m Block<'a>) {
         self.scopes.push(Scope::default());
+        self.statements(block);
+        self.check_overlap();
+        self.scopes.pop();
+    }
+
+    fn statements(&mut self, block: &'m Block<'a>) {
         self.declare_labels(block);
         for statement in &block.statements {
             if self.errors.len() >= Errors::LIMIT {
@@ -119,8 +128,6 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
             }
             self.statement(statement);
         }
-        self.check_overlap();
-        self.scopes.pop();
     }
 
     /// Labels can be referred to before they stand there.
@@ -179,13 +186,11 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
             }
             Statement::Variable(variable) => {
                 declarations::check(self.symbols.source, variable, Place::Body, &mut self.errors);
-                if let Some(initialiser) = &variable.initialiser {
-                    initialiser_names(initialiser, &mut |name| {
-                        // An unknown name is reported where it is looked up.
-                        let _ = self.operand_of_name(*name);
-                    });
-                }
+                let addresses = self.addresses(variable);
                 self.declare_variable(variable, Role::Local);
+                if variable.linkage == Linkage::Block {
+                    self.result.statics.push(Static { declaration: variable, addresses });
+                }
             }
             Statement::Block(block) => self.block(block),
             Statement::BranchTargets(list) => {
@@ -202,6 +207,21 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
             }
             Statement::Prototype(_) | Statement::Pragma(_) => {}
         }
+    }
+
+    /// What the names in a variable's initial value stand for. It cannot name itself.
+    fn addresses(&mut self, variable: &'m Variable<'a>) -> Vec<Symbol<'m, 'a>> {
+        let mut addresses = Vec::new();
+        let Some(initialiser) = &variable.initialiser else { return addresses };
+        initialiser_names(initialiser, &mut |name| {
+            // An unknown name is reported where it is looked up.
+            let Ok(symbol) = self.symbol(*name) else { return };
+            match self.symbols.check_address(*name, symbol) {
+                Ok(()) => addresses.push(symbol),
+                Err(error) => self.errors.push(error),
+            }
+        });
+        addresses
     }
 
     fn instruction(&mut self, syntax: &'m ast::Instruction<'a>) -> Result<Instruction<'m, 'a>, Failed> {
@@ -258,6 +278,7 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
             return Ok(match bound {
                 Bound::Register(id) => OperandKind::Register(id),
                 Bound::Variable(id) => OperandKind::Symbol(Symbol::Local(id), 0),
+                Bound::Static(variable, index) => OperandKind::Symbol(Symbol::Global(variable, index), 0),
                 Bound::Label(id) => OperandKind::Label(id),
                 Bound::Prototype(id) => OperandKind::Prototype(id),
                 Bound::CallTargets(id) => OperandKind::CallTargets(id),
@@ -322,7 +343,7 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
     }
 
     /// What `name` stands for in the innermost scope of the function that has it.
-    fn local(&mut self, name: &'a str) -> Option<Bound> {
+    fn local(&mut self, name: &'a str) -> Option<Bound<'m, 'a>> {
         for at in (0..self.scopes.len()).rev() {
             if let Some(bound) = self.scopes[at].bound.get(name) {
                 return Some(*bound);
@@ -336,6 +357,9 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
                 }
                 Declared::Variable(variable, _) if is_register(variable.space) => {
                     Bound::Register(self.new_register(variable.name, index, variable.ty, variable.vector))
+                }
+                Declared::Variable(variable, _) if variable.linkage == Linkage::Block => {
+                    Bound::Static(variable, index)
                 }
                 Declared::Variable(variable, role) => {
                     Bound::Variable(self.new_variable(variable, index, role))

@@ -9,12 +9,13 @@ mod declarations;
 mod scope;
 
 use crate::ast::{
-    self, AddressInitialiser, Alias, Component, Function, Immediate, Initialiser, Item, Linkage, Module,
-    Name, StateSpace, Type, Variable,
+    self, Alias, Component, Function, Immediate, Initialiser, Item, Linkage, Module, Name, StateSpace, Type,
+    Variable,
 };
 use crate::error::{Errors, LoadError, LoadErrorKind};
 use crate::span::Span;
 use crate::special::SpecialRegister;
+use crate::visit::initialiser_names;
 
 pub use body::function;
 use declarations::Place;
@@ -49,6 +50,8 @@ pub struct ResolvedFunction<'m, 'a> {
     pub registers: Vec<Register<'a>>,
     /// Variables and parameters in memory, in order of declaration. Indexed by [`VariableId`].
     pub variables: Vec<LocalVariable<'m, 'a>>,
+    /// The `.global` and `.const` variables declared in its blocks, in order: one instance each, whoever calls the function.
+    pub statics: Vec<Static<'m, 'a>>,
     /// Where each return parameter is.
     pub returns: Vec<Parameter>,
     /// Where each parameter is.
@@ -87,6 +90,15 @@ pub struct LocalVariable<'m, 'a> {
     pub index: Option<u32>,
     /// What it is to the function.
     pub role: Role,
+}
+
+/// A variable of the module that only a block of a function can name.
+#[derive(Clone, Debug)]
+pub struct Static<'m, 'a> {
+    /// The declaration.
+    pub declaration: &'m Variable<'a>,
+    /// What the names in its initial value stand for, in their order.
+    pub addresses: Vec<Symbol<'m, 'a>>,
 }
 
 /// What a local variable is to its function.
@@ -216,7 +228,7 @@ pub struct Address<'m, 'a> {
 pub enum Symbol<'m, 'a> {
     /// A variable or parameter of the function itself.
     Local(VariableId),
-    /// A variable of module scope, with its number if declared as `name<count>`.
+    /// A variable of module scope, or a `.global` or `.const` one of a block, with its number if declared as `name<count>`.
     Global(&'m Variable<'a>, Option<u32>),
     /// A function, with aliases followed.
     Function(&'m Function<'a>),
@@ -338,13 +350,26 @@ impl<'m, 'a> Symbols<'m, 'a> {
     }
 
     fn check_initialiser(&self, initialiser: &Initialiser<'a>, errors: &mut Vec<LoadError>) {
-        match initialiser {
-            Initialiser::Address(AddressInitialiser { symbol, .. }) if self.get(symbol.text).is_none() => {
-                errors.push(unknown(self.source, *symbol));
-            }
-            Initialiser::List(list) => list.iter().for_each(|i| self.check_initialiser(i, errors)),
-            _ => {}
+        initialiser_names(initialiser, &mut |name| {
+            errors.extend(match self.get(name.text) {
+                Some(symbol) => self.check_address(*name, symbol).err(),
+                None => Some(unknown(self.source, *name)),
+            });
+        });
+    }
+
+    /// An initial value holds addresses that are known once the module is loaded.
+    fn check_address(&self, name: Name<'a>, symbol: Symbol<'m, 'a>) -> Result<(), LoadError> {
+        let known = match symbol {
+            Symbol::Global(variable, _) => matches!(variable.space, StateSpace::Global | StateSpace::Const),
+            Symbol::Function(_) => true,
+            Symbol::Local(_) => false,
+        };
+        if known {
+            return Ok(());
         }
+        let message = "an initial value has addresses of functions and of .global and .const variables only";
+        Err(LoadError::at(LoadErrorKind::Type, self.source, name.span, message))
     }
 
     fn duplicate(&self, what: &str, name: Name<'a>) -> LoadError {
