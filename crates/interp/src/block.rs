@@ -4,9 +4,10 @@ use kernel_abi::{BARRIERS, BlockFrame, Fault, FaultKind, WARP};
 use simt_ir::texture::TextureOp;
 use simt_ir::{BarrierKind, Op, Program};
 
+use crate::memory::BadAccess;
 use crate::texture;
 use crate::thread::{Arrival, BlockContext, Event, State, Thread};
-use crate::warp::{self, Member};
+use crate::warp::{self, Member, Others};
 
 /// Instructions a thread executes before another one gets its turn: threads that wait for each other through memory make progress.
 const QUANTUM: u32 = 2000;
@@ -179,7 +180,7 @@ impl<'a> Block<'a> {
         let Some((op, _, members)) = complete else { return Ok(false) };
         match op {
             Op::Texture(op) => self.store(&op, &members)?,
-            op => self.execute(op, &members),
+            op => self.execute(op, &members)?,
         }
         Ok(true)
     }
@@ -211,7 +212,7 @@ impl<'a> Block<'a> {
         self.threads[warp.clone()].iter().filter(|t| holds(t)).fold(0, |set, t| set | 1 << t.lane())
     }
 
-    fn execute(&mut self, op: Op, members: &[usize]) {
+    fn execute(&mut self, op: Op, members: &[usize]) -> Result<(), Fault> {
         let program = self.context.program;
         let inputs: Vec<Member> = members
             .iter()
@@ -224,9 +225,16 @@ impl<'a> Block<'a> {
                 Member { lane: thread.lane(), args: args.iter().copied().zip(types).collect() }
             })
             .collect();
-        for (index, results) in members.iter().zip(warp::execute(op, &inputs)) {
+        let rest = Rest { threads: &self.threads, first: members[0], program };
+        let results = warp::execute(op, self.threads[members[0]].linear / WARP, &inputs, &rest);
+        let results = results.map_err(|bad| {
+            let line = self.threads[members[0]].warp_operation_line(program);
+            self.fault(members[0], bad.kind, Some(bad.address), line, String::new())
+        })?;
+        for (index, results) in members.iter().zip(results) {
             self.threads[*index].resume(program, &results);
         }
+        Ok(())
     }
 
     /// Lets one barrier go at which enough threads have arrived; if `whole`, only when nobody else of their warps can come to it.
@@ -312,5 +320,24 @@ impl<'a> Block<'a> {
         let group = if in_cluster { "cluster" } else { "block" };
         let detail = format!("all threads of the {group} wait, the first of them {at}");
         self.fault(index, FaultKind::Deadlock, None, 0, detail)
+    }
+}
+
+/// The block around a warp operation.
+struct Rest<'a, 'b> {
+    threads: &'b [Thread<'a>],
+    /// One that has come to the operation.
+    first: usize,
+    program: &'a Program,
+}
+
+impl Others for Rest<'_, '_> {
+    fn held(&self, lane: u32) -> Vec<u64> {
+        let thread = self.threads.get(self.first / WARP as usize * WARP as usize + lane as usize);
+        thread.map_or_else(Vec::new, |thread| thread.held(&self.threads[self.first], self.program))
+    }
+
+    fn load_shared(&self, address: u32, bytes: usize) -> Result<u64, BadAccess> {
+        self.threads[self.first].load_shared(address, bytes)
     }
 }

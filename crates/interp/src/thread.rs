@@ -7,8 +7,8 @@ use kernel_abi::{
 };
 use simt_ir::texture::TextureOp;
 use simt_ir::{
-    BarrierKind, Block, Cell, ClusterBarrier, Def, FuncRef, Function, Inst, InstData, Op, Program, Signature,
-    Space, SpecialReg, Syscall, Target, Terminator, Type, Value, eval, mbarrier,
+    Access, BarrierKind, Block, Cell, ClusterBarrier, Def, FuncRef, Function, Inst, InstData, Op, Program,
+    Signature, Space, SpecialReg, Syscall, Target, Terminator, Type, Value, eval, mbarrier,
 };
 
 use crate::memory::{self, BadAccess, Windows};
@@ -111,6 +111,23 @@ struct CallFrame {
     cells: HashMap<Cell, u64>,
 }
 
+impl CallFrame {
+    /// What a value is in a thread that has not come to the instructions `here`: what follows from its registers, whatever of that these
+    /// instructions only compute.
+    fn held(&self, func: &Function, here: &[Inst], value: Value) -> u64 {
+        let computed = match func.def(value) {
+            Def::Result(inst, _) if here.contains(&inst) && func.inst(inst).op.is_pure() => {
+                let data = func.inst(inst);
+                let args: Vec<u64> = data.args.iter().map(|arg| self.held(func, here, *arg)).collect();
+                let types: Vec<Type> = data.args.iter().map(|arg| func.ty(*arg)).collect();
+                eval::eval(data.op, &args, &types, func.ty(value))
+            }
+            _ => None,
+        };
+        computed.unwrap_or(self.values[value.index()])
+    }
+}
+
 impl<'a> Thread<'a> {
     /// A thread at the kernel's beginning.
     pub fn new(context: &BlockContext<'a>, linear: u32) -> Thread<'a> {
@@ -165,17 +182,42 @@ impl<'a> Thread<'a> {
 
     /// The operand types of the warp operation the thread waits at.
     pub fn warp_operand_types(&self, program: &Program) -> Vec<Type> {
-        let frame = self.top();
-        let func = program.function(frame.func);
-        let inst = func.inst(func.block(frame.block).insts[frame.at]);
+        let func = program.function(self.top().func);
+        let inst = func.inst(self.warp_operation(program));
         inst.args.iter().map(|arg| func.ty(*arg)).collect()
+    }
+
+    /// What the operands' registers hold here of the warp operation that another thread waits at: what this one last put into them, or zeros.
+    pub fn held(&self, other: &Thread<'_>, program: &Program) -> Vec<u64> {
+        let place = other.top();
+        let func = program.function(place.func);
+        let Some(own) = self.frames.iter().rev().find(|frame| frame.func == place.func) else {
+            return Vec::new();
+        };
+        let here = &func.block(place.block).insts;
+        func.inst(other.warp_operation(program)).args.iter().map(|arg| own.held(func, here, *arg)).collect()
+    }
+
+    /// Two or four bytes of the block's shared memory.
+    pub fn load_shared(&self, address: u32, bytes: usize) -> Result<u64, BadAccess> {
+        let ty = if bytes == 2 { Type::I16 } else { Type::I32 };
+        let at = self.windows.resolve(
+            &Access::weak(Space::Shared, 0),
+            Type::I32,
+            address.into(),
+            ty.bytes().into(),
+        )?;
+        memory::load(ty, at)
     }
 
     /// The line of the warp operation the thread waits at.
     pub fn warp_operation_line(&self, program: &Program) -> u32 {
+        program.function(self.top().func).inst(self.warp_operation(program)).loc.ptx_line
+    }
+
+    fn warp_operation(&self, program: &Program) -> Inst {
         let frame = self.top();
-        let func = program.function(frame.func);
-        func.inst(func.block(frame.block).insts[frame.at]).loc.ptx_line
+        program.function(frame.func).block(frame.block).insts[frame.at]
     }
 
     /// Gives the operation the thread waits at its results, and lets the thread go on.
@@ -412,16 +454,16 @@ impl<'a> Thread<'a> {
             }
             Terminator::Return(values) => {
                 let results = self.values(values);
-                self.frames.pop();
-                if self.frames.is_empty() {
+                if self.frames.len() == 1 {
+                    // What its registers hold may be looked at.
                     self.state = State::Done;
                 } else {
+                    self.frames.pop();
                     // The caller stands at its call.
                     self.resume(program, &results);
                 }
             }
             Terminator::Exit => {
-                self.frames.clear();
                 self.state = State::Done;
             }
             Terminator::Trap => {

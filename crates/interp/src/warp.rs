@@ -3,6 +3,8 @@
 use kernel_abi::WARP;
 use simt_ir::{Op, ShuffleMode, Type, VoteMode, eval};
 
+use crate::memory::BadAccess;
+
 /// One thread that has come to a warp operation.
 pub struct Member {
     /// Its lane.
@@ -22,13 +24,27 @@ pub fn member_mask(op: Op, args: &[u64]) -> Option<u32> {
     args.get(at).map(|mask| *mask as u32)
 }
 
-/// The results for each member, in the order of `members`.
-pub fn execute(op: Op, members: &[Member]) -> Vec<Vec<u64>> {
+/// The rest of the warp, for operations that take from it too.
+pub trait Others {
+    /// What the registers of the operands hold in a lane that is not there; nothing if there is no such lane.
+    fn held(&self, lane: u32) -> Vec<u64>;
+
+    /// Two or four bytes of the block's shared memory.
+    fn load_shared(&self, address: u32, bytes: usize) -> Result<u64, BadAccess>;
+}
+
+/// The results for each member, in the order of `members`, of warp `warp`; at least one is there.
+pub fn execute(
+    op: Op,
+    warp: u32,
+    members: &[Member],
+    others: &impl Others,
+) -> Result<Vec<Vec<u64>>, BadAccess> {
     let present = members.iter().fold(0, |mask, member| mask | 1u32 << member.lane);
     let lanes_where = |holds: &dyn Fn(&Member) -> bool| {
         members.iter().filter(|m| holds(m)).fold(0, |mask, member| mask | 1u32 << member.lane)
     };
-    match op {
+    Ok(match op {
         Op::Shuffle(mode) => members.iter().map(|member| shuffle(mode, member, members)).collect(),
         Op::Vote(mode) => {
             let votes = lanes_where(&|m| m.args[0].0 != 0);
@@ -58,11 +74,24 @@ pub fn execute(op: Op, members: &[Member]) -> Vec<Vec<u64>> {
             vec![vec![value]; members.len()]
         }
         Op::MatrixMultiply(op) => {
-            // Lanes that are not there count as zeros.
-            let mut operands = vec![[0; WARP as usize]; members[0].args.len()];
+            let fragments = op.fragments();
+            let mut operands = vec![[0; WARP as usize]; fragments];
             for member in members {
                 for (register, (value, _)) in operands.iter_mut().zip(&member.args) {
                     register[member.lane as usize] = *value;
+                }
+            }
+            // The lanes that are there name the same factors, as PTX wants it.
+            let mut named = [0; 2];
+            for (descriptor, (value, _)) in named.iter_mut().zip(&members[0].args[fragments..]) {
+                *descriptor = *value;
+            }
+            for lane in (0..WARP).filter(|lane| present >> lane & 1 == 0) {
+                let held = others.held(lane);
+                for (number, register) in operands.iter_mut().enumerate() {
+                    let loaded =
+                        op.absent((warp, lane), number, named, &mut |a, b| others.load_shared(a, b))?;
+                    register[lane as usize] = loaded.or(held.get(number).copied()).unwrap_or(0);
                 }
             }
             let results = op.multiply(&operands);
@@ -76,7 +105,7 @@ pub fn execute(op: Op, members: &[Member]) -> Vec<Vec<u64>> {
             members.iter().map(|m| vec![leader.into(), (m.lane == leader).into()]).collect()
         }
         _ => vec![Vec::new(); members.len()],
-    }
+    })
 }
 
 /// Value and whether the source lane is in range. A source that does not take part gives zero.

@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 use kernel_abi::BlockFrame;
 
 use crate::bulk::bulk;
+use crate::matrix::absent_lanes;
 
 unsafe extern "C" {
     fn memcpy(to: *mut c_void, from: *const c_void, length: usize) -> *mut c_void;
@@ -54,6 +55,7 @@ pub fn host_symbol(name: &str) -> Option<u64> {
     let address = match name {
         kernel_abi::soft::SOFT_SYMBOL => soft as *const (),
         kernel_abi::matrix::MATRIX_SYMBOL => matrix as *const (),
+        kernel_abi::matrix::ABSENT_SYMBOL => absent_lanes as *const (),
         kernel_abi::bulk::BULK_SYMBOL => bulk as *const (),
         kernel_abi::RAISE_SYMBOL => raise as *const (),
         "anywarp_guarded_exit" => guard::guarded_exit as *const (),

@@ -4,8 +4,8 @@ use std::mem::offset_of;
 
 use kernel_abi::bulk::{BULK_SYMBOL, encode};
 use kernel_abi::{BlockFrame, FaultRecord};
-use simt_ir::Inst;
 use simt_ir::bulk::BulkOp;
+use simt_ir::{Inst, SourceLoc};
 
 use super::LANES;
 use super::function::Emitter;
@@ -29,15 +29,19 @@ impl<'c> Emitter<'_, 'c> {
         let function = b.module().extern_function(BULK_SYMBOL, i32, &[ptr, i64, i32, ptr]);
         let failed = b.call(function, &[frame, i64.int_const(encode(op)), lanes, operands]);
         let failed = self.nonzero(failed);
-        let (fault, after) = (b.append_block("bulk.fault"), b.append_block("bulk.done"));
-        b.cond_br(failed, fault, after);
-        b.position_at_end(fault);
+        self.unlikely(failed, |this| this.raise_recorded(data.loc));
+    }
+
+    /// Ends the launch with the fault that the host has left in the frame.
+    pub(super) fn raise_recorded(&mut self, loc: SourceLoc) {
+        let b = self.unit.b;
+        let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
+        let frame = self.place.frame;
         let field = |offset: usize| b.ptr_offset(frame, (offset_of!(BlockFrame, fault) + offset) as i64);
         let kind: Value<'c> = b.load(i32, field(offset_of!(FaultRecord, kind)), 4);
         let lane = b.load(i32, field(offset_of!(FaultRecord, lane)), 4);
         let address = b.load(i64, field(offset_of!(FaultRecord, address)), 8);
-        b.call(self.unit.raise, &[frame, kind, lane, address, i32.int_const(data.loc.ptx_line.into())]);
+        b.call(self.unit.raise, &[frame, kind, lane, address, i32.int_const(loc.ptx_line.into())]);
         b.unreachable();
-        b.position_at_end(after);
     }
 }

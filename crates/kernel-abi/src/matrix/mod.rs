@@ -6,10 +6,11 @@ mod fast;
 mod tests;
 
 use simt_ir::Rounding;
-use simt_ir::matrix::{Accumulator, Element, MatrixMultiply, Quads};
+use simt_ir::matrix::{Accumulator, Element, InMemory, MatrixMultiply, Quads};
 
 pub use simt_ir::matrix::LaneWords;
 
+use crate::BlockFrame;
 use crate::fields::{Fields, position};
 
 /// Name of [`anywarp_matrix`] in generated code.
@@ -32,6 +33,12 @@ pub fn encode(op: &MatrixMultiply) -> u64 {
     fields.put(2, position(&ROUNDINGS, op.round));
     fields.put(1, op.warpgroup.into());
     fields.put(6, op.eights.into());
+    let in_memory = op.in_memory.map_or([false; 5], |m| {
+        [true, m.a_by_row.is_some(), m.a_by_row == Some(true), m.b_by_column, m.negated]
+    });
+    for flag in in_memory {
+        fields.put(1, flag.into());
+    }
     fields.put(1, op.quads.is_some().into());
     fields.put(1, op.quads.is_some_and(|quads| quads.a_by_column).into());
     fields.put(1, op.quads.is_some_and(|quads| quads.b_by_row).into());
@@ -54,10 +61,28 @@ pub fn decode(code: u64) -> Option<MatrixMultiply> {
         round: ROUNDINGS[fields.take(2) as usize],
         warpgroup: fields.take(1) != 0,
         eights: fields.take(6) as u8,
+        in_memory: {
+            let [is_some, has_a, a_by_row, b_by_column, negated] =
+                std::array::from_fn(|_| fields.take(1) != 0);
+            is_some.then(|| InMemory { a_by_row: has_a.then_some(a_by_row), b_by_column, negated })
+        },
         quads: (fields.take(1) != 0)
             .then(|| Quads { a_by_column: fields.take(1) != 0, b_by_row: fields.take(1) != 0 }),
     })
 }
+
+/// Name of an [`AbsentFn`] in generated code.
+pub const ABSENT_SYMBOL: &str = "anywarp_absent_lanes";
+
+/// Puts what lanes that are not in the mask have of factors in shared memory (see [`MatrixMultiply::absent`]) where [`anywarp_matrix`]
+/// finds the operands of this code. Behind `descriptors` lie two words of each lane. Answers 0, or 1 after a fault, which is then in `frame.fault` but for its line.
+pub type AbsentFn = unsafe extern "C" fn(
+    frame: *mut BlockFrame,
+    code: u64,
+    lanes: u32,
+    memory: *mut u8,
+    descriptors: *const [LaneWords; 2],
+) -> u32;
 
 /// One register of each lane, of 32 bits.
 pub type LaneHalves = [u32; 32];
@@ -72,14 +97,13 @@ pub fn results_at(op: &MatrixMultiply) -> usize {
     let factors = op.a_registers() + op.b_registers();
     match op.c == op.d {
         true => factors,
-        false => factors + op.c_registers() + usize::from(op.sparse.is_some()),
+        false => op.fragments(),
     }
 }
 
 /// Registers that an operation's operands and results take.
 pub fn registers(op: &MatrixMultiply) -> usize {
-    let operands = op.a_registers() + op.b_registers() + op.c_registers() + usize::from(op.sparse.is_some());
-    operands.max(results_at(op) + op.d_registers())
+    op.fragments().max(results_at(op) + op.d_registers())
 }
 
 /// Multiplies the matrices of one warp. `memory` holds the operands one after another; the results go to where [`results_at`]

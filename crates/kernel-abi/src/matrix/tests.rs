@@ -9,6 +9,15 @@ fn codes_round_trip() {
         MatrixMultiply { and: true, saturate: true, sparse: Some(3), ..dense },
         MatrixMultiply { a: Element::E5M2, b: Element::F64, d: Accumulator::F16, quads, ..dense },
         MatrixMultiply { round: Rounding::Up, c: Accumulator::F64, warpgroup: true, ..dense },
+        MatrixMultiply {
+            in_memory: Some(InMemory { a_by_row: Some(false), b_by_column: true, negated: false }),
+            ..dense
+        },
+        MatrixMultiply {
+            in_memory: Some(InMemory { a_by_row: None, b_by_column: false, negated: true }),
+            quads,
+            ..dense
+        },
     ] {
         assert_eq!(decode(encode(&op)), Some(op));
     }

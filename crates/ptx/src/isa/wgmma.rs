@@ -1,11 +1,11 @@
 //! `wgmma`: products of four warps together, with factors in shared memory.
 //!
 //! Each warp multiplies its own 16 of the 64 rows as soon as it comes to the instruction; so there
-//! is nothing left to wait for. A factor in shared memory is named by a descriptor: where it starts, how far apart its
+//! is nothing left to wait for. Its lanes load their parts of the factors, as for any product of a warp. A factor in shared memory is named by a descriptor: where it starts, how far apart its
 //! pieces are, and how the 16-byte units of a row are permuted (PTX ISA, "Asynchronous Warpgroup Level Matrix Shared
 //! Memory Layout").
 
-use simt_ir::matrix::{Element, MatrixMultiply};
+use simt_ir::matrix::{InMemory, MatrixMultiply};
 use simt_ir::{Access, IntBinary, IntCmp, Op, Refusal, Shift, Space, SpecialReg, Type, Value};
 
 use super::matrix::{accumulator, dimensions, element, join};
@@ -420,23 +420,14 @@ impl Factor {
     }
 }
 
-/// Signs of all elements of a register.
-fn signs(element: Element) -> u64 {
-    match element {
-        Element::F16 | Element::BF16 => 0x8000_8000,
-        Element::TF32 => 0x8000_0000,
-        _ => 0x8080_8080,
-    }
-}
-
 fn pending(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
     let negative = number(operands, 0).is_none_or(|count| count > i64::MAX as u64);
     if negative { Err("no negative number of groups may be pending") } else { Ok(()) }
 }
 
 /// Four warps come together: without the others, which the block may lack, it is an illegal instruction. On an H200 it is one too where a
-/// warp of the four has exited or goes around it, before or after. PTX leaves open what happens then; here every warp multiplies by itself and
-/// does not learn of it.
+/// warp of the four has exited or goes around it, before or after, and where lanes go around it that have not exited it does not end. PTX
+/// leaves open what happens then; here every warp multiplies by itself and does not learn of it.
 fn only_whole_groups(x: &mut Expander<'_, '_>) {
     let warp = x.special(SpecialReg::WarpId);
     let last = x.int_imm(IntBinary::Or, warp, 3);
@@ -448,17 +439,8 @@ fn only_whole_groups(x: &mut Expander<'_, '_>) {
     x.body.b.effect(Op::Refuse(Refusal::Illegal), &[alone]);
 }
 
-/// What lanes are there multiply on an H200, with what the registers of those that have exited or go around it still hold. PTX leaves that
-/// open, and here every lane brings its part of the factors, so that none may be missing.
-fn only_whole_warps(x: &mut Expander<'_, '_>) {
-    let active = x.op_ty(Op::ActiveMask, &[], Type::I32);
-    let partial = x.cmp_imm(IntCmp::Ne, active, u64::from(u32::MAX));
-    x.body.b.effect(Op::Refuse(Refusal::Illegal), &[partial]);
-}
-
 fn multiply(x: &mut Expander<'_, '_>, a_in_memory: bool) {
     only_whole_groups(x);
-    only_whole_warps(x);
     let mut op = described(x.chosen());
     let metadata = op.sparse.map(|_| x.src("e"));
     if let Some(selector) = &mut op.sparse {
@@ -466,8 +448,8 @@ fn multiply(x: &mut Expander<'_, '_>, a_in_memory: bool) {
     }
     let by_row = |x: &mut Expander<'_, '_>, name| x.operand(name).is_none() || x.number(name) == 0;
 
-    let mut a = if a_in_memory {
-        let by_row = by_row(x, "ta");
+    let (a_by_row, b_by_column) = (a_in_memory.then(|| by_row(x, "ta")), by_row(x, "tb"));
+    let mut a = if let Some(by_row) = a_by_row {
         let factor = Factor::new(x, "a", by_row);
         let warp = x.special(SpecialReg::WarpId);
         let warp = x.int_imm(IntBinary::And, warp, 3);
@@ -480,14 +462,15 @@ fn multiply(x: &mut Expander<'_, '_>, a_in_memory: bool) {
         x.src_lanes("a", Type::I32)
     };
     let negative = |x: &mut Expander<'_, '_>, name| x.operand(name).is_some() && x.number(name) as i32 == -1;
-    if negative(x, "sa") != negative(x, "sb") {
+    let negated = negative(x, "sa") != negative(x, "sb");
+    if negated {
         for register in &mut a {
-            *register = x.int_imm(IntBinary::Xor, *register, signs(op.a));
+            *register = x.int_imm(IntBinary::Xor, *register, op.a.signs());
         }
     }
 
-    let by_row = by_row(x, "tb");
-    let factor = Factor::new(x, "b", by_row);
+    op.in_memory = Some(InMemory { a_by_row, b_by_column, negated });
+    let factor = Factor::new(x, "b", b_by_column);
     let accumulates = x.src_as("p", Type::Pred);
     let sums = x.src_lanes("d", op.c.register());
     let zero = x.imm(op.c.register(), 0);
@@ -499,6 +482,8 @@ fn multiply(x: &mut Expander<'_, '_>, a_in_memory: bool) {
     args.extend(factor.registers(x, &groups));
     args.extend(sums.into_iter().map(|sum| x.select(accumulates, sum, zero)).collect::<Vec<_>>());
     args.extend(metadata);
+    let b_descriptor = x.src("b");
+    args.extend([if a_in_memory { x.src("a") } else { b_descriptor }, b_descriptor]);
     let d = x.body.b.insts(Op::MatrixMultiply(op), &args, &op.results());
     let ty = x.ty_of("d");
     x.set_lanes("d", ty, &d);

@@ -15,10 +15,12 @@
 //! * `m8n8k4` of f16: fused multiply-adds of f32 from zero, then the addend. With results of f16 two chains of
 //!   two products, of which the first gets the addend, and then their sum.
 
+mod factor;
 mod sum;
 
 use crate::soft::Format;
 use crate::{FloatMode, Op, Rounding, Type};
+pub use factor::InMemory;
 use sum::{Sum, add_f32, scalar, to_f32};
 
 /// Lanes of a warp.
@@ -77,6 +79,15 @@ impl Element {
         match self {
             Element::F64 => Type::F64,
             _ => Type::I32,
+        }
+    }
+
+    /// The signs of all elements of a register.
+    pub const fn signs(self) -> u64 {
+        match self {
+            Element::F16 | Element::BF16 => 0x8000_8000,
+            Element::TF32 => 0x8000_0000,
+            _ => 0x8080_8080,
         }
     }
 
@@ -170,6 +181,8 @@ pub struct MatrixMultiply {
     pub quads: Option<Quads>,
     /// One quarter of a warpgroup's product (`wgmma`), whose sums of 8-bit floats have a way of their own.
     pub warpgroup: bool,
+    /// Which factors its lanes have loaded from shared memory.
+    pub in_memory: Option<InMemory>,
     /// Eights of columns. Registers of the second factor, the addend and the result come eight columns after eight.
     pub eights: u8,
 }
@@ -200,6 +213,7 @@ impl MatrixMultiply {
             round: Rounding::Nearest,
             quads: None,
             warpgroup: false,
+            in_memory: None,
             eights: 1,
         }
     }
@@ -244,13 +258,16 @@ impl MatrixMultiply {
         self.eights() * elements / ty.per_register()
     }
 
-    /// Types of the operands: registers of `a`, `b`, `c`, then the metadata.
+    /// Types of the operands: registers of `a`, `b`, `c`, then the metadata, then the descriptors of `a` and `b` if some are in memory.
     pub fn operands(&self) -> Vec<Type> {
         let mut types = vec![self.a.register(); self.a_registers()];
         types.resize(types.len() + self.b_registers(), self.b.register());
         types.resize(types.len() + self.c_registers(), self.c.register());
         if self.sparse.is_some() {
             types.push(Type::I32);
+        }
+        if self.in_memory.is_some() {
+            types.extend([Type::I64; 2]);
         }
         types
     }

@@ -133,7 +133,14 @@ pub fn program(seed: u64, sources: &mut Sources) -> Program {
     let mut generator = Generator { random, sources, subject, functions, grid, plain, steady, budget };
     let place = Place { depth: 0, together: !free, masked: !plain, function: false, callable: 0 };
     let count = 4 + generator.random.below(10);
-    let body = generator.statements(count, place);
+    let mut body = generator.statements(count, place);
+    if matches!(generator.subject, Some(Subject::Matrices))
+        && !plain
+        && grid.block.iter().product::<u32>() == 128
+        && generator.random.chance(50)
+    {
+        body.push(Statement::Plain(matrices::of_warpgroup(&mut generator.random, true)));
+    }
     let functions: Vec<Function> = (0..functions)
         .map(|index| {
             generator.budget += 8;
@@ -309,7 +316,7 @@ impl Generator<'_> {
             Subject::Matrices if !place.together || !threads.is_multiple_of(32) => None,
             Subject::Matrices if self.plain && !self.steady => None,
             Subject::Matrices if has_shared && threads == 128 && r.chance(50) => {
-                Some(matrices::of_warpgroup(r))
+                Some(matrices::of_warpgroup(r, false))
             }
             Subject::Matrices => match has_shared && r.chance(40) {
                 true => self.sources.matrices.in_memory(r),

@@ -109,8 +109,9 @@ fn descriptor(r: &mut Random) -> (u64, usize) {
     (leading << 16 | stride << 32 | base << 49 | mode << 62, 16 * r.below(192))
 }
 
-/// A product of the four warps of a block, over what they put into their zones before.
-pub fn of_warpgroup(r: &mut Random) -> String {
+/// A product of the four warps of a block, over what they put into their zones before. If `some_leave`, lanes that have done so exit before
+/// it, but not all of a warp: what follows is for the others.
+pub fn of_warpgroup(r: &mut Random, some_leave: bool) -> String {
     let (kind, k, turns, signs) = *r.pick(&OF_WARPGROUPS);
     let sparse = !kind.contains("b1") && r.chance(35);
     let in_memory = r.chance(50);
@@ -147,6 +148,15 @@ pub fn of_warpgroup(r: &mut Random) -> String {
         "\tand.b32 places, {}, 0x11111111;\n\tmad.lo.u32 places, places, 10, 0x44444444;",
         any_register(r, 32)
     );
+    if some_leave {
+        let (bit, stays) = (1 << r.below(32), r.below(32));
+        let _ = writeln!(
+            text,
+            "\tand.b32 at, {}, {bit};\n\tand.b32 lane, tid, 31;\n\tsetp.ne.u32 adds, lane, {stays};\n\t\
+             setp.ne.and.u32 adds, at, 0, adds;\n\t@adds exit;",
+            any_register(r, 32)
+        );
+    }
     let _ = writeln!(text, "\tsetp.lt.u32 adds, block, {};", r.below(3));
     let sums: Vec<String> = (0..registers).map(|at| format!("d{at}")).collect();
     let mut operands = vec![format!("{{{}}}", sums.join(", "))];
