@@ -66,6 +66,14 @@ impl<'c> Emitter<'_, 'c> {
             self.define(*result, b.add(b.splat(old, LANES), added));
             return Ok(());
         }
+        if let Some(start) = self.adjacent(&address, ty, access) {
+            let wants_old = !data.results.is_empty();
+            let old = self.atomic_adjacent(op, ty, start, data.args[1], access, wants_old);
+            if let (Some(old), [result, ..]) = (old, &data.results[..]) {
+                self.define(*result, old);
+            }
+            return Ok(());
+        }
         let places = self.lane_places(data.args[0], access, &address);
         let uniform = self.p.shapes.of(data.args[1]).is_uniform();
         let operands = if uniform { self.natural(data.args[1]) } else { self.lane_array(data.args[1]) };
@@ -254,7 +262,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// What an atomic puts in the place of `old`.
-    fn combined(&self, op: AtomicOp, ty: IrType, old: Value<'c>, operand: Value<'c>) -> Value<'c> {
+    pub(super) fn combined(&self, op: AtomicOp, ty: IrType, old: Value<'c>, operand: Value<'c>) -> Value<'c> {
         let b = self.unit.b;
         let math = self.unit.math();
         let min_max = |max: bool| Op::MinMax(MinMax { max, nan: false, ftz: false, xorsign_abs: false });
@@ -349,7 +357,7 @@ fn integer_rmw(op: AtomicOp) -> Option<Rmw> {
     })
 }
 
-fn rmw_ordering(order: Order) -> Ordering {
+pub(super) fn rmw_ordering(order: Order) -> Ordering {
     match order {
         Order::Weak | Order::Volatile | Order::Relaxed => Ordering::Relaxed,
         Order::Acquire => Ordering::Acquire,

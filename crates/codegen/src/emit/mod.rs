@@ -15,6 +15,7 @@
 //! * [`masked`][]: accesses by some lanes;
 //! * [`exact`][]: accesses at addresses that wrap between lanes;
 //! * [`atomic`][]: what goes lane by lane;
+//! * [`adjacent`][]: atomics of neighbours;
 //! * [`bulk`][]: copies of blocks of memory;
 //! * [`mbarrier`][]: barriers in memory;
 //! * [`warp`][]: exchange between lanes;
@@ -25,6 +26,7 @@
 //! * [`turns`][]: warps that take turns;
 //! * [`wraps`][]: tests before any block runs.
 
+mod adjacent;
 mod ahead;
 mod alignment;
 mod atomic;

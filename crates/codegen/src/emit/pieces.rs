@@ -70,12 +70,26 @@ impl<'c> Emitter<'_, 'c> {
     /// Runs `body` for each lane set in `lanes`, an integer with a bit for each, with the lane's index as i32, lowest first.
     pub(super) fn for_each_lane(&mut self, lanes: Value<'c>, body: impl FnOnce(&mut Self, Value<'c>)) {
         let b = self.unit.b;
+        let five = self.unit.types.i32.int_const(5);
+        self.for_each_warp(lanes, |this, warp, own| {
+            this.for_each_lane_of_warp(own, |this, at| body(this, b.or(b.shl(warp, five), at)));
+        });
+    }
+
+    /// Runs `body` for each warp that `lanes` has bits of, with its index and its bits as i32.
+    pub(super) fn for_each_warp(
+        &mut self,
+        lanes: Value<'c>,
+        body: impl FnOnce(&mut Self, Value<'c>, Value<'c>),
+    ) {
+        let b = self.unit.b;
+        let i32 = self.unit.types.i32;
         let count = lanes.ty().scalar_bits().div_ceil(LANES);
         if count == 1 {
-            return self.for_each_lane_of_warp(lanes, body);
+            // A strip has fewer.
+            let own = b.int_resize(lanes, i32, false);
+            return body(self, i32.zero(), own);
         }
-        // One warp after another.
-        let i32 = self.unit.types.i32;
         let words = self.scratch(lanes.ty());
         b.store(lanes, words, stack_align(lanes.ty()));
         let before = b.block();
@@ -85,8 +99,9 @@ impl<'c> Emitter<'_, 'c> {
         let warp = b.phi(i32);
         warp.add_incoming(i32.zero(), before);
         let own = self.element(words, warp.value(), i32);
-        let first = b.shl(warp.value(), i32.int_const(5));
-        self.for_each_lane_of_warp(own, |this, at| body(this, b.or(first, at)));
+        let mark = self.mark();
+        body(self, warp.value(), own);
+        self.forget_since(mark);
         let next = b.add(warp.value(), i32.int_const(1));
         warp.add_incoming(next, b.block());
         let done = b.icmp(IntPredicate::Eq, next, i32.int_const(count.into()));
@@ -152,8 +167,6 @@ impl<'c> Emitter<'_, 'c> {
 
     fn for_each_lane_of_warp(&mut self, lanes: Value<'c>, body: impl FnOnce(&mut Self, Value<'c>)) {
         let b = self.unit.b;
-        // A strip has fewer.
-        let lanes = b.int_resize(lanes, self.unit.types.i32, false);
         let before = b.block();
         let (head, after) = (b.append_block("lane"), b.append_block("lanes.done"));
         let none = b.icmp(IntPredicate::Eq, lanes, self.unit.types.i32.zero());
