@@ -231,9 +231,9 @@ class Worker:
         return answers
 
     def cases(self):
-        """Title and unit of each case, by its name."""
+        """Title, unit and whether it is for many threads only, of each case by its name."""
         lines = (line.split("\t") for line in self.ask("list", None))
-        return {name: (title, unit) for name, title, unit in lines}
+        return {name: (title, unit, for_many == "1") for name, title, unit, for_many in lines}
 
     def answer(self, question, case):
         """One line; what is wrong is kept and told once. None: nothing to be had."""

@@ -18,4 +18,5 @@ static Case make(int heads, int length) {
 
 const std::vector<Entry> cases = {
     {"attention", "attention, 8 heads of 512 × 64", "GFlop/s", [](bool small) { return small ? make(2, 64) : make(8, 512); }},
+    {"attention_64", "attention, 64 heads of 512 × 64", "GFlop/s", [](bool small) { return small ? make(3, 64) : make(64, 512); }, true},
 };

@@ -20,4 +20,5 @@ static Case make(int n) {
 
 const std::vector<Entry> cases = {
     {"black_scholes", "Black-Scholes 256 Ki", "Goption/s", [](bool small) { return make(small ? 10007 : 1 << 18); }},
+    {"black_scholes_4m", "Black-Scholes 4 Mi", "Goption/s", [](bool small) { return make(small ? 20011 : 1 << 22); }, true},
 };

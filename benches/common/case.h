@@ -158,6 +158,7 @@ struct Entry {
     const char *title;  // for the table, with the size
     const char *unit;   // work per nanosecond, such as GB/s; empty: there is none
     std::function<Case(bool small)> make;  // small: for checks only, where it must not take long
+    bool for_many = false;  // only for the section on more threads: of a size that keeps many of them busy for milliseconds
 };
 
 extern "C" const std::vector<Entry> cases;

@@ -14,4 +14,5 @@ static Case make(int size) {
 
 const std::vector<Entry> cases = {
     {"convolution", "convolution 1024², 7×7", "GFlop/s", [](bool small) { return make(small ? 100 : 1024); }},
+    {"convolution_4096", "convolution 4096², 7×7", "GFlop/s", [](bool small) { return make(small ? 130 : 4096); }, true},
 };

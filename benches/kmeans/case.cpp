@@ -22,4 +22,5 @@ static Case make(int n) {
 
 const std::vector<Entry> cases = {
     {"kmeans", "k-means, 256 Ki points, 16 centres", "Gpoint/s", [](bool small) { return make(small ? 10007 : 1 << 18); }},
+    {"kmeans_4m", "k-means, 4 Mi points, 16 centres", "Gpoint/s", [](bool small) { return make(small ? 20011 : 1 << 22); }, true},
 };

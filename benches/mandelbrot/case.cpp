@@ -15,4 +15,5 @@ static Case make(int size, int limit) {
 
 const std::vector<Entry> cases = {
     {"mandelbrot", "Mandelbrot 1024², 256", "Gpixel/s", [](bool small) { return make(small ? 100 : 1024, 256); }},
+    {"mandelbrot_4096", "Mandelbrot 4096², 256", "Gpixel/s", [](bool small) { return make(small ? 130 : 4096, 256); }, true},
 };

@@ -15,4 +15,5 @@ static Case make(int n) {
 
 const std::vector<Entry> cases = {
     {"nbody", "n-body 4096", "GFlop/s", [](bool small) { return make(small ? 512 : 4096); }},
+    {"nbody_32k", "n-body 32 Ki", "GFlop/s", [](bool small) { return make(small ? 768 : 1 << 15); }, true},
 };

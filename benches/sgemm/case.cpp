@@ -16,4 +16,5 @@ static Case make(const char *kernel, unsigned tile, int n) {
 const std::vector<Entry> cases = {
     {"sgemm16", "sgemm 512, 16×16 tiles", "GFlop/s", [](bool small) { return make("sgemm16", 16, small ? 64 : 512); }},
     {"sgemm32", "sgemm 512, 32×32 tiles", "GFlop/s", [](bool small) { return make("sgemm32", 32, small ? 64 : 512); }},
+    {"sgemm32_2048", "sgemm 2048, 32×32 tiles", "GFlop/s", [](bool small) { return make("sgemm32", 32, small ? 128 : 2048); }, true},
 };
