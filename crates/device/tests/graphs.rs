@@ -94,7 +94,24 @@ fn updating_to_a_graph_of_the_same_form() {
     setup.context.synchronize().unwrap();
     assert_eq!(read(word), 21);
     other.add(Operation::Empty, &[node]).unwrap();
-    assert_eq!(executable.update(&other), Err(UpdateFailure::TopologyChanged));
+    assert_eq!(executable.update(&other), Err(UpdateFailure::CountChanged));
+    let apart = Graph::new();
+    apart.add(Operation::Fill(Fill::linear(word, 0, 1, 8)), &[]).unwrap();
+    let alone = apart.add(call(&kernel, [word, 7]), &[]).unwrap();
+    assert_eq!(executable.update(&apart), Err(UpdateFailure::TopologyChanged(alone)));
+    let in_rows = Graph::new();
+    let rows = Fill { pitch: 4, height: 2, ..Fill::linear(word, 0, 1, 4) };
+    let first = in_rows.add(Operation::Fill(rows), &[]).unwrap();
+    in_rows.add(call(&kernel, [word, 7]), &[first]).unwrap();
+    assert_eq!(executable.update(&in_rows), Err(UpdateFailure::ParametersChanged(first)));
+    let together = Graph::new();
+    let first = together.add(Operation::Fill(Fill::linear(word, 0, 1, 8)), &[]).unwrap();
+    let mut all_at_once = call(&kernel, [word, 7]);
+    if let Operation::Kernel(call) = &mut all_at_once {
+        call.launch.cooperative = true;
+    }
+    let second = together.add(all_at_once, &[first]).unwrap();
+    assert_eq!(executable.update(&together), Err(UpdateFailure::AttributesChanged(second)));
     let different = Graph::new();
     let first = different.add(Operation::Fill(Fill::linear(word, 0, 1, 8)), &[]).unwrap();
     let second = different.add(Operation::Host(Arc::new(|| ())), &[first]).unwrap();

@@ -123,6 +123,29 @@ __global__ void copies(int *to, const int *from, int count, int *codes) {
     codes[5] = cudaMemset2DAsync(to + count / 2, 16, 0x22, 4, 2, stream);
 }
 
+// What the heap of kernels holds may be copied and filled by kernels.
+__global__ void heap_copies(int **kept, int *to, const int *from, int *codes) {
+    int *one = (int *)malloc(64), *other = (int *)malloc(64);
+    for (int i = 0; i < 16; i++) one[i] = other[i] = 7;
+    codes[0] = cudaMemcpyAsync(one, from, 32, cudaMemcpyDeviceToDevice, 0);
+    codes[1] = cudaMemcpyAsync(other + 8, one, 32, cudaMemcpyDeviceToDevice, 0);
+    codes[2] = cudaMemsetAsync(one + 8, 0, 16, cudaStreamTailLaunch);
+    codes[3] = cudaMemcpy2DAsync(to, 8, other + 6, 8, 4, 4, cudaMemcpyDeviceToDevice, 0);
+    int local[4] = {1, 2, 3, 4};
+    codes[4] = cudaMemcpyAsync(to, local, 16, cudaMemcpyDeviceToDevice, 0);
+    codes[5] = cudaMemsetAsync(local, 0, 16, 0);
+    codes[6] = local[threadIdx.x + 3];
+    kept[0] = one;
+}
+
+__global__ void read_heap(int *const *kept, int *to) {
+    for (int i = 0; i < 16; i++) to[i] = kept[0][i];
+}
+
+__global__ void copy_too_much(int *to, int *codes) {
+    codes[0] = cudaMemcpyAsync(to, to + 4, size_t(1) << 40, cudaMemcpyDeviceToDevice, 0);
+}
+
 // ---- what the device tells
 
 __global__ void ask(int *answers) {
@@ -257,6 +280,40 @@ void streams_and_copies() {
     for (int i = 0; i < count; i++) REQUIRE(copied[i] == wanted[i], "%d: %#x, not %#x", i, copied[i], wanted[i]);
 }
 
+void copies_in_the_heap() {
+    Managed<int> from(16), to(16), read(16), codes(8);
+    int **kept;
+    CUDA_CHECK(cudaMallocManaged(&kept, sizeof *kept));
+    for (int i = 0; i < 16; i++) from[i] = i + 1;
+    heap_copies<<<1, 1>>>(kept, to.data, from.data, codes.data);
+    finish();
+    for (int i = 0; i < 4; i++) REQUIRE(codes[i] == 0, "call %d: %d", i, codes[i]);
+    for (int i = 4; i < 6; i++) REQUIRE(codes[i] == cudaErrorInvalidValue, "local memory %d: %d", i, codes[i]);
+    REQUIRE(codes[6] == 4, "local memory was changed: %d", codes[6]);
+    const int wanted[] = {7, 0, 1, 0, 3, 0, 5};
+    for (int i = 0; i < 7; i++) REQUIRE(to[i] == wanted[i], "%d: %d, not %d", i, to[i], wanted[i]);
+    read_heap<<<1, 1>>>(kept, read.data);
+    finish();
+    for (int i = 0; i < 16; i++) {
+        const int left = i < 8 ? i + 1 : i < 12 ? 0 : 7;
+        REQUIRE(read[i] == left, "%d: %d, not %d", i, read[i], left);
+    }
+    int host = 0;
+    REQUIRE(cudaMemcpy(&host, kept[0], 4, cudaMemcpyDefault) == cudaErrorInvalidValue, "the host copied from the heap");
+}
+
+// It begins and fails when its turn comes; what called it has its answer long before.
+void copies_too_large() {
+    int *to;
+    Managed<int> codes(1);
+    codes[0] = -1;
+    CUDA_CHECK(cudaMalloc(&to, 4096));
+    // With CUDA_LAUNCH_BLOCKING the launch itself waits, and answers what went wrong.
+    copy_too_much<<<1, 1>>>(to, codes.data);
+    const cudaError_t end = cudaDeviceSynchronize();
+    REQUIRE(end == cudaErrorIllegalAddress && codes[0] == 0, "ended with %d, answered %d", int(end), codes[0]);
+}
+
 void answers() {
     Managed<int> got(16);
     ask<<<1, 1>>>(got.data);
@@ -288,6 +345,8 @@ void refusals() {
 int main() {
     in_child("orders", orders);
     in_child("streams", streams_and_copies);
+    in_child("copies in the heap", copies_in_the_heap);
+    in_child("copies too large", copies_too_large);
     in_child("answers", answers);
     in_child("refusals", refusals);
     in_child("many", [] {

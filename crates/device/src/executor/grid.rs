@@ -635,11 +635,7 @@ impl Grid {
     /// What its blocks have launched, as commands for its queue: in order, the first behind what has begun.
     fn remainder(&self) -> Option<Vec<(Vec<Arc<Completion>>, Work)>> {
         let Remainder { mut begun, tail } = self.services.nested.take_remainder()?;
-        let later = tail.into_iter().map(|(parts, services)| {
-            let completion = Completion::new(Arc::downgrade(&self.queue));
-            let grid = Grid::new(parts, self.queue.clone(), services, completion);
-            (std::mem::take(&mut begun), Work::Grid(grid))
-        });
+        let later = tail.into_iter().map(|later| (std::mem::take(&mut begun), later.into_work(&self.queue)));
         let mut commands: Vec<_> = later.collect();
         commands.push((begun, Work::Nothing));
         Some(commands)

@@ -52,12 +52,16 @@ struct Step {
 /// Why an executable graph cannot become like another graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpdateFailure {
-    /// Nodes or edges differ.
-    TopologyChanged,
+    /// There are more nodes or fewer.
+    CountChanged,
+    /// A node depends on others than its like; the node is the other graph's.
+    TopologyChanged(NodeId),
     /// A node does something of another sort; the node is the other graph's.
     NodeTypeChanged(NodeId),
     /// A node does the same with something that cannot be exchanged; the node is the other graph's.
     ParametersChanged(NodeId),
+    /// The blocks of a kernel run together and did not, or the reverse; the node is the other graph's.
+    AttributesChanged(NodeId),
     /// A conditional node chooses otherwise; the node is the other graph's.
     NotSupported(NodeId),
 }
@@ -309,13 +313,13 @@ pub(super) fn works_of(context: &Arc<Context>, queue: &Arc<Queue>, body: &Steps)
 /// Whether steps can do what others do. The dependencies of `steps` count from `base`.
 fn check_form(steps: &[Step], base: usize, new: &[Step]) -> std::result::Result<(), UpdateFailure> {
     if steps.len() != new.len() {
-        return Err(UpdateFailure::TopologyChanged);
+        return Err(UpdateFailure::CountChanged);
     }
     for (step, new) in steps.iter().zip(new) {
         let depends_alike =
             step.dependencies.iter().copied().eq(new.dependencies.iter().map(|dependency| base + dependency));
         if !depends_alike || step.children != new.children {
-            return Err(UpdateFailure::TopologyChanged);
+            return Err(UpdateFailure::TopologyChanged(new.node));
         }
         if !step.operation.is_like(&new.operation) {
             return Err(UpdateFailure::NodeTypeChanged(new.node));
@@ -325,6 +329,12 @@ fn check_form(steps: &[Step], base: usize, new: &[Step]) -> std::result::Result<
                 Operation::Conditional(_) => UpdateFailure::NotSupported(new.node),
                 _ => UpdateFailure::ParametersChanged(new.node),
             });
+        }
+        if step.operation.has_rows() != new.operation.has_rows() {
+            return Err(UpdateFailure::ParametersChanged(new.node));
+        }
+        if step.operation.is_cooperative() != new.operation.is_cooperative() {
+            return Err(UpdateFailure::AttributesChanged(new.node));
         }
         for (body, new) in step.bodies.iter().zip(&new.bodies) {
             check_form(&body.list, 0, &new.list)?;

@@ -83,6 +83,16 @@ impl Operation {
         }
     }
 
+    /// Whether it sets more than one row.
+    pub(super) fn has_rows(&self) -> bool {
+        matches!(self, Operation::Fill(fill) if fill.height > 1)
+    }
+
+    /// Whether it is a kernel all blocks of which run together.
+    pub(super) fn is_cooperative(&self) -> bool {
+        matches!(self, Operation::Kernel(call) if call.launch.cooperative)
+    }
+
     /// Checks that the blocks of a kernel can run in the clusters that it asks for.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Setting memory to a value.
 
-use super::AddressSpace;
 use super::transfer::Side;
+use super::{AddressSpace, Allocation};
 use crate::{Error, Result};
 
 /// Rows of equal elements.
@@ -32,6 +32,22 @@ impl Fill {
     /// # Errors
     /// [`Error::InvalidValue`] where they do not.
     pub fn check(&self, space: &AddressSpace) -> Result<()> {
+        self.check_found(space, AddressSpace::find)
+    }
+
+    /// The same for a fill that a kernel asks for: it may name the heap that it allocates from too.
+    ///
+    /// # Errors
+    /// As for [`check`](Self::check).
+    pub(crate) fn check_for_kernel(&self, space: &AddressSpace) -> Result<()> {
+        self.check_found(space, AddressSpace::find_for_kernel)
+    }
+
+    fn check_found(
+        &self,
+        space: &AddressSpace,
+        find: impl FnOnce(&AddressSpace, u64) -> Option<Allocation>,
+    ) -> Result<()> {
         if !matches!(self.element, 1 | 2 | 4) {
             return Err(Error::InvalidValue);
         }
@@ -47,7 +63,7 @@ impl Fill {
         }
         let len = (self.height - 1).checked_mul(self.pitch).and_then(|rows| rows.checked_add(row));
         let end = len.and_then(|len| self.address.checked_add(len)).ok_or(Error::InvalidValue)?;
-        match space.find(self.address) {
+        match find(space, self.address) {
             Some(allocation) if end <= allocation.end() || space.covers(self.address, end - self.address) => {
                 space.check_access(&allocation, self.address, end - self.address, true)
             }

@@ -386,6 +386,11 @@ impl AddressSpace {
         self.find_any(address).filter(|found| !found.kind.is_hidden())
     }
 
+    /// What a kernel may name in a copy or fill of its own: the heap that it allocates from too.
+    pub(crate) fn find_for_kernel(&self, address: u64) -> Option<Allocation> {
+        self.find_any(address).filter(|found| found.kind != Kind::Array)
+    }
+
     /// The array that an address lies in.
     fn find_array(&self, address: u64) -> Option<Allocation> {
         self.find_any(address).filter(|found| found.kind == Kind::Array)

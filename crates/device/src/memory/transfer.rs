@@ -15,6 +15,7 @@ pub struct Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     Known,
+    Kernel,
     Host,
     Array,
     Sparse,
@@ -40,6 +41,11 @@ impl Side {
     /// Memory that the device knows: its own, or pinned or registered host memory.
     pub fn device(address: u64) -> Side {
         Side { address, rule: Rule::Known }
+    }
+
+    /// Memory that a kernel may name: what the device knows, and the heap that kernels allocate from.
+    pub(crate) fn kernel(address: u64) -> Side {
+        Side { address, rule: Rule::Kernel }
     }
 
     /// Texels of an array.
@@ -290,7 +296,11 @@ impl Region {
             let is_inside = space.find_array(address).is_some_and(|array| end <= array.end());
             return if is_inside { Ok(false) } else { Err(Error::InvalidValue) };
         }
-        match space.find(address) {
+        let found = match rule {
+            Rule::Kernel => space.find_for_kernel(address),
+            _ => space.find(address),
+        };
+        match found {
             Some(allocation) if end <= allocation.end() || space.covers(address, len) => {
                 space.check_access(&allocation, address, len, writes).map(|()| false)
             }

@@ -7,14 +7,13 @@ use simt_ir::RuntimeFunction;
 
 use super::codes::Code;
 use super::{Call, ThreadId};
+use crate::Context;
 use crate::callbacks::{Services, host, lanes, services};
 use crate::launch::Launch;
 use crate::limits::{self, Limit};
-use crate::memory::{Extent, Fill, Region, Side, Transfer};
+use crate::memory::{AddressSpace, Extent, Fill, Region, Side, Transfer};
 use crate::module::FunctionAttribute;
 use crate::occupancy::{BlockShape, blocks_per_multiprocessor};
-use crate::stream::Work;
-use crate::{Context, Error};
 
 /// Most parameters of a function.
 const MOST: usize = 8;
@@ -187,16 +186,19 @@ impl Caller<'_> {
         if !matches!(kind as u32, DEVICE_TO_DEVICE | DEFAULT) {
             return Err(Code::INVALID_MEMCPY_DIRECTION);
         }
-        let region = |end: End| Region { start: Side::device(end.0), pitch: end.1, slice_pitch: end.2 };
+        let region = |end: End| Region { start: Side::kernel(end.0), pitch: end.1, slice_pitch: end.2 };
         let [width, height, depth] = extent;
         let transfer = match (height, depth) {
-            (1, 1) => Transfer::linear(Side::device(to.0), Side::device(from.0), width),
+            (1, 1) => Transfer::linear(Side::kernel(to.0), Side::kernel(from.0), width),
             _ => Transfer { to: region(to), from: region(from), extent: Extent { width, height, depth } },
         };
         let nested = &self.services.nested;
         let context = nested.context()?;
-        transfer.check(context.memory()).map_err(invalid_value)?;
-        self.queue_task(&context, stream, move || transfer.run())
+        let space = context.memory();
+        let checked = transfer.check(space).map(drop);
+        let checked = known_later(space, [(to, extent), (from, extent)], checked)?;
+        let task = Box::new(move || checked.and_then(|()| transfer.run()));
+        nested.submit(&context, stream, self.thread.0, task)
     }
 
     /// Queues the copy that a `cudaMemcpy3DParms` describes.
@@ -229,23 +231,13 @@ impl Caller<'_> {
             return Ok(());
         }
         let (first, last) = (slice(0), slice(depth - 1));
-        for slice in [first, last] {
-            slice.ok_or(Code::INVALID_VALUE)?.check(context.memory()).map_err(invalid_value)?;
-        }
-        self.queue_task(&context, stream, move || {
-            (0..depth).filter_map(slice).try_for_each(|fill| fill.run())
-        })
-    }
-
-    fn queue_task(
-        &self,
-        context: &Context,
-        stream: u64,
-        task: impl FnOnce() -> crate::Result<()> + Send + 'static,
-    ) -> Outcome {
-        let nested = &self.services.nested;
-        let queue = nested.queue(context, stream, self.thread.0)?;
-        nested.begin(&queue, Vec::new(), |_| Work::Task(Box::new(task)))
+        let (first, last) = (first.ok_or(Code::INVALID_VALUE)?, last.ok_or(Code::INVALID_VALUE)?);
+        let space = context.memory();
+        let checked = first.check_for_kernel(space).and_then(|()| last.check_for_kernel(space));
+        let checked = known_later(space, [(to, extent)], checked)?;
+        let task =
+            move || checked.and_then(|()| (0..depth).filter_map(slice).try_for_each(|fill| fill.run()));
+        self.services.nested.submit(&context, stream, self.thread.0, Box::new(task))
     }
 
     /// Writes a `cudaFuncAttributes`: three sizes, then numbers of 32 bits.
@@ -283,8 +275,20 @@ fn row(address: u64) -> End {
     (address, 0, 0)
 }
 
-fn invalid_value(_: Error) -> Code {
-    Code::INVALID_VALUE
+/// A copy or fill whose ends begin in memory of a device, with rows that do not overlap, is queued as on a GPU even if not all of
+/// it is there: it faults when its turn comes. What is anything else, as a thread's local memory, is refused at once.
+fn known_later<const ENDS: usize>(
+    space: &AddressSpace,
+    ends: [(End, [u64; 3]); ENDS],
+    checked: crate::Result<()>,
+) -> Result<crate::Result<()>, Code> {
+    let faults_later = |((address, pitch, slice), [width, height, depth]): (End, [u64; 3])| {
+        let is_known = space.is_device_address(address) || space.find(address).is_some();
+        let rows = height <= 1 || pitch >= width;
+        let slices = depth <= 1 || u128::from(slice) >= u128::from(pitch) * u128::from(height);
+        is_known && rows && slices
+    };
+    if checked.is_ok() || ends.into_iter().all(faults_later) { Ok(checked) } else { Err(Code::INVALID_VALUE) }
 }
 
 /// The shape of a launch: two `dim3` by their addresses, and bytes of shared memory.

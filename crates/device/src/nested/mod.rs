@@ -45,7 +45,7 @@ struct State {
     /// Names the streams and events that threads make.
     last_handle: u64,
     begun: Vec<Arc<Completion>>,
-    tail: Vec<(GridParts, Services)>,
+    tail: Vec<Later>,
     /// The last error of each thread that has one.
     errors: HashMap<ThreadId, Code>,
 }
@@ -89,7 +89,30 @@ pub(crate) struct Remainder {
     /// To be waited for.
     pub(crate) begun: Vec<Arc<Completion>>,
     /// To be run then, in order.
-    pub(crate) tail: Vec<(GridParts, Services)>,
+    pub(crate) tail: Vec<Later>,
+}
+
+/// What runs when the grid that asked for it has ended.
+pub(crate) enum Later {
+    Grid(Box<(GridParts, Services)>),
+    Task(Task),
+}
+
+/// A copy or a fill.
+type Task = Box<dyn FnOnce() -> crate::Result<()> + Send>;
+
+impl Later {
+    /// As a command of the queue that the grid was in.
+    pub(crate) fn into_work(self, queue: &Arc<Queue>) -> Work {
+        match self {
+            Later::Grid(grid) => {
+                let (parts, services) = *grid;
+                let completion = Completion::new(Arc::downgrade(queue));
+                Work::Grid(Grid::new(parts, queue.clone(), services, completion))
+            }
+            Later::Task(task) => Work::Task(task),
+        }
+    }
 }
 
 impl Nested {
@@ -179,7 +202,7 @@ impl Nested {
         let function = Function::new(&module, call.kernel);
         let (parts, services) = function.prepare(&context, &module, &call.launch, &params, depth)?;
         match destination {
-            Destination::Tail => self.state().tail.push((parts, services)),
+            Destination::Tail => self.state().tail.push(Later::Grid(Box::new((parts, services)))),
             Destination::InOrder(queue) => {
                 let make = |completion: &Arc<Completion>| {
                     Work::Grid(Grid::new(parts, queue.clone(), services, completion.clone()))
@@ -234,7 +257,18 @@ impl Nested {
         })
     }
 
-    /// The queue of a stream that takes other work than launches.
+    /// Leaves a copy or a fill to a stream.
+    fn submit(&self, context: &Context, stream: u64, block: u64, task: Task) -> Result<(), Code> {
+        match self.destination(context, stream, block)? {
+            Destination::Tail => {
+                self.state().tail.push(Later::Task(task));
+                Ok(())
+            }
+            Destination::InOrder(queue) => self.begin(&queue, Vec::new(), |_| Work::Task(task)),
+        }
+    }
+
+    /// The queue of a stream that events are recorded in and waited for.
     fn queue(&self, context: &Context, stream: u64, block: u64) -> Result<Arc<Queue>, Code> {
         match self.destination(context, stream, block)? {
             Destination::InOrder(queue) => Ok(queue),

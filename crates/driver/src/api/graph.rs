@@ -179,8 +179,15 @@ fn cuGraphExecUpdate(
     updateResult_out: Out<CUgraphExecUpdateResult>,
 ) -> CuResult {
     let (result, node) = update(hGraphExec, hGraph)?;
+    // As NVIDIA's driver has it since it has the other form: that names a topology without a node, this does not.
+    let told = match result {
+        CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED if node == CUgraphNode::NULL => {
+            CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED
+        }
+        _ => result,
+    };
     hErrorNode_out.set_if_wanted(node);
-    updateResult_out.check()?.set(result)?;
+    updateResult_out.set_if_wanted(told);
     update_code(result)
 }
 
@@ -200,8 +207,12 @@ fn update(executable: CUgraphExec, graph: CUgraph) -> CuResult<(CUgraphExecUpdat
     let graph = find(graph)?;
     Ok(match find_executable(executable)?.update(&graph) {
         Ok(()) => (CU_GRAPH_EXEC_UPDATE_SUCCESS, CUgraphNode::NULL),
-        Err(UpdateFailure::TopologyChanged) => {
-            (CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, CUgraphNode::NULL)
+        Err(UpdateFailure::CountChanged) => (CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, CUgraphNode::NULL),
+        Err(UpdateFailure::TopologyChanged(node)) => {
+            (CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node_handle(&graph, node)?)
+        }
+        Err(UpdateFailure::AttributesChanged(node)) => {
+            (CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED, node_handle(&graph, node)?)
         }
         Err(UpdateFailure::NodeTypeChanged(node)) => {
             (CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node_handle(&graph, node)?)

@@ -1,0 +1,90 @@
+//! Graph management: what stands in the way of an executable graph that is to do what another graph does.
+
+use super::common::*;
+
+fn graph() -> CUgraph {
+    let mut graph = CUgraph::NULL;
+    cu!(cuGraphCreate(&mut graph, 0));
+    graph
+}
+
+fn fill(graph: CUgraph, after: &[CUgraphNode], place: CUdeviceptr, rows: usize) -> CUgraphNode {
+    let params =
+        CUDA_MEMSET_NODE_PARAMS { dst: place, pitch: 64, value: 9, elementSize: 4, width: 4, height: rows };
+    let mut node = CUgraphNode::NULL;
+    cu!(cuGraphAddMemsetNode(&mut node, graph, after.as_ptr(), after.len(), &params, current()));
+    node
+}
+
+/// Two fills, one after the other.
+fn two(place: CUdeviceptr) -> (CUgraph, CUgraphNode) {
+    let main = graph();
+    let first = fill(main, &[], place, 1);
+    let second = fill(main, &[first], place, 1);
+    (main, second)
+}
+
+/// What an update tells, by both functions: reasons, and the node that it names.
+fn refusal(main: CUgraph, other: CUgraph) -> ([CUgraphExecUpdateResult; 2], CUgraphNode) {
+    let mut executable = CUgraphExec::NULL;
+    cu!(cuGraphInstantiateWithFlags(&mut executable, main, 0));
+    let (mut node, mut result) = (CUgraphNode::NULL, CUgraphExecUpdateResult(99));
+    fails!(
+        CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,
+        cuGraphExecUpdate(executable, other, &mut node, &mut result)
+    );
+    let mut info = CUgraphExecUpdateResultInfo {
+        result: CUgraphExecUpdateResult(99),
+        errorNode: CUgraphNode::NULL,
+        errorFromNode: CUgraphNode::NULL,
+    };
+    fails!(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecUpdate_v2(executable, other, &mut info));
+    assert_eq!(info.errorNode, node);
+    cu!(cuGraphExecDestroy(executable));
+    ([result, info.result], node)
+}
+
+pub fn an_update_tells_what_differs() {
+    new_context();
+    let place = alloc_with(&[0_u32; 256]);
+    let (main, _) = two(place);
+
+    // Another number of nodes has two names, and no node.
+    let (more, last) = two(place);
+    fill(more, &[last], place, 1);
+    let counts = [CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED];
+    assert_eq!(refusal(main, more), (counts, CUgraphNode::NULL));
+    assert_eq!(refusal(more, main), (counts, CUgraphNode::NULL));
+
+    let apart = graph();
+    fill(apart, &[], place, 1);
+    let alone = fill(apart, &[], place, 1);
+    let (reasons, node) = refusal(main, apart);
+    assert_eq!(reasons, [CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED; 2]);
+    assert!(!is_ours() || node == alone);
+
+    let in_rows = graph();
+    let first = fill(in_rows, &[], place, 1);
+    let second = fill(in_rows, &[first], place, 2);
+    assert_eq!(refusal(main, in_rows), ([CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED; 2], second));
+
+    let sorts = graph();
+    let (mut empty, first) = (CUgraphNode::NULL, fill(sorts, &[], place, 1));
+    cu!(cuGraphAddEmptyNode(&mut empty, sorts, &first, 1));
+    assert_eq!(refusal(main, sorts), ([CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED; 2], empty));
+}
+
+pub fn the_first_update_function_need_not_tell() {
+    new_context();
+    let place = alloc_with(&[0_u32; 256]);
+    let (main, _) = two(place);
+    let mut executable = CUgraphExec::NULL;
+    cu!(
+        cuGraphInstantiateWithFlags(&mut executable, main, 0);
+        cuGraphExecUpdate(executable, main, null_mut(), null_mut());
+    );
+    fails!(
+        CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,
+        cuGraphExecUpdate(executable, graph(), null_mut(), null_mut())
+    );
+}
