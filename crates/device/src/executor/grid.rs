@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use kernel_abi::{BlockFrame, CompiledKernel, Fault, FaultKind, LaunchFrame, Successor};
-use ptx::Origin;
+use kernel_abi::{Fault, FaultKind, LaunchFrame, Successor};
 
-use super::Ready;
+use super::frames::{Frames, is_same};
+use super::parts::{GridParts, Line};
 use super::seats::Processor;
 use super::supply::{Supply, Taker};
 use super::windows::{BlockMemory, BlockNeeds};
@@ -21,103 +21,6 @@ use crate::nested::Remainder;
 use crate::stream::describe_panic;
 use crate::stream::{Completion, Queue, Work};
 use crate::{Error, clock};
-
-/// Measured time of a kernel's blocks, to decide how many threads a launch is worth.
-#[derive(Debug, Default)]
-pub struct Profile {
-    /// Nanoseconds of a block in one thread, in 1/16; 0 before the first launch has ended.
-    block_time: AtomicU32,
-}
-
-impl Profile {
-    /// Whether so many blocks took less than so many nanoseconds, on one thread, when the kernel ran before.
-    fn is_short(&self, blocks: u64, limit: u64) -> bool {
-        self.time_of(blocks).is_some_and(|time| time < limit)
-    }
-
-    /// How many nanoseconds so many blocks take on one thread, by the last launches.
-    fn time_of(&self, blocks: u64) -> Option<u64> {
-        let each = self.block_time.load(Ordering::Relaxed);
-        (each != 0).then(|| u64::from(each).saturating_mul(blocks) / 16)
-    }
-
-    /// How many blocks take so many nanoseconds; 0 if that is not known.
-    fn blocks_in(&self, time: u64) -> u64 {
-        time.saturating_mul(16).checked_div(self.block_time.load(Ordering::Relaxed).into()).unwrap_or(0)
-    }
-
-    /// Notes how long so many blocks took in all threads together. What takes longer than before counts at once, what takes less by and
-    /// by: a kernel's blocks need not be alike, and it is worse to have a long launch on one thread than a short one on many.
-    fn note(&self, blocks: u64, time: u64) {
-        let each = (time.saturating_mul(16) / blocks).clamp(1, u32::MAX.into()) as u32;
-        let before = self.block_time.load(Ordering::Relaxed);
-        self.block_time.store(each.max(before - before / 4), Ordering::Relaxed);
-    }
-}
-
-/// Finds where a line of PTX comes from.
-pub type Locate = dyn Fn(u32) -> Option<Origin> + Send + Sync;
-
-/// Compiles the kernel for a second run of a block that failed, if that is possible.
-pub type Replay = dyn Fn() -> Option<Arc<dyn CompiledKernel>> + Send + Sync;
-
-/// What a grid is made of.
-pub struct GridParts {
-    /// The kernel.
-    pub ready: Arc<Ready>,
-    /// Blocks in x, y, z; none is 0.
-    pub grid: [u32; 3],
-    /// Threads of a block in x, y, z; none is 0.
-    pub block: [u32; 3],
-    /// As many bytes as the kernel takes.
-    pub params: Params,
-    /// Bytes of dynamic shared memory.
-    pub dynamic_shared: u32,
-    /// Bytes of shared memory in all, but for what is reserved.
-    pub shared: u32,
-    /// Bytes of local memory of a thread.
-    pub local: u32,
-    /// Blocks that run on one processor together.
-    pub resident_blocks: u32,
-    /// All blocks must run at the same time.
-    pub cooperative: bool,
-    /// Blocks of a cluster in x, y, z, which divide those of the grid; `None` where blocks are by themselves.
-    pub cluster: Option<[u32; 3]>,
-}
-
-impl GridParts {
-    /// Whether so many multiprocessors run all blocks at the same time.
-    pub(crate) fn fits_at_once(&self, processors: u32) -> bool {
-        let blocks: u64 = self.grid.iter().map(|n| u64::from(*n)).product();
-        blocks <= u64::from(self.resident_blocks) * u64::from(processors)
-    }
-
-    /// Whether the thread that launches it may as well run it: it has been short before, and its blocks wait for nobody.
-    pub(crate) fn is_quick(&self) -> bool {
-        let info = self.ready.kernel.info();
-        // A kernel that has barriers could hide that it waits for the host.
-        let may_wait = self.cooperative || info.waits || info.may_have_barriers();
-        let blocks = self.grid.iter().fold(1_u64, |all, n| all.saturating_mul((*n).into()));
-        !may_wait && self.cluster.is_none() && self.ready.profile.is_short(blocks, QUICK)
-    }
-
-    fn threads(&self) -> u32 {
-        self.block.iter().product()
-    }
-
-    fn warps(&self) -> u32 {
-        self.threads().div_ceil(kernel_abi::WARP)
-    }
-
-    /// Bytes of a block's shared window.
-    fn shared_window(&self) -> u32 {
-        kernel_abi::RESERVED_SHARED + self.shared
-    }
-
-    fn local_stride(&self) -> u32 {
-        self.local.min(u32::MAX - 15).next_multiple_of(16)
-    }
-}
 
 /// Who runs a grid that begins.
 pub(crate) enum Sharing {
@@ -180,54 +83,6 @@ impl Tally {
             spent: AtomicU64::new(0),
             _behind: [0; _],
         }
-    }
-}
-
-/// A cache line: what parameters are aligned to.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Line([u8; 64]);
-
-/// The parameters of a launch, where its blocks find them.
-pub struct Params {
-    /// If they fit in two lines: somewhere in this, see [`Params::settle`]. Not itself aligned to lines, for memory that is takes long
-    /// to allocate.
-    few: [u8; Params::FEW + 63],
-    /// Where in `few` they begin.
-    start: usize,
-    /// If they do not fit.
-    many: Box<[Line]>,
-}
-
-impl Params {
-    /// These bytes, and zeros up to `len`.
-    pub fn new(bytes: &[u8], len: usize) -> Params {
-        let mut params = Params { few: [0; _], start: 0, many: Box::default() };
-        let len = len.max(bytes.len());
-        if len <= Params::FEW {
-            params.few[..bytes.len()].copy_from_slice(bytes);
-        } else {
-            params.many = vec![Line([0; 64]); len.div_ceil(64)].into_boxed_slice();
-            for (line, bytes) in params.many.iter_mut().zip(bytes.chunks(64)) {
-                line.0[..bytes.len()].copy_from_slice(bytes);
-            }
-        }
-        params
-    }
-
-    /// Bytes of two lines.
-    const FEW: usize = 128;
-
-    /// Puts the parameters where a line begins; from now on they stay where they are.
-    fn settle(&mut self) {
-        let address = self.few.as_ptr().addr();
-        let start = address.next_multiple_of(64) - address;
-        self.few.copy_within(self.start..self.start + Params::FEW, start);
-        self.start = start;
-    }
-
-    fn as_ptr(&self) -> *const u8 {
-        if self.many.is_empty() { self.few[self.start..].as_ptr() } else { self.many.as_ptr().cast() }
     }
 }
 
@@ -642,74 +497,10 @@ impl Grid {
     }
 }
 
-/// What blocks run in.
-enum Frames {
-    /// One after another in this.
-    Block(BlockFrame),
-    /// Those of a cluster together, each in its own.
-    Cluster(Vec<BlockFrame>),
-    /// Blocks that may wait for each other, each in its own.
-    InTurns(Vec<BlockFrame>),
-}
-
-/// How many blocks of a cluster an address could tell apart.
-const RANKS: u64 = (1 << 32) / kernel_abi::CLUSTER_STRIDE;
-
-impl Frames {
-    /// The fault, as a device calls it if an address names a block that the cluster has not, or any where there are no clusters.
-    fn in_cluster(&self, mut fault: Fault) -> Fault {
-        if let (FaultKind::IllegalAddress, Some(address)) = (fault.kind, fault.address) {
-            let (first, blocks, is_cluster) = match self {
-                Frames::Block(frame) => (frame.shared, 1, false),
-                Frames::InTurns(frames) => {
-                    let failed = frames.iter().find(|frame| frame.ctaid == fault.ctaid);
-                    (failed.unwrap_or(&frames[0]).shared, 1, false)
-                }
-                Frames::Cluster(frames) => (frames[0].shared, frames.len() as u64, true),
-            };
-            let rank = address.wrapping_sub(first as u64) / kernel_abi::CLUSTER_STRIDE;
-            if (blocks..RANKS).contains(&rank) {
-                // An H100 recorded the one kind up to rank 9 and the other for rank 255.
-                let possible = is_cluster && rank < u64::from(kernel_abi::MAX_CLUSTER);
-                fault.kind = if possible { FaultKind::OutsideCluster } else { FaultKind::IllegalInstruction };
-            }
-        }
-        fault
-    }
-
-    /// Runs so many blocks, or clusters.
-    ///
-    /// # Safety
-    /// As [`CompiledKernel::run`], [`CompiledKernel::run_clusters`] and [`CompiledKernel::run_in_turns`] say.
-    unsafe fn run(&mut self, kernel: &dyn CompiledKernel, first: u64, count: u64) -> Result<(), Fault> {
-        // SAFETY: the caller's contract.
-        unsafe {
-            match self {
-                Frames::Block(frame) => kernel.run(frame, first, count),
-                Frames::Cluster(frames) => kernel.run_clusters(frames, first, count),
-                Frames::InTurns(frames) => kernel.run_in_turns(&mut frames[..count as usize], first),
-            }
-        }
-    }
-}
-
 impl Drop for Grid {
     fn drop(&mut self) {
         self.completion.abandon();
     }
-}
-
-/// Whether two runs of a block failed alike. The first knows an address to the page only: an access of many threads at once fails
-/// where the page begins. Likewise it knows the first warp of a gang only.
-fn is_same(first: &Fault, second: &Fault, gang: u32) -> bool {
-    let near = match (first.address, second.address) {
-        (Some(first), Some(second)) => first.abs_diff(second) < 4096,
-        _ => true,
-    };
-    first.kind == second.kind
-        && first.ctaid == second.ctaid
-        && first.warp == second.warp / gang * gang
-        && near
 }
 
 /// Nanoseconds of a launch for each thread that is called for it, of those that look for work.
@@ -718,8 +509,6 @@ const WORTH_CALLING: u64 = 2_000;
 const WORTH_SHARING: u64 = 20_000;
 /// Nanoseconds below which it does even if another thread is awake.
 const ENOUGH_FOR_TWO: u64 = 5_000;
-/// Nanoseconds below which the launching thread runs a launch itself: handing it over costs it as much.
-const QUICK: u64 = 10_000;
 /// How long launches run quickly made code before better is asked for: most kernels of programs that end soon never do, and what runs for so long
 /// may well run for as long as compiling takes, some ten times that.
 const WORTH_BETTER: Duration = Duration::from_millis(3);
