@@ -47,8 +47,8 @@ def cases():
     found = {}
     for folder in bench_workers.folders():
         if (WORK / folder / "kernel.ptx").exists():
-            lines = ask(program, environment, [folder], ["list"])
-            found |= {line.split("\t")[0]: folder for line in lines if line and line.endswith("\t0")}
+            listed = bench_workers.known(ask(program, environment, [folder], ["list"]))
+            found |= {name: folder for name, case in listed.items() if not case.for_many}
     return found
 
 

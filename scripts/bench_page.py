@@ -55,6 +55,11 @@ def median(row, name):
     return statistics.median(values) if values else None
 
 
+def fastest(row):
+    """The least of the medians, or None."""
+    return min((time for name in row["times_ns"] if (time := median(row, name))), default=None)
+
+
 def names(rows):
     """Of the implementations that have any time, ours first."""
     found = dict.fromkeys(name for row in rows for name, values in row["times_ns"].items() if values)
@@ -71,6 +76,11 @@ def mean(rows, name):
     """The geometric mean of the ratios, and of how many."""
     ratios = [found for row in rows if (found := ratio(row, name))]
     return (statistics.geometric_mean(ratios), len(ratios)) if ratios else (None, 0)
+
+
+def computing(rows):
+    """Those that neither memory nor launching decides."""
+    return [row for row in rows if row.get("bound", "compute") == "compute"]
 
 
 def cell(row, name):
@@ -101,8 +111,9 @@ def kernels(rows):
         rate = f"{row['work'] / median(row, OURS):.3g} {row['unit']}" if row["work"] and row["unit"] else ""
         lines.append([row["title"], *(cell(row, name) for name in who), rate])
     if len(who) > 1:
-        means = [mean(kernel_rows, name) for name in who[1:]]
-        lines.append(["**geometric mean**", "", *(f"**{value:.2f}×** of {count}" for value, count in means), ""])
+        for title, some in (("geometric mean", kernel_rows), ("of those that compute", computing(kernel_rows))):
+            means = [mean(some, name) for name in who[1:]]
+            lines.append([f"**{title}**", "", *(f"**{value:.2f}×** of {count}" if count else "–" for value, count in means), ""])
     text = [
         "## Kernels",
         "The median time of one run; in brackets, how many times as long as ours takes: more than 1 is slower than ours.",
@@ -115,6 +126,11 @@ def kernels(rows):
                 reached.append(f"{row['title'].removeprefix('limit: ')} {row['work'] / time:.3g} {row['unit']}")
     if reached:
         text.append(f"What C++ reaches here at most: {'; '.join(reached)}.")
+    copying = next((row["work"] / time for row in limits if row["case"] == "limit_copy" for time in [fastest(row)] if time), None)
+    streams = [row for row in kernel_rows if row.get("bound") == "memory"]
+    if copying and streams:
+        shares = (f"{row['title']} {100 * row['work'] / median(row, OURS) / copying:.0f} %" for row in streams)
+        text.append(f"Of what copying moves, kernels that memory decides move: {'; '.join(shares)}.")
     return text
 
 
@@ -157,7 +173,13 @@ def compiling(result, titles):
         lines = [[titles.get(row["name"], row["name"]), *(show(row, key) for key in there)] for row in rows]
         text.append("From the source that each takes (PTX, OpenCL C) to the end of the first run, with nothing cached. "
                     "Ours runs code that is compiled quickly then; the code that is timed above is compiled beside it once that has run for a while.")
+        shares = []
+        for key in there[1:]:
+            both = [row["anywarp_ms"] / row[key] for row in rows if row.get("anywarp_ms") and row.get(key)]
+            shares += [f"{statistics.geometric_mean(both):.3f} of {keys[key]}'s time"] if both else []
         text.append(markdown(["", *(keys[key] for key in there)], lines))
+        if shares:
+            text.append(f"By geometric mean ours takes {', '.join(shares)}.")
     if start := result.get("start"):
         kinds = {"warm_first_launch_ms": "with the kernel in the cache", "cold_first_launch_ms": "with an empty cache"}
         shown = [f"{kinds.get(key, key)} {duration(value * 1e6)}" for key, value in start.items() if value]
@@ -252,10 +274,11 @@ def summary(result):
     shown = []
     for name in names(rows)[1:]:
         value, count = mean(rows, name)
+        computed, _ = mean(computing(rows), name)
         faster = sum(1 for row in rows if (found := ratio(row, name)) and found > 1)
         if value:
-            shown.append([name, f"{value:.2f}×", f"{faster} of {count}"])
-    table = markdown(["compared with", "its time in times of ours, geometric mean", "kernels where ours is faster"], shown)
+            shown.append([name, f"{value:.2f}×", f"{computed:.2f}×" if computed else "–", f"{faster} of {count}"])
+    table = markdown(["compared with", "its time in times of ours, geometric mean", "of kernels that compute", "kernels where ours is faster"], shown)
     page = f"docs/{stem(result)}"
     return f"{heading(result)}\n\n{table}\n\n![Each kernel against each of them]({page}.svg)\n\nAll figures: [{page}.md]({page}.md)."
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import typing
 from pathlib import Path
 
 import examples
@@ -193,6 +194,21 @@ def belong(processors):
     os.sched_setaffinity(0, processors)
 
 
+class Case(typing.NamedTuple):
+    """What a worker says of a case."""
+
+    title: str
+    unit: str
+    for_many: bool  # only for the section on more threads
+    bound: str  # what decides how long it takes: compute, memory or launch
+
+
+def known(lines):
+    """Cases by their names, from the lines that a worker answers `list` with."""
+    fields = (line.split("\t") for line in lines if line)
+    return {name: Case(title, unit, for_many == "1", bound) for name, title, unit, for_many, bound in fields}
+
+
 class Worker:
     """A process that is stopped while others have their turn, so that nothing of it spins or sleeps in between."""
 
@@ -231,9 +247,8 @@ class Worker:
         return answers
 
     def cases(self):
-        """Title, unit and whether it is for many threads only, of each case by its name."""
-        lines = (line.split("\t") for line in self.ask("list", None))
-        return {name: (title, unit, for_many == "1") for name, title, unit, for_many in lines}
+        """Each case by its name."""
+        return known(self.ask("list", None))
 
     def answer(self, question, case):
         """One line; what is wrong is kept and told once. None: nothing to be had."""

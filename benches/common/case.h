@@ -153,12 +153,16 @@ private:
     }
 };
 
+// What decides how long a case takes where everything else is done well.
+enum class Bound { compute, memory, launch };
+
 struct Entry {
     const char *name;   // of the case: unique, a word
     const char *title;  // for the table, with the size
     const char *unit;   // work per nanosecond, such as GB/s; empty: there is none
     std::function<Case(bool small)> make;  // small: for checks only, where it must not take long
     bool for_many = false;  // only for the section on more threads: of a size that keeps many of them busy for milliseconds
+    Bound bound = Bound::compute;
 };
 
 extern "C" const std::vector<Entry> cases;

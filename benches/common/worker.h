@@ -3,7 +3,7 @@
 // A worker runs the cases in one way (our driver, an OpenCL platform, C++). Its arguments are the folder that
 // scripts/bench builds into, and the cases' folders in it. It reads lines and answers each with one:
 //
-//   list                    as many lines `NAME<tab>TITLE<tab>UNIT<tab>FOR_MANY` as there are cases, and an empty one
+//   list                    as many lines `NAME<tab>TITLE<tab>UNIT<tab>FOR_MANY<tab>BOUND` as there are cases, and an empty one
 //   check CASE              `ok`: one run of the small size gave what C++ computes
 //   time CASE MILLISECONDS  the nanoseconds that one run takes, measured over at least so long, and its work; before the
 //                           first measurement the results of one run are checked, and runs go on until they have
@@ -90,8 +90,10 @@ public:
 private:
     void answer(const std::string &verb, const std::string &name, double milliseconds) {
         if (verb == "list") {
+            const char *const bounds[] = {"compute", "memory", "launch"};
             for (const auto &[key, found] : located_)
-                printf("%s\t%s\t%s\t%d\n", key.c_str(), found.entry.title, found.entry.unit, found.entry.for_many);
+                printf("%s\t%s\t%s\t%d\t%s\n", key.c_str(), found.entry.title, found.entry.unit, found.entry.for_many,
+                       bounds[int(found.entry.bound)]);
             puts("");
         } else if (verb == "check") {
             puts(checked(locate(name), true) ? "ok" : "absent");

@@ -11,6 +11,6 @@ static Case make(bool waited) {
 }
 
 const std::vector<Entry> cases = {
-    {"empty", "empty kernel, batched", "", [](bool) { return make(false); }},
-    {"empty_waited", "empty kernel, each waited for", "", [](bool) { return make(true); }},
+    {"empty", "empty kernel, batched", "", [](bool) { return make(false); }, false, Bound::launch},
+    {"empty_waited", "empty kernel, each waited for", "", [](bool) { return make(true); }, false, Bound::launch},
 };

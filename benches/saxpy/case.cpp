@@ -14,6 +14,6 @@ static Case make(int n) {
 }
 
 const std::vector<Entry> cases = {
-    {"saxpy_64k", "saxpy, 64 Ki (cache)", "GB/s", [](bool small) { return make(small ? 1000 : 1 << 16); }},
-    {"saxpy_16m", "saxpy, 16 Mi (memory)", "GB/s", [](bool small) { return make(small ? 100000 : 1 << 24); }},
+    {"saxpy_64k", "saxpy, 64 Ki (cache)", "GB/s", [](bool small) { return make(small ? 1000 : 1 << 16); }, false, Bound::memory},
+    {"saxpy_16m", "saxpy, 16 Mi (memory)", "GB/s", [](bool small) { return make(small ? 100000 : 1 << 24); }, false, Bound::memory},
 };

@@ -13,6 +13,6 @@ static Case make(int size) {
 }
 
 const std::vector<Entry> cases = {
-    {"stencil2d", "5-point stencil 1024²", "GB/s", [](bool small) { return make(small ? 100 : 1024); }},
-    {"stencil2d_8192", "5-point stencil 8192² (memory)", "GB/s", [](bool small) { return make(small ? 130 : 8192); }, true},
+    {"stencil2d", "5-point stencil 1024²", "GB/s", [](bool small) { return make(small ? 100 : 1024); }, false, Bound::memory},
+    {"stencil2d_8192", "5-point stencil 8192² (memory)", "GB/s", [](bool small) { return make(small ? 130 : 8192); }, true, Bound::memory},
 };

@@ -15,5 +15,5 @@ static Case make(int size) {
 }
 
 const std::vector<Entry> cases = {
-    {"stencil3d", "7-point stencil 160³", "GB/s", [](bool small) { return make(small ? 30 : 160); }},
+    {"stencil3d", "7-point stencil 160³", "GB/s", [](bool small) { return make(small ? 30 : 160); }, false, Bound::memory},
 };

@@ -13,5 +13,5 @@ static Case make(int n) {
 }
 
 const std::vector<Entry> cases = {
-    {"transpose", "transpose 2048²", "GB/s", [](bool small) { return make(small ? 96 : 2048); }},
+    {"transpose", "transpose 2048²", "GB/s", [](bool small) { return make(small ? 96 : 2048); }, false, Bound::memory},
 };

@@ -13,5 +13,5 @@ static Case make(int n) {
 }
 
 const std::vector<Entry> cases = {
-    {"triad", "triad, 8 Mi doubles, grid-stride loop", "GB/s", [](bool small) { return make(small ? 100001 : 1 << 23); }},
+    {"triad", "triad, 8 Mi doubles, grid-stride loop", "GB/s", [](bool small) { return make(small ? 100001 : 1 << 23); }, false, Bound::memory},
 };
