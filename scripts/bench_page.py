@@ -188,7 +188,7 @@ def compiling(result, titles):
 
 
 def scaling(rows):
-    rows = [row for row in rows or [] if median(row, OURS)]
+    rows = [row for row in rows or [] if fastest(row)]
     counts = sorted({row["threads"] for row in rows})
     if not rows:
         return []

@@ -27,6 +27,8 @@ const std::vector<Entry> cases = {
     {"limit_copy", "limit: copying 128 MiB", "GB/s", [](bool small) { return copying(small ? 1 << 12 : 1 << 27); }},
     {"limit_single", "limit: multiply-add, single", "GFlop/s",
      [](bool small) { return multiplying<float>(small ? 10 : 10000, multiply_add_singles); }},
+    {"limit_many", "limit: multiply-add, single, for longer", "GFlop/s",
+     [](bool small) { return multiplying<float>(small ? 11 : 500000, multiply_add_singles); }, true},
     {"limit_double", "limit: multiply-add, double", "GFlop/s",
      [](bool small) { return multiplying<double>(small ? 10 : 10000, multiply_add_doubles); }},
 };
