@@ -94,10 +94,14 @@ impl<'c> Emitter<'_, 'c> {
         if roots.is_empty() && !exact {
             return None;
         }
+        let low = i64::from(bytes - 1);
         // A root may be a value of another block that is not kept for this one.
         exact = exact || !self.is_at_hand(roots[0]);
-        let (tested, offset) = if exact { (value, access.offset) } else { (roots[0], 0) };
-        let low = i64::from(bytes - 1);
+        let (tested, offset) = match exact {
+            // Of several accesses from one place on, the first one's test does for all: LLVM sees that they are the same.
+            true => (self.without_multiples(value, power), access.offset & low),
+            false => (roots[0], 0),
+        };
         let multiples = |offsets: &Offsets| offsets.iter().all(|offset| offset & low == 0);
         let (is_scalar, in_rows) = match self.p.shapes.of(tested) {
             LaneShape::Uniform => (true, false),
@@ -194,6 +198,18 @@ impl<'c> Emitter<'_, 'c> {
             && let [target] = p.func.block(*pred).term.targets()[..]
         {
             value = target.args[index as usize];
+        }
+        value
+    }
+
+    /// A value with the same lowest `power` bits, which may have fewer operations behind it.
+    fn without_multiples(&mut self, mut value: IrValue, power: u32) -> IrValue {
+        while let Some(data) = self.p.func.def_inst(value)
+            && data.op == Op::Int(IntBinary::Add)
+            && let Some(at) = (0..2).find(|at| self.low_zeros(data.args[*at], 12) >= power)
+            && self.is_at_hand(data.args[1 - at])
+        {
+            value = data.args[1 - at];
         }
         value
     }

@@ -183,14 +183,14 @@ struct Affine {
 }
 
 impl Affine {
-    fn value(self, x: &mut Expander<'_, '_>) -> Value {
+    /// All but the constant.
+    fn of_lane(self, x: &mut Expander<'_, '_>) -> Value {
         let lane = x.special(SpecialReg::LaneId);
         let quarter = x.shift_imm(Shift::RightU, lane, 2);
         let rest = x.int_imm(IntBinary::And, lane, 3);
         let outer = x.int_imm(IntBinary::Mul, quarter, self.outer);
         let inner = x.int_imm(IntBinary::Mul, rest, self.inner);
-        let sum = x.int(IntBinary::Add, outer, inner);
-        x.int_imm(IntBinary::Add, sum, self.constant)
+        x.int(IntBinary::Add, outer, inner)
     }
 }
 
@@ -306,36 +306,55 @@ impl Stored {
         }
     }
 
-    /// The address of a register's first element.
-    fn address(&self, x: &mut Expander<'_, '_>, placed: &Placed) -> Value {
-        let (row, column) = (placed.row.value(x), placed.column.value(x));
+    /// Where the first elements of all registers would be if each were the first of its fragment: what differs between lanes, and is much code
+    /// where the stride is no constant, is computed once.
+    fn start(&self, x: &mut Expander<'_, '_>, first: &Placed) -> Value {
+        let (row, column) = (first.row.of_lane(x), first.column.of_lane(x));
         let (major, minor) = if self.by_row { (row, column) } else { (column, row) };
         let (major, minor) = (x.zext(major, Type::I64), x.zext(minor, Type::I64));
         let stride = x.zext(self.stride, Type::I64);
-        let start = x.int(IntBinary::Mul, major, stride);
-        let index = x.int(IntBinary::Add, start, minor);
+        let lines = x.int(IntBinary::Mul, major, stride);
+        let index = x.int(IntBinary::Add, lines, minor);
+        let bytes = self.bytes(x, index);
+        x.int(IntBinary::Add, self.base, bytes)
+    }
+
+    /// The address of a register's first element, but for what its access adds, which is told too.
+    fn address(&self, x: &mut Expander<'_, '_>, start: Value, placed: &Placed) -> (Value, i64) {
+        let (row, column) = (placed.row.constant, placed.column.constant);
+        let (major, minor) = if self.by_row { (row, column) } else { (column, row) };
+        // Fragments of elements smaller than bytes have one register, which begins where they do.
+        let ahead = (minor * self.bits / 8) as i64;
+        if major == 0 {
+            return (start, ahead);
+        }
+        let stride = x.zext(self.stride, Type::I64);
+        let index = x.int_imm(IntBinary::Mul, stride, major);
+        let bytes = self.bytes(x, index);
+        (x.int(IntBinary::Add, start, bytes), ahead)
+    }
+
+    /// The bytes that so many elements take, as what is added to addresses.
+    fn bytes(&self, x: &mut Expander<'_, '_>, elements: Value) -> Value {
         let bytes = match self.bits {
-            8.. => x.int_imm(IntBinary::Mul, index, self.bits / 8),
+            8.. => x.int_imm(IntBinary::Mul, elements, self.bits / 8),
             bits => {
-                let bits = x.int_imm(IntBinary::Mul, index, bits);
+                let bits = x.int_imm(IntBinary::Mul, elements, bits);
                 x.shift_imm(Shift::RightU, bits, 3)
             }
         };
         let ty = x.type_of(self.base);
-        let bytes = x.fit(bytes, ty);
-        x.int(IntBinary::Add, self.base, bytes)
+        x.fit(bytes, ty)
     }
 
     /// Bytes from one element of a register to the next, where they do not stand side by side.
     fn step(&self, x: &mut Expander<'_, '_>) -> Value {
         let stride = x.zext(self.stride, Type::I64);
-        let bytes = x.int_imm(IntBinary::Mul, stride, self.bits / 8);
-        let ty = x.type_of(self.base);
-        x.fit(bytes, ty)
+        self.bytes(x, stride)
     }
 
-    fn access(&self) -> Access {
-        Access::weak(self.space, self.offset)
+    fn access(&self, ahead: i64) -> Access {
+        Access::weak(self.space, self.offset.wrapping_add(ahead))
     }
 
     /// Whether a register's elements stand side by side.
@@ -353,16 +372,19 @@ fn load_fragment(x: &mut Expander<'_, '_>) {
     let Some(matrix) = Stored::new(x) else { return };
     let register = matrix.register();
     let mut values = Vec::new();
-    for placed in matrix.places() {
-        let mut address = matrix.address(x, &placed);
+    let places = matrix.places();
+    let start = matrix.start(x, &places[0]);
+    for placed in places {
+        let (mut address, ahead) = matrix.address(x, start, &placed);
+        let access = matrix.access(ahead);
         if matrix.adjacent(&placed) {
-            values.push(x.op_ty(Op::Load(matrix.access()), &[address], register));
+            values.push(x.op_ty(Op::Load(access), &[address], register));
             continue;
         }
         let step = matrix.step(x);
         let mut word = x.imm(Type::I32, 0);
         for at in 0..placed.count {
-            let element = x.op_ty(Op::Load(matrix.access()), &[address], matrix.single());
+            let element = x.op_ty(Op::Load(access), &[address], matrix.single());
             let element = x.zext(element, Type::I32);
             let element = x.shift_imm(Shift::Left, element, u32::from(at) * matrix.bits as u32);
             word = x.int(IntBinary::Or, word, element);
@@ -382,17 +404,20 @@ fn load_fragment(x: &mut Expander<'_, '_>) {
 fn store_fragment(x: &mut Expander<'_, '_>) {
     let Some(matrix) = Stored::new(x) else { return };
     let values = x.src_lanes("d", matrix.register());
-    for (placed, value) in matrix.places().into_iter().zip(values) {
-        let mut address = matrix.address(x, &placed);
+    let places = matrix.places();
+    let start = matrix.start(x, &places[0]);
+    for (placed, value) in places.into_iter().zip(values) {
+        let (mut address, ahead) = matrix.address(x, start, &placed);
+        let access = matrix.access(ahead);
         if matrix.adjacent(&placed) {
-            x.body.b.effect(Op::Store(matrix.access()), &[address, value]);
+            x.body.b.effect(Op::Store(access), &[address, value]);
             continue;
         }
         let step = matrix.step(x);
         for at in 0..placed.count {
             let element = x.shift_imm(Shift::RightU, value, u32::from(at) * matrix.bits as u32);
             let element = x.fit(element, matrix.single());
-            x.body.b.effect(Op::Store(matrix.access()), &[address, element]);
+            x.body.b.effect(Op::Store(access), &[address, element]);
             address = x.int(IntBinary::Add, address, step);
         }
     }
