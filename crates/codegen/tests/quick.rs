@@ -113,3 +113,83 @@ fn runs_of_loads_end() {
     assert!(count(Plan::QUICK) as u32 >= WORDS / 16);
     assert_eq!(count(Plan::FULL), 0);
 }
+
+const THREADS: u32 = 64;
+/// Bytes that each thread of [`scattered`] adds up.
+const BYTES: u32 = 4;
+
+/// Each thread adds up bytes of the words at the first parameter, from where its own word tells on and so far apart as the second one tells, with a
+/// barrier after each. Those with an odd word store the sum, to every other word behind.
+fn scattered() -> Program {
+    let mut b = FunctionBuilder::new("kernel", Signature::default());
+    let [data, step] = [0, 8].map(|at| {
+        let at = b.constant(Type::I64, at);
+        b.inst(Op::Load(Access::weak(Space::Param, 0)), &[at], Type::I64)
+    });
+    let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32);
+    let wide = b.inst(Op::Convert(Convert::ZExt), &[tid], Type::I64);
+    let four = b.constant(Type::I64, 4);
+    let distance = b.inst(Op::Int(IntBinary::Mul), &[wide, four], Type::I64);
+    let own = b.inst(Op::Int(IntBinary::Add), &[data, distance], Type::I64);
+    let word = b.inst(Op::Load(Access::weak(Space::Global, 0)), &[own], Type::I32);
+    let low = b.constant(Type::I32, 127);
+    let index = b.inst(Op::Int(IntBinary::And), &[word, low], Type::I32);
+    let index = b.inst(Op::Convert(Convert::ZExt), &[index], Type::I64);
+    let start = b.inst(Op::Int(IntBinary::Add), &[data, index], Type::I64);
+    let (mut place, mut sum) = (start, word);
+    for _ in 0..BYTES {
+        let byte = b.inst(Op::Load(Access::weak(Space::Global, 1)), &[place], Type::I8);
+        let byte = b.inst(Op::Convert(Convert::ZExt), &[byte], Type::I32);
+        sum = b.inst(Op::Int(IntBinary::Add), &[sum, byte], Type::I32);
+        place = b.inst(Op::Int(IntBinary::Add), &[place, step], Type::I64);
+        let id = b.constant(Type::I32, 0);
+        b.effect(Op::Barrier { kind: BarrierKind::Sync, count: false }, &[id]);
+    }
+    let one = b.constant(Type::I32, 1);
+    let odd = b.inst(Op::Int(IntBinary::And), &[word, one], Type::I32);
+    let odd = b.inst(Op::IntCmp(IntCmp::Eq), &[odd, one], Type::Pred);
+    let (store, after) = (b.block(), b.block());
+    let (then, otherwise) = (Target::new(store), Target::new(after));
+    b.terminate(Terminator::Branch { cond: odd, then, otherwise, uniform: false });
+    b.switch_to(store);
+    let behind = b.inst(Op::Int(IntBinary::Add), &[own, distance], Type::I64);
+    b.effect(Op::Store(Access::weak(Space::Global, 4 * i64::from(THREADS))), &[behind, sum]);
+    b.terminate(Terminator::Jump(Target::new(after)));
+    b.switch_to(after);
+    b.terminate(Terminator::Exit);
+    let functions = vec![b.finish()];
+    let program = Program { functions, param_bytes: 16, shared_align: 16, ..Program::default() };
+    verify(&program).expect("the kernel is well formed");
+    program
+}
+
+#[test]
+fn what_is_there_in_many_places_is_called() {
+    let (program, launch) = (scattered(), Launch { grid: [1, 1, 1], block: [THREADS, 1, 1] });
+    let words = || (0..3 * THREADS).map(|i| i.wrapping_mul(0x9e37_79b9)).collect::<Vec<u32>>();
+    let step = 5;
+    let mut expected = words();
+    launch.interpret(&program, &[expected.as_mut_ptr() as u64, step]).unwrap();
+    for cpu in launch::cpus() {
+        let what = cpu.name();
+        let compiled = launch.compile_as(&program, &cpu, Plan::QUICK).unwrap();
+        let mut got = words();
+        launch.run(&compiled, &[got.as_mut_ptr() as u64, step]).unwrap();
+        assert!(got == expected, "{what}");
+        let quick = text(&program, &launch, &cpu, Plan::QUICK, Text::Ir);
+        let count = |text: &str| quick.matches(text).count();
+        assert_eq!(
+            (count("void @wait."), count("call void @wait.")),
+            (1 + BYTES as usize, BYTES as usize),
+            "{what}"
+        );
+        if cpu.level() == Level::Avx512 {
+            assert_eq!(count("@load8("), 1 + BYTES as usize, "{what}");
+            assert_eq!(
+                (count("call void @llvm.masked.scatter"), count("call void @llvm.masked.store")),
+                (1, 0),
+                "{what}"
+            );
+        }
+    }
+}

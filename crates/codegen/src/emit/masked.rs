@@ -128,23 +128,28 @@ impl<'c> Emitter<'_, 'c> {
 
     /// Loads an element for each active lane.
     pub(super) fn gather(&mut self, lane: Type<'c>, addresses: Value<'c>) -> Value<'c> {
-        let b = self.unit.b;
         let mask = self.active();
-        let size = lane.scalar_bits() / 8;
-        if self.has_gather(size) {
-            let ty = lane.vector(self.unit.lanes);
-            return b.gather(ty, b.inttoptr(addresses), size, mask, ty.zero());
-        }
         if self.has_gather(4) {
-            return self.gather_from_words(lane, addresses, mask);
+            return self.gather_here(lane, addresses, mask);
         }
         let mask = (!self.is_full()).then_some(mask);
         self.load_each(lane, addresses, mask)
     }
 
+    /// Likewise by the processor's instructions, for lanes of a mask.
+    pub(super) fn gather_here(&self, lane: Type<'c>, addresses: Value<'c>, mask: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let size = lane.scalar_bits() / 8;
+        if !self.has_gather(size) {
+            return self.gather_from_words(lane, addresses, mask);
+        }
+        let ty = lane.vector(self.unit.lanes);
+        b.gather(ty, b.inttoptr(addresses), size, mask, ty.zero())
+    }
+
     /// Loads elements that are less than a word, out of the words that hold them. An element lies in one word, for it is aligned, and
     /// a word in one page: what it has besides the element can be read as well.
-    fn gather_from_words(&mut self, lane: Type<'c>, addresses: Value<'c>, mask: Value<'c>) -> Value<'c> {
+    fn gather_from_words(&self, lane: Type<'c>, addresses: Value<'c>, mask: Value<'c>) -> Value<'c> {
         let b = self.unit.b;
         let i32 = self.unit.types.i32;
         let ty = i32.vector(self.unit.lanes);

@@ -8,6 +8,7 @@ use kernel_abi::CompileError;
 use simt_ir::{Access, Inst, Order, Space, Type as IrType, Value as IrValue};
 use transform::{LaneShape, Offsets};
 
+use super::LANES;
 use super::exact::even_step;
 use super::function::Emitter;
 use crate::llvm::{IntPredicate, Ordering, Type, Value};
@@ -121,6 +122,12 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         if self.load_packed(&data.results, &address, lane, mark)? {
+            return Ok(());
+        }
+        if matches!(address, Address::Varying(_))
+            && let Some(elements) = self.load_by_call(data.args[0], access, lane)
+        {
+            self.define(data.results[0], elements);
             return Ok(());
         }
         if let Some(regular) = self.side_by_side(data.args[0], access, &address, size * count) {
@@ -503,12 +510,18 @@ impl<'c> Emitter<'_, 'c> {
         if rows == self.unit.lanes as usize && steps(&offsets[..], element) {
             return Pattern::Consecutive(start(0));
         }
+        let indexed = || if count == 1 { self.at_known_places(address, size) } else { None };
         for lanes in
             [128usize, 64, 32, 16, 8, 4].into_iter().filter(|lanes| *lanes <= rows && *lanes < offsets.len())
         {
             for same in [false, true] {
                 let step = if same { 0 } else { element };
                 if (load || !same) && offsets.chunks(lanes).all(|piece| steps(piece, step)) {
+                    if !self.is_full()
+                        && let Some(indexed) = indexed()
+                    {
+                        return indexed;
+                    }
                     let starts = (0..self.unit.lanes as usize).step_by(lanes).map(start).collect();
                     return Pattern::Pieces { lanes: lanes as u32, same, starts };
                 }
@@ -531,9 +544,19 @@ impl<'c> Emitter<'_, 'c> {
             && steps(&offsets[..], step)
             && [2 * element, 3 * element, 4 * element].contains(&step)
         {
-            return Pattern::Strided((step / element) as u32, start(0));
+            return indexed().unwrap_or_else(|| Pattern::Strided((step / element) as u32, start(0)));
         }
         scattered()
+    }
+
+    /// In code that is to be there soon: elements at known distances as one gather or scatter, where the accesses that run faster are many
+    /// instructions, most of them to have the mask of each.
+    fn at_known_places(&self, address: &Address<'c>, size: u32) -> Option<Pattern<'c>> {
+        let Address::Affine(base, offsets) = address else { return None };
+        let places = offsets.iter().map(|offset| i32::try_from(*offset).ok().map(|place| place as u64));
+        let places: Vec<u64> = places.collect::<Option<_>>()?;
+        let takes = self.is_quick() && self.has_gather(size) && self.unit.lanes <= LANES;
+        takes.then(|| Pattern::Indexed(*base, self.unit.types.i32.int_vector(&places), 1))
     }
 
     /// Addresses of pieces, one for all lanes of a piece, such that none is touched unless an active lane does.

@@ -10,6 +10,7 @@
 //! * [`joined`][]: loads and stores of neighbours;
 //! * [`packed`][]: values that stay as they lie in memory;
 //! * [`regular`][]: accesses that turn out to be consecutive;
+//! * [`shared`][]: functions called from many places;
 //! * [`tile`][]: accesses of a tile by its columns;
 //! * [`indexed`][]: gathers and scatters by indices;
 //! * [`masked`][]: accesses by some lanes;
@@ -49,6 +50,7 @@ mod packed;
 mod passing;
 mod pieces;
 mod regular;
+mod shared;
 mod slots;
 mod suspend;
 mod texture;

@@ -175,12 +175,14 @@ impl<'c> Emitter<'_, 'c> {
             }
         };
         let wait = if kind == BarrierKind::Arrive { WaitKind::Arrive } else { WaitKind::Barrier };
-        self.store_wait(offset_of!(Wait, kind), self.unit.types.i32.int_const(wait as u64));
-        self.store_wait(offset_of!(Wait, barrier), id);
-        self.store_wait(offset_of!(Wait, threads), threads);
-        self.store_wait(offset_of!(Wait, lanes), lanes);
-        self.store_wait(offset_of!(Wait, votes), votes);
-
+        let fields = [
+            (offset_of!(Wait, kind), self.unit.types.i32.int_const(wait as u64)),
+            (offset_of!(Wait, barrier), id),
+            (offset_of!(Wait, threads), threads),
+            (offset_of!(Wait, lanes), lanes),
+            (offset_of!(Wait, votes), votes),
+        ];
+        self.store_waits(&fields);
         self.suspend();
         if let Some(&result) = data.results.first() {
             let votes = self.load_wait(offset_of!(Wait, result));
@@ -259,6 +261,25 @@ impl<'c> Emitter<'_, 'c> {
 
     fn store_wait(&self, offset: usize, value: Value<'c>) {
         self.unit.b.store(value, self.wait_field(offset), 4);
+    }
+
+    /// Records what the warp waits for. Kernels have many barriers that are alike: in code that is to be there soon they call one function.
+    fn store_waits(&self, fields: &[(usize, Value<'c>)]) {
+        let b = self.unit.b;
+        let numbers: Option<Vec<u64>> = fields.iter().map(|(_, value)| value.as_int()).collect();
+        let Some(numbers) = numbers.filter(|_| self.is_quick()) else {
+            return fields.iter().for_each(|(offset, value)| self.store_wait(*offset, *value));
+        };
+        let name = numbers.iter().fold("wait".to_owned(), |name, number| format!("{name}.{number}"));
+        let (void, frame) = (self.unit.context().void(), self.place.frame);
+        let function = self.shared_function(&name, void, &[frame.ty()], |function| {
+            for (offset, value) in fields {
+                let offset = offset_of!(BlockFrame, wait) + offset;
+                b.store(*value, b.ptr_offset(function.param(0), offset as i64), 4);
+            }
+            b.ret_void();
+        });
+        b.call(function, &[frame]);
     }
 
     fn load_wait(&self, offset: usize) -> Value<'c> {

@@ -71,6 +71,25 @@ impl<'c> Value<'c> {
         (1..ty.lanes()).all(|index| lane(index) == Some(first)).then_some(first)
     }
 
+    /// The mask of up to 64 lanes that this is a constant of, lane 0 in bit 0.
+    pub fn as_bits(self) -> Option<u64> {
+        let lanes = self.ty().lanes();
+        if !self.ty().is_vector() || lanes > 64 || self.ty().scalar_bits() != 1 || !self.is_constant() {
+            return None;
+        }
+        (0..lanes).try_fold(0, |bits, lane| {
+            // SAFETY: a constant of a live context, and a lane that it has; null, and what is no number, is looked for.
+            let bit = unsafe {
+                let element = core::LLVMGetAggregateElement(self.raw, lane);
+                if element.is_null() || core::LLVMIsAConstantInt(element).is_null() {
+                    return None;
+                }
+                core::LLVMConstIntGetZExtValue(element)
+            };
+            Some(bits | bit << lane)
+        })
+    }
+
     /// The vector of these constants.
     #[track_caller]
     pub fn const_vector(lanes: &[Value<'c>]) -> Value<'c> {

@@ -89,7 +89,12 @@ impl<'c> Builder<'c> {
     /// A mask as an integer, lane 0 in bit 0.
     #[track_caller]
     pub fn mask_to_int(&self, mask: Value<'c>) -> Value<'c> {
-        self.bitcast(mask, self.context().int(mask.ty().lanes()))
+        let ty = self.context().int(mask.ty().lanes());
+        // LLVM does not fold this one, so that branches would stay whose way is known.
+        match mask.as_bits() {
+            Some(bits) => ty.int_const(bits),
+            None => self.bitcast(mask, ty),
+        }
     }
 
     /// Bit i of `bits` as lane i of a mask.
