@@ -7,7 +7,8 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::ast::{
-    Body, File, Function, Initialiser, Item, Linkage, Module, Name, StateSpace, Target, Variable, Version,
+    Body, Directives, File, Function, Initialiser, Item, Linkage, Module, Name, StateSpace, Target, Variable,
+    Version,
 };
 use crate::error::{Errors, LoadError, LoadErrorKind};
 use crate::names::NameSet;
@@ -313,7 +314,7 @@ impl<'a> Linker<'a> {
 
     fn link(mut self, modules: Vec<Module<'a>>) -> Result<Module<'a>, Errors> {
         let version = modules.iter().map(|m| m.version).max().unwrap_or(Version { major: 9, minor: 0 });
-        let target = common_target(&modules);
+        let target = common_target(version, &modules);
         let mut files = Files::default();
         let mut order: Vec<&'a str> = Vec::new();
         let mut kept: HashMap<&'a str, Kept<'a>> = HashMap::new();
@@ -398,15 +399,17 @@ fn alias_name<'a>(item: &Item<'a>) -> Option<&'a str> {
     }
 }
 
-/// Declares before it defines: functions may call each other, and variables hold their addresses.
+/// Declares before it defines: functions may call each other, and variables hold addresses of both.
 fn in_order_of_use(symbols: Vec<Item<'_>>) -> Vec<Item<'_>> {
+    let used = used_early(&symbols);
     let mut declarations = Vec::new();
     let (mut plain, mut initialised, mut functions) = (Vec::new(), Vec::new(), Vec::new());
     for item in symbols {
         match &item {
             Item::Function(function) => {
-                if !function.is_entry && function.is_defined() {
-                    let directives = function.directives.clone();
+                if function.is_defined() && (!function.is_entry || used.contains(function.name.text)) {
+                    let directives =
+                        if function.is_entry { Directives::default() } else { function.directives.clone() };
                     let head = Function {
                         body: Body::Declared,
                         directives,
@@ -418,10 +421,12 @@ fn in_order_of_use(symbols: Vec<Item<'_>>) -> Vec<Item<'_>> {
                 }
                 functions.push(item);
             }
-            Item::Variable(Variable {
-                initialiser: Some(Initialiser::Address(_) | Initialiser::List(_)),
-                ..
-            }) => {
+            Item::Variable(variable) if has_addresses(variable) => {
+                if used.contains(variable.name.text) && variable.linkage != Linkage::Private {
+                    let linkage = Linkage::Extern;
+                    let head = Variable { linkage, initialiser: None, ..variable.clone() };
+                    declarations.push(Item::Variable(head));
+                }
                 initialised.push(item);
             }
             _ => plain.push(item),
@@ -432,9 +437,29 @@ fn in_order_of_use(symbols: Vec<Item<'_>>) -> Vec<Item<'_>> {
     [declared, declarations, plain, initialised, defined].into_iter().flatten().collect()
 }
 
+/// Whether the variable's initial value may name others.
+fn has_addresses(variable: &Variable<'_>) -> bool {
+    matches!(variable.initialiser, Some(Initialiser::Address(_) | Initialiser::List(_)))
+}
+
+/// The names that stand where what they mean may not have been defined yet: kernels in functions, variables in initial values.
+fn used_early<'a>(symbols: &[Item<'a>]) -> NameSet<&'a str> {
+    let mut used: NameSet<&str> = NameSet::default();
+    for item in symbols {
+        match item {
+            Item::Function(function) => free_names(function, |name| used.extend([name.text])),
+            Item::Variable(Variable { initialiser: Some(initialiser), .. }) => {
+                initialiser_names(initialiser, &mut |name| used.extend([name.text]));
+            }
+            _ => {}
+        }
+    }
+    used
+}
+
 /// The architecture that all modules' code runs on, with all options that still hold: debugging information is not linked, and how textures
 /// are bound, which is of no consequence here, is what the newest module says.
-fn common_target<'a>(modules: &[Module<'a>]) -> Target<'a> {
+fn common_target<'a>(version: Version, modules: &[Module<'a>]) -> Target<'a> {
     let rank = |target: &Target<'_>| {
         let architecture = Architecture::parse(target.architecture.text);
         architecture
@@ -448,7 +473,7 @@ fn common_target<'a>(modules: &[Module<'a>]) -> Target<'a> {
     for option in
         newest.into_iter().chain(modules.iter().map(|m| &m.target)).flat_map(|target| &target.options)
     {
-        let holds = option.text != "debug" && check_option(sm, &target.options, option.text).is_ok();
+        let holds = option.text != "debug" && check_option(version, sm, &target.options, option.text).is_ok();
         if holds && !target.options.iter().any(|there| there.text == option.text) {
             target.options.push(*option);
         }

@@ -136,7 +136,7 @@ impl Display for AddressInitialiser<'_> {
             false => f.write_str(self.symbol.text)?,
         }
         if self.offset != 0 {
-            write!(f, "{:+}", self.offset)?;
+            write!(f, "+{}", self.offset)?;
         }
         if self.mask.is_some() { f.write_char(')') } else { Ok(()) }
     }
@@ -207,7 +207,7 @@ impl Display for Loc<'_> {
         let Some(inlined) = self.inlined else { return Ok(()) };
         write!(f, ", function_name {}", inlined.function.text)?;
         if inlined.offset != 0 {
-            write!(f, "{:+}", inlined.offset)?;
+            write!(f, "+{}", inlined.offset)?;
         }
         write!(f, ", inlined_at {} {} {}", inlined.file, inlined.line, inlined.column)
     }
@@ -263,7 +263,7 @@ impl Display for Operand<'_> {
             OperandKind::Name(name) => f.write_str(name.text),
             OperandKind::Component(name, component) => write!(f, "{}.{component}", name.text),
             OperandKind::Immediate(value) => value.fmt(f),
-            OperandKind::SymbolOffset(name, offset) => write!(f, "{}{offset:+}", name.text),
+            OperandKind::SymbolOffset(name, offset) => write!(f, "{}+{offset}", name.text),
             OperandKind::Sink => f.write_char('_'),
             OperandKind::Not(operand) => write!(f, "!{operand}"),
             OperandKind::Negate(operand) => write!(f, "-{operand}"),
@@ -280,7 +280,7 @@ impl Display for Address<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(f, "[{}", self.base)?;
         if self.offset != 0 {
-            write!(f, "{:+}", self.offset)?;
+            write!(f, "+{}", self.offset)?;
         }
         if !self.rest.is_empty() {
             write!(f, ", {}", Commas(&self.rest))?;

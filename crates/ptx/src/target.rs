@@ -137,9 +137,17 @@ pub fn check_version(version: Version) -> Result<(), (LoadErrorKind, String)> {
 }
 
 /// What is wrong with an option of `.target`, if others stand before it.
-pub fn check_option(sm: u32, before: &[Name<'_>], option: &str) -> Result<(), String> {
+pub fn check_option(version: Version, sm: u32, before: &[Name<'_>], option: &str) -> Result<(), String> {
     let clash = |other: &str| before.iter().any(|name| name.text == other);
+    let first = match option {
+        "debug" => Version { major: 3, minor: 0 },
+        "texmode_independent" => Version { major: 1, minor: 5 },
+        _ => Version { major: 1, minor: 0 },
+    };
     match option {
+        _ if version < first => {
+            Err(format!(".target option '{option}' requires PTX ISA .version {first} or later"))
+        }
         "map_f64_to_f32" if sm >= 13 => Err(format!("'{option}' is for targets before sm_13")),
         "texmode_independent" if clash("texmode_unified") => {
             Err(format!("conflicting .target option '{option}'"))

@@ -19,9 +19,17 @@ pub fn free_names<'m, 'a>(function: &'m Function<'a>, visit: impl FnMut(&'m Name
 
 /// Gives `visit` every symbol an initial value refers to.
 pub fn initialiser_names<'m, 'a>(initialiser: &'m Initialiser<'a>, visit: &mut impl FnMut(&'m Name<'a>)) {
+    addresses(initialiser, &mut |address| visit(&address.symbol));
+}
+
+/// Gives `visit` every address in an initial value.
+pub(crate) fn addresses<'m, 'a>(
+    initialiser: &'m Initialiser<'a>,
+    visit: &mut impl FnMut(&'m AddressInitialiser<'a>),
+) {
     match initialiser {
-        Initialiser::Address(AddressInitialiser { symbol, .. }) => visit(symbol),
-        Initialiser::List(list) => list.iter().for_each(|inner| initialiser_names(inner, visit)),
+        Initialiser::Address(address) => visit(address),
+        Initialiser::List(list) => list.iter().for_each(|inner| addresses(inner, visit)),
         Initialiser::Value(_) | Initialiser::Fields(_) => {}
     }
 }

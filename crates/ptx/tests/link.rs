@@ -52,8 +52,8 @@ fn private_symbols_stay_apart() {
          .func helper() { ret; }
          .visible .entry a() { .reg .b64 %d; mov.u64 %d, state; call helper; ret; }",
         ".global .u32 state = 2;
-         .global .u64 table[2] = {helper, generic(state)+4};
          .func helper() { .reg .b32 state; mov.u32 state, 0; ret; }
+         .global .u64 table[2] = {helper, generic(state)+4};
          .visible .entry b() { .reg .b64 %d; mov.u64 %d, state; call helper; ret; }",
         ".visible .func helper() { exit; }",
     ]);

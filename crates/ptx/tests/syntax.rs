@@ -100,7 +100,7 @@ fn kinds_of_errors() {
         ".version 8.0 .target sm_30",
         ".version 8.0 .target sm_80 .entry k() { ret; }",
         ".version 8.0 .target sm_90, debug .target texmode_independent, sm_80 .address_size 64 .section .debug_str { .b8 0 }",
-        ".version 9.0 .target sm_90, debug\n@@DWARF .section .debug_info\n",
+        ".version 1.4 .target sm_13\n@@DWARF .section .debug_info\n",
         ".version 3.0 .target sm_12, map_f64_to_f32",
     ] {
         load(good).unwrap_or_else(|errors| panic!("{good}: {errors}"));

@@ -22,9 +22,9 @@ pub(super) const FORMS: &[Form] = &[
         .effect()
         .since(7, 8, 90),
     form("mapa.space{shared::cluster}?.T{u32,u64} d=T, a:T, b:u32", mapa).since(7, 8, 90),
-    form("mapa.space{shared::cluster}.T{u32,u64} d=T, a:symbol, b:u32", mapa).since(7, 8, 90),
+    form("mapa.space{shared::cluster}?.T{u32,u64} d=T, a:symbol, b:u32", mapa).since(7, 8, 90),
     form("getctarank.space{shared::cluster}?.T{u32,u64} d=u32, a:T", getctarank).since(7, 8, 90),
-    form("getctarank.space{shared::cluster}.T{u32,u64} d=u32, a:symbol", getctarank).since(7, 8, 90),
+    form("getctarank.space{shared::cluster}?.T{u32,u64} d=u32, a:symbol", getctarank).since(7, 8, 90),
     form("st.async.sem{weak}?.space{shared::cluster}?.mbarrier::complete_tx::bytes.vec{v2,v4}?.T{b32,b64,u32,u64,s32,s64,f32,f64} a:address, b:T*, barrier:address", store_async)
         .effect()
         .since(8, 1, 90)
@@ -55,8 +55,7 @@ fn mapa(x: &mut Expander<'_, '_>) {
     let ty = x.ty("T").ir();
     let (address, rank) = (shared_address(x), x.src("b"));
     let mapped = in_block(x, address, rank);
-    let generic = x.word("space").is_empty();
-    let d = if generic { x.body.in_cluster(mapped) } else { x.zext(mapped, Type::I64) };
+    let d = if is_generic(x) { x.body.in_cluster(mapped) } else { x.zext(mapped, Type::I64) };
     let d = x.fit(d, ty);
     x.set("d", d);
 }
@@ -114,7 +113,7 @@ fn shared_address(x: &mut Expander<'_, '_>) -> Value {
         crate::resolve::OperandKind::Symbol(symbol, offset) => x.body.address_of(*symbol, *offset, operand),
         _ => x.src("a"),
     };
-    let address = if x.word("space").is_empty() {
+    let address = if is_generic(x) {
         let address = x.zext(a, Type::I64);
         let distance = x.op(Op::FromGeneric(Space::Shared), &[address]);
         x.body.own_address(distance)
@@ -122,6 +121,14 @@ fn shared_address(x: &mut Expander<'_, '_>) -> Value {
         a
     };
     x.fit(address, Type::I32)
+}
+
+/// Whether operand `a` is a generic address, and so is what is mapped from it. Without a state space a variable is one of shared memory all the
+/// same, and 32 bits are no generic address, as an H100 has it.
+fn is_generic(x: &Expander<'_, '_>) -> bool {
+    let is_variable =
+        x.operand("a").is_some_and(|a| matches!(a.kind, crate::resolve::OperandKind::Symbol(..)));
+    x.word("space").is_empty() && x.ty("T") == Ty::U64 && !is_variable
 }
 
 /// The address of the place in block `rank` that corresponds to a place in any block. Of a rank its low 8 bits count, and nobody asks

@@ -97,6 +97,8 @@ pub fn uses(source: &str, module: &Module<'_>) -> Result<Vec<Use>, Errors> {
             samplers_apart: module.samplers_apart(),
             registers: &resolved.registers,
             variables: &resolved.variables,
+            prototypes: &resolved.prototypes,
+            call_targets: &resolved.call_targets,
         };
         for inst in &resolved.instructions {
             let Ok(found) = find(inst, &context) else { continue };

@@ -202,6 +202,9 @@ impl Writer<'_> {
                 Some("local") => "local_memory",
                 Some("param" | "param::entry") => "parameter",
                 Some(space) if space.starts_with("shared") => "shared_memory",
+                _ if matches!(self.opcode, "mapa" | "getctarank") => "shared_memory",
+                // Addresses in .global have 64 bits.
+                _ if self.chosen.ty("T").is_some_and(|ty| ty.bits() == 32) => "shared_memory",
                 _ => "memory",
             }
             .to_owned(),

@@ -81,6 +81,12 @@ pub(super) const FORMS: &[Form] = &[
     form("copysign.T{f32,f64} d=T, a:T, b:T", copysign).since(2, 0, 20),
     form("testp.class{finite,infinite,number,notanumber,normal,subnormal}.T{f32,f64} p=pred, a:T", testp)
         .since(2, 0, 20),
+    // Of no class is no number, as an H100 has it.
+    form("testp.T{f32,f64} p=pred, a:T", |x| {
+        let p = x.imm(Type::Pred, 0);
+        x.set("p", p);
+    })
+    .since(2, 0, 20),
 ];
 
 fn add(x: &mut Expander<'_, '_>) {

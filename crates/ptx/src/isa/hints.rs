@@ -16,7 +16,7 @@ pub(super) const FORMS: &[Form] = &[
     form("applypriority.space{global}?.L2::evict_normal a:address, size:imm", nothing).effect().only_with(one_line).since(7, 4, 80),
     form("discard.space{global}?.L2 a:address, size:imm", nothing).effect().only_with(one_line).since(7, 4, 80),
     form("createpolicy.fractional.primary{L2::evict_last,L2::evict_normal,L2::evict_first,L2::evict_unchanged}.secondary{L2::evict_first,L2::evict_unchanged}?.b64 d=b64, fraction?:f32", no_policy).only_with(some_part).since(7, 4, 80),
-    form("createpolicy.range.space{global}?.primary{L2::evict_last,L2::evict_normal,L2::evict_first,L2::evict_unchanged}.secondary{L2::evict_first,L2::evict_unchanged}?.b64 d=b64, a:address, primary:u32, total:u32", no_policy).since(7, 4, 80),
+    form("createpolicy.range.space{global}?.primary{L2::evict_last,L2::evict_normal,L2::evict_first,L2::evict_unchanged}.secondary{L2::evict_first,L2::evict_unchanged}?.b64 d=b64, a:address, primary:u32, total:u32", no_policy).only_with(within).since(7, 4, 80),
     form("createpolicy.cvt.L2.b64 d=b64, a:b64", no_policy).since(7, 4, 80),
     form("pmevent a:imm", nothing).effect().only_with(one_of_16).since(1, 4, 10),
     form("pmevent.mask a:imm", nothing).effect().only_with(some_of_16).since(3, 0, 20),
@@ -31,6 +31,14 @@ fn rule(legal: bool, why: &'static str) -> Result<(), &'static str> {
 
 fn one_line(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
     rule(number(operands, 1) == Some(128), "the size is 128 bytes")
+}
+
+/// The part of a range that is treated otherwise lies in it, where both sizes are known.
+fn within(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
+    match (super::rules::number(operands, 2), super::rules::number(operands, 3)) {
+        (Some(primary), Some(total)) if primary > total => Err("the part is larger than the whole"),
+        _ => Ok(()),
+    }
 }
 
 fn some_part(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {

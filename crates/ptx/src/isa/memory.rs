@@ -31,9 +31,9 @@ pub(super) const FORMS: &[Form] = &[
         .since(6, 0, 70)
         .only_if(vector_width).later(LATER),
     form("st.mmio.order{relaxed}.scope{sys}.space{global}?.T{$memory} a:address, b:T+*", store).effect().since(8, 2, 70).only_if(vector_width).later(LATER),
-    form("cvta.space{const,global,local,shared,shared::cta,shared::cluster,param,param::entry}.T{u32,u64} d=T, a:T", |x| cvta(x, true)).since(2, 0, 20),
-    form("cvta.space{const,global,local,shared,shared::cta,shared::cluster,param,param::entry}.T{u32,u64} d=T, a:symbol", |x| cvta(x, true)).since(2, 0, 20),
-    form("cvta.to.space{const,global,local,shared,shared::cta,shared::cluster,param,param::entry}.T{u32,u64} d=T, a:T", |x| cvta(x, false)).since(2, 0, 20),
+    form("cvta.space{const,global,local,shared,shared::cta,shared::cluster,param,param::entry}.T{u64} d=T, a:T", |x| cvta(x, true)).since(2, 0, 20),
+    form("cvta.space{const,global,local,shared,shared::cta,shared::cluster,param,param::entry}.T{u64} d=T, a:symbol", |x| cvta(x, true)).since(2, 0, 20),
+    form("cvta.to.space{const,global,local,shared,shared::cta,shared::cluster,param,param::entry}.T{u64} d=T, a:T", |x| cvta(x, false)).since(2, 0, 20),
     form("isspacep.space{global,shared,shared::cta,shared::cluster,local,const,param,param::entry} p=pred, a:u64", isspacep).since(2, 0, 20),
     form("isspacep.space{global,shared,shared::cta,shared::cluster,local,const,param,param::entry} p=pred, a:u32", isspacep).since(2, 0, 20),
 ];

@@ -12,7 +12,7 @@ pub(super) const FORMS: &[Form] = &[
         let a = x.src_as("a", ty);
         x.set("d", a);
     }),
-    form("mov.T{b32,b64,u32,u64,s32,s64} d=T, a:symbol", address),
+    form("mov.T{b16,b32,b64,u16,u32,u64,s16,s32,s64} d=T, a:symbol", address),
     form("mov.T{b16,b32,b64} d=T, a:T/", pack),
     form("mov.T{b16,b32,b64} d=T/, a:T", unpack),
     form("mov.T{b128} d=T, a:T", |x| {

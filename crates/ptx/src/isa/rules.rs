@@ -117,6 +117,10 @@ impl Rules<'_> {
         if !is_free && place("row") > place("col") && place("col").is_some() {
             return Some("illegal layouts");
         }
+        let bits = place("and").or(place("xor"));
+        if place("popc") < bits && place("popc").is_some() {
+            return Some("'.popc' follows the operation on bits");
+        }
         let selector =
             || number(&inst.operands, entry.syntax.operands.iter().position(|spec| spec.name == "f")?);
         match self.chosen.has("sp") || self.chosen.has("sp::ordered_metadata") {
@@ -319,13 +323,23 @@ impl Rules<'_> {
     fn address(&self, at: usize, operand: &Operand<'_, '_>) -> Result<(), Problem> {
         let base = match &operand.kind {
             OperandKind::Address(address) => &address.base,
+            OperandKind::Element(symbol, _) if self.opcode == "mov" => {
+                return self.moved_address(symbol, operand);
+            }
             OperandKind::Element(..) => operand,
             OperandKind::Symbol(..) if self.opcode == "cp" => operand,
             OperandKind::Symbol(..) if matches!(self.opcode, "cvta" | "mapa" | "getctarank") => operand,
-            OperandKind::Symbol(symbol, _) if self.opcode == "mov" => {
-                return match is_opaque(symbol) && !self.chosen.has("u64") {
-                    true => self.mismatch(operand, "the handle of a texture, a sampler or a surface is .u64"),
-                    false => Ok(()),
+            OperandKind::Symbol(symbol, offset) if self.opcode == "mov" => {
+                return match symbol {
+                    _ if is_opaque(symbol) && !self.chosen.has("u64") => {
+                        self.mismatch(operand, "the handle of a texture, a sampler or a surface is .u64")
+                    }
+                    Symbol::Function(_) if *offset != 0 => {
+                        self.mismatch(operand, "nothing is added to the address of a function")
+                    }
+                    // NVIDIA's assembler overlooks it where something is added.
+                    _ if *offset != 0 => Ok(()),
+                    _ => self.moved_address(symbol, operand),
                 };
             }
             _ => return Ok(()),
@@ -364,6 +378,17 @@ impl Rules<'_> {
                     }
                     _ => Ok(()),
                 }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Of the addresses that moves give, those of global memory do not fit 32 bits.
+    fn moved_address(&self, symbol: &Symbol<'_, '_>, operand: &Operand<'_, '_>) -> Result<(), Problem> {
+        let narrow = self.chosen.ty("T").is_some_and(|ty| ty.bits() == 32);
+        match self.space_of(symbol) {
+            Some(StateSpace::Global) if narrow => {
+                self.mismatch(operand, "the address of a .global variable has 64 bits")
             }
             _ => Ok(()),
         }

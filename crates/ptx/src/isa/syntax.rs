@@ -74,6 +74,11 @@ impl Slot {
         self.optional
     }
 
+    /// Whether the word may stand there.
+    pub fn has(&self, modifier: &str) -> bool {
+        self.word(modifier).is_some()
+    }
+
     /// The word, if it may stand there.
     fn word(&self, modifier: &str) -> Option<&'static str> {
         self.words.iter().copied().find(|word| *word == modifier)
@@ -199,15 +204,6 @@ impl Chosen {
     }
 }
 
-/// Why the modifiers of an instruction are not those of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mismatch {
-    /// Modifiers that fitted before.
-    pub at: usize,
-    /// Something required is missing there, rather than something wrong present.
-    pub missing: bool,
-}
-
 impl Syntax {
     /// The opcode of an entry.
     pub fn opcode_of(text: &'static str) -> &'static str {
@@ -230,24 +226,22 @@ impl Syntax {
     }
 
     /// Matches modifiers in order.
-    pub fn choose<'m>(&self, modifiers: impl Iterator<Item = &'m str>) -> Result<Chosen, Mismatch> {
+    pub fn choose<'m>(&self, modifiers: impl Iterator<Item = &'m str>) -> Option<Chosen> {
         let mut chosen = Chosen::default();
         let mut slots = self.slots.iter();
-        let mut count = 0;
         'modifiers: for modifier in modifiers {
             for slot in slots.by_ref() {
-                if let Some(word) = slot.words.iter().find(|word| **word == modifier) {
+                if let Some(word) = slot.word(modifier) {
                     chosen.words.push((slot.name, word));
-                    count += 1;
                     continue 'modifiers;
                 }
                 if !slot.optional {
-                    return Err(Mismatch { at: count, missing: false });
+                    return None;
                 }
             }
-            return Err(Mismatch { at: count, missing: false });
+            return None;
         }
-        if slots.all(|slot| slot.optional) { Ok(chosen) } else { Err(Mismatch { at: count, missing: true }) }
+        slots.all(|slot| slot.optional).then_some(chosen)
     }
 
     /// Matches modifiers whatever their order, but for types, and state spaces, among themselves, and what is rather a part of the opcode.
@@ -295,11 +289,6 @@ impl Syntax {
         let required = self.operands.iter().filter(|o| !o.optional && o.shape != Shape::Rest).count();
         let rest = self.operands.iter().any(|o| o.shape == Shape::Rest);
         (required, if rest { usize::MAX } else { self.operands.len() })
-    }
-
-    /// Every word that some modifier place knows.
-    pub fn words(&self) -> impl Iterator<Item = &'static str> {
-        self.slots.iter().flat_map(|slot| slot.words.iter().copied())
     }
 
     /// Position of the operand, and whether it is the second of a pair there.
@@ -482,18 +471,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_matches_in_order_and_says_how_far_it_got() {
+    fn an_entry_matches_in_order() {
         let syntax = Syntax::parse("add.rnd{$rnd}?.ftz?.T{f32,f64} d=T, a:T, b:T").unwrap();
         let chosen = syntax.choose(["rz", "f32"].into_iter()).unwrap();
         assert_eq!(
             (chosen.word("rnd"), chosen.has("ftz"), chosen.ty("T")),
             (Some("rz"), false, Some(Ty::F32))
         );
-        assert_eq!(
-            syntax.choose(["ftz", "rz", "f32"].into_iter()).unwrap_err(),
-            Mismatch { at: 1, missing: false }
-        );
-        assert_eq!(syntax.choose(["rz"].into_iter()).unwrap_err(), Mismatch { at: 1, missing: true });
+        assert!(syntax.choose(["ftz", "rz", "f32"].into_iter()).is_none());
+        assert!(syntax.choose(["rz"].into_iter()).is_none());
         assert_eq!(syntax.operand_counts(), (3, 3));
     }
 

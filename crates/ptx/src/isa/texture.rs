@@ -54,11 +54,11 @@ pub(super) const FORMS: &[Form] = &[
     form("suld.b.geom{1d,2d,3d,a1d,a2d}.cop{ca,cg,cs,cv}?.vec{v2,v4}?.T{b8,b16,b32,b64}.cop2{ca,cg,cs,cv}?.mode{trap,clamp,zero} d=T+*, a:surface", load).effect().since(1, 5, 20).only_if(one_access),
     form("sust.b.geom{1d,2d,3d,a1d,a2d}.cop{wb,cg,cs,wt}?.vec{v2,v4}?.T{b8,b16,b32,b64}.cop2{wb,cg,cs,wt}?.mode{trap,clamp,zero} a:surface, c:T+*", store).effect().since(1, 5, 20).only_if(one_access),
     form("sust.p.geom{1d,2d,3d,a1d,a2d}.vec{v2,v4}?.T{b32}.mode{trap,clamp,zero} a:surface, c:T*", store).effect().since(1, 5, 20),
-    form("sured.b.op{add}.geom{1d,2d,3d}.T{u32,u64,s32}.mode{trap,clamp,zero} a:surface, c:T", reduce).effect().since(3, 0, 20),
-    form("sured.b.op{min,max}.geom{1d,2d,3d}.T{u32,s32,u64,s64}.mode{trap,clamp,zero} a:surface, c:T", reduce).effect().since(3, 0, 20),
-    form("sured.b.op{and,or}.geom{1d,2d,3d}.T{b32}.mode{trap,clamp,zero} a:surface, c:T", reduce).effect().since(3, 0, 20),
-    form("sured.p.op{add,min,max,and,or}.geom{1d,2d,3d}.T{b32}.mode{trap,clamp,zero} a:surface, c:T", reduce).effect().since(3, 0, 20),
-    form("sured.p.op{min,max}.geom{1d,2d,3d}.T{b64}.mode{trap,clamp,zero} a:surface, c:T", reduce).effect().since(3, 0, 20),
+    form("sured.b.op{add}.geom{1d,2d,3d}.T{u32,u64,s32}.mode{trap,clamp,zero} a:surface, c:T+", reduce).effect().since(3, 0, 20),
+    form("sured.b.op{min,max}.geom{1d,2d,3d}.T{u32,s32,u64,s64}.mode{trap,clamp,zero} a:surface, c:T+", reduce).effect().since(3, 0, 20),
+    form("sured.b.op{and,or}.geom{1d,2d,3d}.T{b32}.mode{trap,clamp,zero} a:surface, c:T+", reduce).effect().since(3, 0, 20),
+    form("sured.p.op{add,min,max,and,or}.geom{1d,2d,3d}.T{b32}.mode{trap,clamp,zero} a:surface, c:T+", reduce).effect().since(3, 0, 20),
+    form("sured.p.op{min,max}.geom{1d,2d,3d}.T{b64}.mode{trap,clamp,zero} a:surface, c:T+", reduce).effect().since(3, 0, 20),
 ];
 
 /// Up to 128 bits, with one cache operator, wherever it stands.

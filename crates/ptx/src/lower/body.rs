@@ -1,5 +1,7 @@
 //! One function: control flow, guards, registers.
 
+use std::collections::HashMap;
+
 use simt_ir::{
     Block, Convert, FunctionBuilder, IntUnary, Op, Signature, Target, Terminator, Type, Value, Var,
 };
@@ -40,6 +42,8 @@ pub(crate) fn lower<'r>(
         samplers_apart: links.samplers_apart,
         registers: &func.registers,
         variables: &func.variables,
+        prototypes: &func.prototypes,
+        call_targets: &func.call_targets,
     };
     let found = func
         .instructions
@@ -172,14 +176,9 @@ impl<'r> Body<'r> {
 
     /// Labels at one place share a block.
     fn make_label_blocks(&mut self) {
-        let mut at: Vec<(u32, Block)> = Vec::new();
+        let mut at: HashMap<u32, Block> = HashMap::new();
         for label in &self.func.labels {
-            let known = at.iter().find(|(place, _)| *place == label.at).map(|(_, block)| *block);
-            let block = known.unwrap_or_else(|| {
-                let block = self.b.block();
-                at.push((label.at, block));
-                block
-            });
+            let block = *at.entry(label.at).or_insert_with(|| self.b.block());
             self.labels.push(block);
         }
     }

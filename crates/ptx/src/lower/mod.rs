@@ -159,6 +159,8 @@ pub fn check(source: &str, module: &Module<'_>) -> Result<(), Errors> {
                     samplers_apart: module.samplers_apart(),
                     registers: &resolved.registers,
                     variables: &resolved.variables,
+                    prototypes: &resolved.prototypes,
+                    call_targets: &resolved.call_targets,
                 };
                 let problems =
                     resolved.instructions.iter().filter_map(|inst| isa::find(inst, &context).err());

@@ -276,7 +276,8 @@ fn is_opaque(ty: Type) -> bool {
 
 /// Bytes of the variable; the inner `None` if its first dimension is open, the outer if it overflows.
 fn shape(variable: &Variable<'_>) -> Option<Option<u64>> {
-    if variable.dimensions.first() == Some(&None) {
+    // A length of zero says as little as none.
+    if matches!(variable.dimensions.first(), Some(None | Some(0))) {
         return Some(None);
     }
     variable.size().map(Some)
@@ -287,8 +288,8 @@ fn strides(variable: &Variable<'_>) -> Vec<u64> {
     let scalar = variable.ty.size();
     let mut strides = vec![scalar];
     let inner = variable.vector.map(u64::from).into_iter();
-    let dims: Vec<u64> = variable.dimensions.iter().skip(1).map(|d| d.unwrap_or(1)).chain(inner).collect();
-    for count in dims.iter().rev() {
+    let levels: Vec<u64> = variable.dimensions.iter().map(|d| d.unwrap_or(1)).chain(inner).collect();
+    for count in levels.iter().skip(1).rev() {
         let last = *strides.last().expect("one is there");
         strides.push(last.saturating_mul(*count));
     }
@@ -330,15 +331,8 @@ impl Image<'_> {
                 let mut next = at;
                 let mut end = at;
                 for value in list {
-                    let nested = matches!(value, Initialiser::List(_));
-                    // A flat list fills the innermost elements one after another.
-                    let (step, inner) = match (nested, strides) {
-                        (true, _) => (stride, inner),
-                        (false, [.., last]) => (*last, &strides[strides.len() - 1..]),
-                        (false, []) => (stride, inner),
-                    };
                     end = end.max(self.fill(ty, value, next, inner, limit)?);
-                    next = next.checked_add(step).ok_or("the initial value is too large")?;
+                    next = next.checked_add(stride).ok_or("the initial value is too large")?;
                 }
                 Ok(end)
             }
@@ -359,17 +353,18 @@ impl Image<'_> {
         limit: Option<u64>,
     ) -> Result<u64, String> {
         let shift = address.mask.map_or(0, |mask| mask.trailing_zeros() & !7);
+        let masked = address.mask.map_or(u64::MAX, |_| 0xff);
         let symbol = match (self.target)(address.symbol.text) {
             Target::Variable(name) => name,
             Target::Function(token) => {
-                let bits = token.wrapping_add(address.offset as u64) >> shift;
+                let bits = token.wrapping_add(address.offset as u64) >> shift & masked;
                 return self.write(at, ty.size(), u128::from(bits), limit);
             }
         };
         let end = self.write(at, ty.size(), 0, limit)?;
         self.relocations.push(Relocation {
             offset: at,
-            bytes: ty.size() as u32,
+            bytes: if address.mask.is_some() { 1 } else { ty.size() as u32 },
             shift,
             symbol,
             addend: address.offset,
@@ -391,13 +386,11 @@ impl Image<'_> {
 
 fn scalar_bits(value: Immediate, ty: Type) -> u128 {
     let bits = match (value, ty) {
-        (Immediate::F64(bits), Type::F32) => u64::from((f64::from_bits(bits) as f32).to_bits()),
-        (Immediate::F64(bits), _) => bits,
-        (Immediate::F32(bits), Type::F64) => f64::from(f32::from_bits(bits)).to_bits(),
+        (Immediate::F64(bits), Type::F64 | Type::B64) => bits,
+        // What is narrower than a double has a float's bits, or the low ones of them.
+        (Immediate::F64(bits), _) => u64::from((f64::from_bits(bits) as f32).to_bits()),
+        // A double written as a float has its bits, as NVIDIA's assembler has it.
         (Immediate::F32(bits), _) => u64::from(bits),
-        (Immediate::Signed(v), Type::B128) => return i128::from(v) as u128,
-        (Immediate::Signed(v), Type::F64) => (v as f64).to_bits(),
-        (Immediate::Signed(v), Type::F32) => u64::from((v as f32).to_bits()),
         (Immediate::Signed(v), _) => v as u64,
         (Immediate::Unsigned(v), _) => v,
     };

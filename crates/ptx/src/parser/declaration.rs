@@ -3,7 +3,7 @@
 use super::{Parsed, Parser};
 use crate::ast::{
     AddressInitialiser, Attributes, Field, FieldValue, Initialiser, Linkage, Pointer, StateSpace, Type,
-    Variable,
+    Variable, Version,
 };
 use crate::lexer::TokenKind;
 use crate::span::Span;
@@ -15,6 +15,20 @@ pub(super) struct TypeHead {
     pub vector: Option<u32>,
     pub ty: Type,
     pub pointer: Option<Pointer>,
+}
+
+/// Since then constants are in no banks.
+const NO_BANKS: Version = Version { major: 2, minor: 2 };
+
+/// Whose parameter is declared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// A kernel's.
+    Kernel,
+    /// A function's that is called, or a prototype's.
+    Callee,
+    /// It is no parameter.
+    Nobody,
 }
 
 impl<'a> Parser<'a> {
@@ -44,14 +58,14 @@ impl<'a> Parser<'a> {
         linkage: Linkage,
     ) -> Parsed<Vec<Variable<'a>>> {
         let (space, bank) = self.state_space()?;
-        let head = self.type_head()?;
+        let head = self.type_head(Whose::Nobody)?;
         let list = self.comma_separated(|p| p.declarator(start, linkage, space, bank, &head))?;
         self.expect(b';')?;
         Ok(list)
     }
 
     /// `( … )` of parameters, or nothing.
-    pub(super) fn parameters(&mut self) -> Parsed<Vec<Variable<'a>>> {
+    pub(super) fn parameters(&mut self, whose: Whose) -> Parsed<Vec<Variable<'a>>> {
         if !self.at(b'(') {
             return Ok(Vec::new());
         }
@@ -61,8 +75,12 @@ impl<'a> Parser<'a> {
             if !matches!(space, StateSpace::Param | StateSpace::Reg) {
                 return Err(p.error(p.since(start), "parameters are in .param or .reg"));
             }
-            let head = p.type_head()?;
-            p.declarator(start, Linkage::Private, space, bank, &head)
+            let head = p.type_head(whose)?;
+            let parameter = p.declarator(start, Linkage::Private, space, bank, &head)?;
+            if parameter.count.is_some() {
+                return Err(p.error(parameter.span, "parameters are declared one by one"));
+            }
+            Ok(parameter)
         })
     }
 
@@ -74,24 +92,35 @@ impl<'a> Parser<'a> {
         if space != StateSpace::Const || !self.eat(b'[') {
             return Ok((space, None));
         }
+        let span = self.token.span;
         let bank = self.small()?;
         self.expect(b']')?;
+        if self.version >= NO_BANKS {
+            let message =
+                format!("there are no banks of constants any more since PTX ISA .version {NO_BANKS}");
+            return Err(self.error(span, message));
+        }
         Ok((space, Some(bank)))
     }
 
     /// `.attribute(…) .align n .v4 .f32 .ptr .global .align n`, in any sensible order.
-    pub(super) fn type_head(&mut self) -> Parsed<TypeHead> {
+    pub(super) fn type_head(&mut self, whose: Whose) -> Parsed<TypeHead> {
         let mut attributes = Attributes::default();
         let (mut align, mut vector, mut ty, mut pointer) = (None, None, None, None);
         while let Some(word) = self.dotted() {
             match word {
                 "attribute" => self.attributes(&mut attributes)?,
                 "align" => align = Some(self.alignment()?),
-                "v2" | "v4" | "v8" if vector.is_none() => {
+                "v2" | "v4" if vector.is_none() => {
                     vector = Some(u32::from(word.as_bytes()[1] - b'0'));
                     self.advance();
                 }
-                "ptr" if ty.is_some() && pointer.is_none() => pointer = Some(self.pointer()?),
+                "ptr" if ty.is_some() && pointer.is_none() => {
+                    if whose != Whose::Kernel {
+                        self.error(self.token.span, "'.ptr' is for parameters of kernels");
+                    }
+                    pointer = Some(self.pointer()?);
+                }
                 _ => match Type::from_name(word).filter(|_| ty.is_none()) {
                     Some(found) => {
                         ty = Some(found);
@@ -141,7 +170,11 @@ impl<'a> Parser<'a> {
     fn pointer(&mut self) -> Parsed<Pointer> {
         self.advance();
         let mut pointer = Pointer { space: None, align: None };
-        if let Some(space) = self.dotted().and_then(StateSpace::from_name) {
+        let space = self.dotted().and_then(StateSpace::from_name);
+        let to = |space: &StateSpace| {
+            matches!(space, StateSpace::Const | StateSpace::Global | StateSpace::Local | StateSpace::Shared)
+        };
+        if let Some(space) = space.filter(to) {
             pointer.space = Some(space);
             self.advance();
         }
@@ -250,24 +283,15 @@ impl<'a> Parser<'a> {
         Ok(Field { name, value })
     }
 
-    /// `symbol+offset` or `generic(symbol)+offset`, with the offset inside the parentheses too.
+    /// `symbol+offset` or `generic(symbol)+offset`.
     fn address_initialiser(&mut self, mask: Option<u64>) -> Parsed<AddressInitialiser<'a>> {
         let mut symbol = self.name("a symbol")?;
         let generic = symbol.text == "generic" && self.eat(b'(');
-        let mut offset = 0i64;
         if generic {
             symbol = self.name("a symbol")?;
-            offset = self.optional_offset()?;
             self.expect(b')')?;
         }
-        let further = self.optional_offset()?;
-        let Some(offset) = offset.checked_add(further) else {
-            return Err(self.error(self.since(symbol.span), "offset out of range"));
-        };
+        let offset = self.optional_offset()?.unwrap_or(0);
         Ok(AddressInitialiser { symbol, generic, offset, mask })
-    }
-
-    fn optional_offset(&mut self) -> Parsed<i64> {
-        if self.at(b'+') || self.at(b'-') { self.offset() } else { Ok(0) }
     }
 }

@@ -208,10 +208,20 @@ fn literal(text: &str) -> Result<Immediate, &'static str> {
     if digits.is_empty() || !digits.bytes().all(|b| (b as char).is_digit(radix)) {
         return Err(NOT_A_NUMBER);
     }
-    let value = u64::from_str_radix(digits, radix).map_err(|_| "the number does not fit into 64 bits")?;
+    let value = integer_bits(digits, radix).ok_or("the number does not fit into 64 bits")?;
     Ok(match i64::try_from(value) {
         Ok(value) if !unsigned => Immediate::Signed(value),
         _ => Immediate::Unsigned(value),
+    })
+}
+
+/// The low 64 bits of a number. As NVIDIA's assembler has it, it is too large only if bit 63 is set before the last digit: of others,
+/// what is above 64 bits is lost.
+fn integer_bits(digits: &str, radix: u32) -> Option<u64> {
+    digits.chars().try_fold(0u64, |value, digit| {
+        let is_full = value >> 63 != 0;
+        (!is_full)
+            .then(|| value.wrapping_mul(radix.into()).wrapping_add(digit.to_digit(radix).unwrap_or(0).into()))
     })
 }
 

@@ -1,5 +1,6 @@
 //! Module scope: the header, functions, files, sections.
 
+use super::declaration::Whose;
 use super::{Bodies, Parsed, Parser};
 use crate::ast::{
     Alias, Attributes, Body, Directives, File, Function, Item, Linkage, Module, Section, StateSpace, Target,
@@ -10,6 +11,9 @@ use crate::error::LoadErrorKind;
 use crate::lexer::TokenKind;
 use crate::span::Span;
 use crate::target;
+
+/// Since then debugging information is in sections.
+const NO_DWARF: Version = Version { major: 2, minor: 0 };
 
 impl<'a> Parser<'a> {
     /// The whole module; `None` if even its header cannot be used.
@@ -35,10 +39,8 @@ impl<'a> Parser<'a> {
     /// A target with `debug` comes with sections of debugging information.
     fn has_promised_sections(&mut self, module: &Module<'a>) {
         let promise = module.target.options.iter().find(|option| option.text == "debug");
-        let sections = |item: &Item<'_>| matches!(item, Item::Section(_));
-        // Old compilers wrote them as comments of a kind, which are not kept.
-        let is_kept = || module.items.iter().any(sections) || self.source.contains("@@DWARF");
-        if let Some(promise) = promise.filter(|_| !is_kept() && self.errors.is_empty()) {
+        let is_kept = module.items.iter().any(|item| matches!(item, Item::Section(_)));
+        if let Some(promise) = promise.filter(|_| !is_kept && self.errors.is_empty()) {
             self.error(promise.span, "no debugging information, which .target 'debug' announces");
         }
     }
@@ -56,9 +58,6 @@ impl<'a> Parser<'a> {
             return Err(self.error_of(kind, span, message));
         }
         self.version = version;
-        while self.token.kind == TokenKind::Dwarf {
-            self.advance();
-        }
         if self.dotted() != Some("target") {
             return Err(self.unexpected("a .target directive"));
         }
@@ -108,7 +107,7 @@ impl<'a> Parser<'a> {
             return Err(self.error(architecture.span, format!("unknown .target '{}'", architecture.text)));
         };
         for (at, option) in words.iter().enumerate() {
-            if let Err(message) = target::check_option(parsed.sm, &words[..at], option.text) {
+            if let Err(message) = target::check_option(version, parsed.sm, &words[..at], option.text) {
                 return Err(self.error(option.span, message));
             }
         }
@@ -121,8 +120,14 @@ impl<'a> Parser<'a> {
 
     fn item(&mut self, module: &mut Module<'a>) -> Parsed<()> {
         let start = self.token.span;
-        if self.token.kind == TokenKind::Dwarf || self.at(b';') {
-            self.advance();
+        if self.token.kind == TokenKind::Dwarf {
+            let span = self.advance().span;
+            if self.version >= NO_DWARF {
+                let message = format!(
+                    "the directive '@@DWARF' is not there any more since PTX ISA .version {NO_DWARF}"
+                );
+                self.error(span, message);
+            }
             return Ok(());
         }
         let linkage = self.linkage();
@@ -167,9 +172,10 @@ impl<'a> Parser<'a> {
         while self.dotted() == Some("attribute") {
             self.attributes(&mut attributes)?;
         }
-        let returns = if is_entry { Vec::new() } else { self.parameters()? };
+        let whose = if is_entry { Whose::Kernel } else { Whose::Callee };
+        let returns = if is_entry { Vec::new() } else { self.parameters(whose)? };
         let name = self.name("a function's name")?;
-        let params = self.parameters()?;
+        let params = self.parameters(whose)?;
         let directives = self.function_directives(is_entry)?;
         let span = self.since(start);
         let body = Body::Declared;

@@ -60,8 +60,8 @@ impl<'a> Parser<'a> {
             OperandKind::Component(name, component)
         } else if self.at(b'[') {
             self.element(name)?
-        } else if self.at(b'+') || self.at(b'-') {
-            OperandKind::SymbolOffset(name, self.offset()?)
+        } else if let Some(offset) = self.optional_offset()? {
+            OperandKind::SymbolOffset(name, offset)
         } else {
             OperandKind::Name(name)
         };
@@ -75,13 +75,13 @@ impl<'a> Parser<'a> {
         Ok(OperandKind::Element(array, Box::new(index)))
     }
 
-    /// `+ constant` or `- constant`.
-    pub(super) fn offset(&mut self) -> Parsed<i64> {
-        if self.eat(b'+') {
-            return self.integer();
+    /// `+ constant`, or nothing. What is less is added too: `a+-4`.
+    pub(super) fn optional_offset(&mut self) -> Parsed<Option<i64>> {
+        if self.at(b'-') {
+            let message = "syntax error near '-': an offset is added, as in 'a+-4'";
+            return Err(self.error(self.token.span, message));
         }
-        // The sign belongs to the first term alone, as in `a - 4 + 8`.
-        self.integer()
+        if self.eat(b'+') { self.integer().map(Some) } else { Ok(None) }
     }
 
     /// `[base+offset, …]`
@@ -90,10 +90,18 @@ impl<'a> Parser<'a> {
         let start = self.token.span;
         let (kind, offset) = if self.token.kind == TokenKind::Word && !self.at_constant() {
             let name = self.name("a name")?;
-            let kind = if self.at(b'[') { self.element(name)? } else { OperandKind::Name(name) };
+            if self.at(b'[') {
+                let message =
+                    "syntax error near '[': an element of an array stands without brackets around it";
+                return Err(self.error(self.token.span, message));
+            }
             let span = self.since(start);
-            let offset = if self.at(b'+') || self.at(b'-') { self.offset()? } else { 0 };
-            (Operand { kind, span }, offset)
+            let offset = self.optional_offset()?;
+            if offset.is_some() && self.at(b',') {
+                let message = "syntax error near ',': an object has no offset";
+                return Err(self.error(self.token.span, message));
+            }
+            (Operand { kind: OperandKind::Name(name), span }, offset.unwrap_or(0))
         } else if self.at_constant() {
             let kind = OperandKind::Immediate(self.constant()?);
             (Operand { kind, span: self.since(start) }, 0)

@@ -1,5 +1,6 @@
 //! Function bodies.
 
+use super::declaration::Whose;
 use super::{Parsed, Parser};
 use crate::ast::{
     Block, Code, Guard, Inlined, Instruction, Linkage, Loc, Name, NameList, Prototype, RegisterName,
@@ -41,7 +42,7 @@ impl<'a> Parser<'a> {
         self.expect(b'{')?;
         let mut statements = Vec::new();
         while !self.at(b'}') {
-            if self.gives_up() || self.token.kind == TokenKind::End {
+            if self.gives_up() || matches!(self.token.kind, TokenKind::End | TokenKind::Unterminated) {
                 return Err(self.unexpected("'}'"));
             }
             if self.statement(&mut statements).is_err() {
@@ -75,12 +76,6 @@ impl<'a> Parser<'a> {
             TokenKind::Punctuation(b'{') => {
                 let block = self.nested(Self::block)?;
                 into.push(Statement::Block(block));
-            }
-            TokenKind::Punctuation(b';') => {
-                self.advance();
-            }
-            TokenKind::Dwarf => {
-                self.advance();
             }
             TokenKind::Dotted => self.directive(into)?,
             _ => return Err(self.unexpected("a statement")),
@@ -133,12 +128,12 @@ impl<'a> Parser<'a> {
 
     /// `.callprototype (returns) _ (params) directives`
     fn prototype(&mut self, name: Name<'a>) -> Parsed<Prototype<'a>> {
-        let returns = self.parameters()?;
+        let returns = self.parameters(Whose::Callee)?;
         let placeholder = self.token.span;
         if self.name("'_'")?.text != "_" {
             return Err(self.error(placeholder, "a prototype has '_' for the function's name"));
         }
-        let params = self.parameters()?;
+        let params = self.parameters(Whose::Callee)?;
         let directives = self.function_directives(false)?;
         Ok(Prototype { name, returns, params, directives })
     }
@@ -169,7 +164,7 @@ impl<'a> Parser<'a> {
 
     fn registers(&mut self) -> Parsed<Registers<'a>> {
         let start = self.advance().span;
-        let head = self.type_head()?;
+        let head = self.type_head(Whose::Nobody)?;
         let names = self.comma_separated(|p| {
             let name = p.name("a register")?;
             let count = p.range_count()?;
@@ -194,7 +189,7 @@ impl<'a> Parser<'a> {
         }
         self.advance();
         let function = self.name("a label")?;
-        let offset = if self.at(b'+') || self.at(b'-') { self.offset()? } else { 0 };
+        let offset = self.optional_offset()?.unwrap_or(0);
         self.expect(b',')?;
         if self.word() != Some("inlined_at") {
             return Err(self.unexpected("'inlined_at'"));

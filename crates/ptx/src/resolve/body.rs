@@ -5,13 +5,15 @@ use super::scope::Names;
 use super::{
     Address, Guard, Instruction, Label, LabelId, LocalVariable, Operand, OperandKind, Parameter, PrototypeId,
     Register, RegisterId, ResolvedFunction, Role, Static, Symbol, Symbols, TargetsId, VariableId, duplicate,
-    is_register, unknown,
+    early, is_register, unknown,
 };
-use crate::ast::{self, Block, Body, Component, Function, Linkage, Name, Statement, Type, Variable};
+use crate::ast::{
+    self, Block, Body, Component, Function, Linkage, Name, NameList, Prototype, Statement, Type, Variable,
+};
 use crate::error::{Errors, LoadError, LoadErrorKind};
 use crate::names::NameMap;
 use crate::special::SpecialRegister;
-use crate::visit::initialiser_names;
+use crate::visit::addresses;
 
 /// Binds the names of `function`. One that has no body, or whose body was skipped, has no instructions.
 pub fn function<'m, 'a>(
@@ -75,6 +77,8 @@ enum Bound<'m, 'a> {
     Prototype(PrototypeId),
     CallTargets(TargetsId),
     BranchTargets(TargetsId),
+    /// A list or a prototype that is declared further down.
+    Later,
 }
 
 /// An error has been recorded.
@@ -130,7 +134,7 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
         }
     }
 
-    /// Labels can be referred to before they stand there.
+    /// Labels can be referred to before they stand there. Lists and prototypes cannot, but who does is to hear that.
     fn declare_labels(&mut self, block: &'m Block<'a>) {
         for statement in &block.statements {
             let (name, bound) = match statement {
@@ -138,25 +142,19 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
                     self.result.labels.push(Label { name: *name, at: 0 });
                     (*name, Bound::Label(LabelId(self.result.labels.len() as u32 - 1)))
                 }
-                Statement::Prototype(prototype) => {
-                    self.result.prototypes.push(prototype);
-                    let id = PrototypeId(self.result.prototypes.len() as u32 - 1);
-                    (prototype.name, Bound::Prototype(id))
-                }
-                Statement::CallTargets(list) => {
-                    self.result.call_targets.push(Vec::new());
-                    let id = TargetsId(self.result.call_targets.len() as u32 - 1);
-                    (list.name, Bound::CallTargets(id))
-                }
-                Statement::BranchTargets(list) => {
-                    self.result.branch_targets.push(Vec::new());
-                    let id = TargetsId(self.result.branch_targets.len() as u32 - 1);
-                    (list.name, Bound::BranchTargets(id))
-                }
+                Statement::Prototype(Prototype { name, .. })
+                | Statement::CallTargets(NameList { name, .. })
+                | Statement::BranchTargets(NameList { name, .. }) => (*name, Bound::Later),
                 _ => continue,
             };
             self.declare("label", name, Declared::Fixed(bound));
         }
+    }
+
+    /// From here on the name of a list or a prototype is known.
+    fn bind(&mut self, name: Name<'a>, bound: Bound<'m, 'a>) {
+        let scope = self.innermost();
+        scope.bound.insert(name.text, bound);
     }
 
     fn statement(&mut self, statement: &'m Statement<'a>) {
@@ -195,33 +193,39 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
             Statement::Block(block) => self.block(block),
             Statement::BranchTargets(list) => {
                 let labels = list.names.iter().filter_map(|name| self.label(*name)).collect();
-                if let Some(Bound::BranchTargets(TargetsId(id))) = self.local(list.name.text) {
-                    self.result.branch_targets[id as usize] = labels;
-                }
+                self.result.branch_targets.push(labels);
+                let id = TargetsId(self.result.branch_targets.len() as u32 - 1);
+                self.bind(list.name, Bound::BranchTargets(id));
             }
             Statement::CallTargets(list) => {
                 let functions = list.names.iter().filter_map(|name| self.called(*name)).collect();
-                if let Some(Bound::CallTargets(TargetsId(id))) = self.local(list.name.text) {
-                    self.result.call_targets[id as usize] = functions;
-                }
+                self.result.call_targets.push(functions);
+                let id = TargetsId(self.result.call_targets.len() as u32 - 1);
+                self.bind(list.name, Bound::CallTargets(id));
             }
-            Statement::Prototype(_) | Statement::Pragma(_) => {}
+            Statement::Prototype(prototype) => {
+                declarations::check_prototype(self.symbols.source, prototype, &mut self.errors);
+                self.result.prototypes.push(prototype);
+                let id = PrototypeId(self.result.prototypes.len() as u32 - 1);
+                self.bind(prototype.name, Bound::Prototype(id));
+            }
+            Statement::Pragma(_) => {}
         }
     }
 
     /// What the names in a variable's initial value stand for. It cannot name itself.
     fn addresses(&mut self, variable: &'m Variable<'a>) -> Vec<Symbol<'m, 'a>> {
-        let mut addresses = Vec::new();
-        let Some(initialiser) = &variable.initialiser else { return addresses };
-        initialiser_names(initialiser, &mut |name| {
+        let mut found = Vec::new();
+        let Some(initialiser) = &variable.initialiser else { return found };
+        addresses(initialiser, &mut |address| {
             // An unknown name is reported where it is looked up.
-            let Ok(symbol) = self.symbol(*name) else { return };
-            match self.symbols.check_address(*name, symbol) {
-                Ok(()) => addresses.push(symbol),
+            let Ok(symbol) = self.symbol(address.symbol) else { return };
+            match self.symbols.check_address(address, symbol) {
+                Ok(()) => found.push(symbol),
                 Err(error) => self.errors.push(error),
             }
         });
-        addresses
+        found
     }
 
     fn instruction(&mut self, syntax: &'m ast::Instruction<'a>) -> Result<Instruction<'m, 'a>, Failed> {
@@ -283,10 +287,19 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
                 Bound::Prototype(id) => OperandKind::Prototype(id),
                 Bound::CallTargets(id) => OperandKind::CallTargets(id),
                 Bound::BranchTargets(id) => OperandKind::BranchTargets(id),
+                Bound::Later => {
+                    self.errors.push(early(self.symbols.source, name));
+                    return Err(Failed);
+                }
             });
         }
-        if let Some(symbol) = self.symbols.get(name.text) {
-            return Ok(OperandKind::Symbol(symbol, 0));
+        match self.symbols.used(name) {
+            Ok(Some(symbol)) => return Ok(OperandKind::Symbol(symbol, 0)),
+            Ok(None) => {}
+            Err(early) => {
+                self.errors.push(early);
+                return Err(Failed);
+            }
         }
         if let Some(register) = SpecialRegister::from_name(name.text) {
             return Ok(OperandKind::Special(register, None));
@@ -365,7 +378,9 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
                     Bound::Variable(self.new_variable(variable, index, role))
                 }
             };
-            self.scopes[at].bound.insert(name, bound);
+            if !matches!(bound, Bound::Later) {
+                self.scopes[at].bound.insert(name, bound);
+            }
             return Some(bound);
         }
         None

@@ -1,7 +1,7 @@
 //! What a declaration may say, beyond the grammar.
 
 use crate::ast::{
-    Function, Immediate, Initialiser, Item, Linkage, Module, StateSpace, Type, Variable, Version,
+    Function, Immediate, Initialiser, Item, Linkage, Module, Prototype, StateSpace, Type, Variable, Version,
 };
 use crate::error::{LoadError, LoadErrorKind};
 use crate::span::Span;
@@ -35,8 +35,10 @@ pub(super) fn check_parameters(
     errors: &mut Vec<LoadError>,
 ) {
     let place = if function.is_entry { Place::EntryParameter } else { Place::FuncParameter };
-    for variable in function.returns.iter().chain(&function.params) {
-        check(source, variable, place, errors);
+    check_lists(source, &function.returns, &function.params, place, errors);
+    if function.directives.noreturn && !function.returns.is_empty() {
+        let message = "a function that does not return has no results";
+        errors.push(LoadError::at(LoadErrorKind::Type, source, function.name.span, message));
     }
     if !function.is_entry {
         return;
@@ -54,13 +56,51 @@ pub(super) fn check_parameters(
     }
 }
 
-/// Samplers stand apart from textures where `.target` says so, and nowhere else.
-pub(super) fn check_samplers(
+/// Adds to `errors` what is wrong with a prototype.
+pub(super) fn check_prototype(source: &str, prototype: &Prototype<'_>, errors: &mut Vec<LoadError>) {
+    check_lists(source, &prototype.returns, &prototype.params, Place::FuncParameter, errors);
+}
+
+fn check_lists(
     source: &str,
-    module: &Module<'_>,
-    item: &Item<'_>,
+    returns: &[Variable<'_>],
+    params: &[Variable<'_>],
+    place: Place,
     errors: &mut Vec<LoadError>,
 ) {
+    for variable in returns.iter().chain(params) {
+        check(source, variable, place, errors);
+    }
+    if place == Place::EntryParameter {
+        return;
+    }
+    let is_open = |variable: &&Variable<'_>| matches!(variable.dimensions.first(), Some(None | Some(0)));
+    let in_memory = |variable: &&Variable<'_>| variable.space == StateSpace::Param;
+    let open_result = returns.iter().find(is_open);
+    let open_early = params.split_last().and_then(|(_, early)| early.iter().find(is_open));
+    let further = returns.iter().skip(1).find(in_memory);
+    let many = params.iter().chain(returns).find(|variable| variable.dimensions.len() > 1);
+    for (found, message) in [
+        (open_result, "the size of a result is known"),
+        (open_early, "only the last parameter may be of any size"),
+        (further, "several results are in registers"),
+        (many, "an array that is a parameter has one dimension"),
+    ] {
+        let error = |v: &Variable<'_>| LoadError::at(LoadErrorKind::Type, source, v.name.span, message);
+        errors.extend(found.map(error));
+    }
+}
+
+/// Adds to `errors` what is wrong with an item in such a module: samplers stand apart from textures where `.target` says so, and nowhere else,
+/// and textures have a space of their own in old versions only.
+pub(super) fn check_age(source: &str, module: &Module<'_>, item: &Item<'_>, errors: &mut Vec<LoadError>) {
+    if let Item::Variable(variable) = item
+        && variable.space == StateSpace::Tex
+        && module.version >= NO_TEX
+    {
+        let message = format!("there is no state space .tex any more since PTX ISA .version {NO_TEX}");
+        errors.push(LoadError::at(LoadErrorKind::Type, source, variable.name.span, message));
+    }
     if module.samplers_apart() {
         return;
     }
@@ -74,6 +114,9 @@ pub(super) fn check_samplers(
         errors.push(LoadError::at(LoadErrorKind::Type, source, variable.name.span, message));
     }
 }
+
+/// Since then textures are `.texref` variables.
+const NO_TEX: Version = Version { major: 1, minor: 5 };
 
 /// Bytes of parameters a kernel may have, up to the version that allowed more.
 const SMALL_PARAMETERS: u64 = 4352;
@@ -92,7 +135,10 @@ fn check_space(variable: &Variable<'_>, place: Place) -> Result<(), Wrong> {
     if !fits {
         return Err((LoadErrorKind::Type, "a variable of this state space cannot be declared here"));
     }
-    let opaque = matches!(variable.ty, Type::Texref | Type::Samplerref | Type::Surfref);
+    if variable.linkage == Linkage::Common && variable.space != Global {
+        return Err((LoadErrorKind::Type, "only .global variables are .common"));
+    }
+    let opaque = is_opaque(variable.ty);
     let opaque_fits = match place {
         Place::Module => variable.space == Global,
         Place::EntryParameter => true,
@@ -107,6 +153,10 @@ fn check_space(variable: &Variable<'_>, place: Place) -> Result<(), Wrong> {
     Ok(())
 }
 
+fn is_opaque(ty: Type) -> bool {
+    matches!(ty, Type::Texref | Type::Samplerref | Type::Surfref)
+}
+
 /// Whether there are vectors of so many elements of the type.
 pub(super) fn check_vector(ty: Type, vector: Option<u32>) -> Result<(), Wrong> {
     if u64::from(vector.unwrap_or(1)) * ty.size() > 16 || vector.is_some() && ty == Type::Pred {
@@ -117,6 +167,9 @@ pub(super) fn check_vector(ty: Type, vector: Option<u32>) -> Result<(), Wrong> {
 
 fn check_shape(variable: &Variable<'_>, place: Place) -> Result<(), Wrong> {
     check_vector(variable.ty, variable.vector)?;
+    if variable.space == StateSpace::Param && (variable.vector.is_some() || variable.ty == Type::F16x2) {
+        return Err((LoadErrorKind::Type, "there are no vectors in .param, but arrays"));
+    }
     if variable.space == StateSpace::Reg && !variable.dimensions.is_empty() {
         return Err((LoadErrorKind::Type, "there are no arrays of registers"));
     }
@@ -151,62 +204,74 @@ fn check_initialiser(variable: &Variable<'_>, initialiser: &Initialiser<'_>) -> 
         return Err("an .extern variable has no initial value here");
     }
     if let Initialiser::Fields(_) = initialiser {
-        let opaque = matches!(variable.ty, Type::Texref | Type::Samplerref | Type::Surfref);
-        return if opaque { Ok(()) } else { Err("only opaque types have fields") };
+        return if is_opaque(variable.ty) { Ok(()) } else { Err("only opaque types have fields") };
     }
-    let vector = variable.vector.map(|width| Some(u64::from(width)));
-    let shape: Vec<Option<u64>> = variable.dimensions.iter().copied().chain(vector).collect();
-    check_values(variable.ty, &shape, initialiser)
+    let is_empty = matches!(initialiser, Initialiser::List(list) if list.is_empty());
+    if is_empty && is_opaque(variable.ty) {
+        return Ok(());
+    }
+    if is_empty && matches!(variable.dimensions.first(), Some(None | Some(0))) {
+        return Err("the size of this array is not known");
+    }
+    check_values(variable, &variable.dimensions, initialiser)
 }
 
-/// Whether values fit into an array of this shape. A list may leave out inner braces, as in C.
-fn check_values(ty: Type, shape: &[Option<u64>], initialiser: &Initialiser<'_>) -> Result<(), &'static str> {
+/// Whether values fit into an array of this shape: each dimension is a list of its own, and so is each vector.
+fn check_values(
+    variable: &Variable<'_>,
+    shape: &[Option<u64>],
+    initialiser: &Initialiser<'_>,
+) -> Result<(), &'static str> {
     match (initialiser, shape) {
         (Initialiser::List(list), [outer, inner @ ..]) => {
-            let nested = list.iter().any(|value| matches!(value, Initialiser::List(_)));
-            let room = match (nested, outer) {
-                (_, None) => None,
-                (true, Some(outer)) => Some(*outer),
-                (false, Some(outer)) => {
-                    inner.iter().try_fold(*outer, |total, size| total.checked_mul((*size)?))
-                }
-            };
-            if room.is_some_and(|room| list.len() as u64 > room) {
+            // A length of zero says as little as none.
+            if outer.is_some_and(|room| room > 0 && list.len() as u64 > room) {
                 return Err("there are more initial values than elements");
             }
-            let inner = if nested { inner } else { &[] };
-            list.iter().try_for_each(|value| check_values(ty, inner, value))
+            list.iter().try_for_each(|value| check_values(variable, inner, value))
         }
-        (Initialiser::List(list), []) => match list.as_slice() {
-            [] => Ok(()),
-            [one] => check_values(ty, &[], one),
-            _ => Err("there are more initial values than elements"),
+        (_, [..]) if !shape.is_empty() => Err("the initial values of an array are in braces"),
+        (Initialiser::List(list), _) => match variable.vector {
+            Some(lanes) if list.len() == lanes as usize => {
+                list.iter().try_for_each(|value| check_scalar(variable.ty, value))
+            }
+            Some(_) => Err("a vector has as many initial values as elements"),
+            None => Err("the initial value of a scalar is not in braces"),
         },
-        (Initialiser::Value(value), []) => check_value(ty, *value),
-        (Initialiser::Address(address), []) => {
+        _ if variable.vector.is_some() => Err("the initial values of a vector are in braces"),
+        _ => check_scalar(variable.ty, initialiser),
+    }
+}
+
+fn check_scalar(ty: Type, initialiser: &Initialiser<'_>) -> Result<(), &'static str> {
+    match initialiser {
+        Initialiser::Value(value) => check_value(ty, *value),
+        Initialiser::Address(address) => {
             // One byte of eight.
             let masks = |mask: u64| mask.count_ones() == 8 && mask >> (mask.trailing_zeros() & !7) == 0xff;
             if address.mask.is_some_and(|mask| !masks(mask)) {
                 return Err("a mask is 0xff in its place");
             }
-            if address.mask.is_some() && ty.size() == 2 {
-                return Err("a part of an address is a byte");
+            match (ty, address.mask) {
+                (Type::U16, Some(_)) => Err("a part of an address is a byte"),
+                (Type::U8 | Type::U32 | Type::U64, Some(_)) | (Type::U32 | Type::U64, None) => Ok(()),
+                (Type::U8 | Type::U16, None) => Err("an address has 64 bits"),
+                _ => Err("an address is the initial value of a .u64"),
             }
-            let integer = !matches!(ty, Type::F16 | Type::F16x2 | Type::F32 | Type::F64 | Type::B128);
-            let fits = integer && (ty.size() == 8 || address.mask.is_some());
-            if fits { Ok(()) } else { Err("an address has 64 bits") }
         }
-        (Initialiser::Value(_) | Initialiser::Address(_), [..]) => {
-            Err("the initial values of an array are in braces")
-        }
-        (Initialiser::Fields(_), _) => Err("only opaque types have fields"),
+        Initialiser::List(_) => Err("the initial value of a scalar is not in braces"),
+        Initialiser::Fields(_) => Err("only opaque types have fields"),
     }
 }
 
 fn check_value(ty: Type, value: Immediate) -> Result<(), &'static str> {
-    let float = matches!(ty, Type::F16 | Type::F16x2 | Type::F32 | Type::F64);
-    if value.integer().is_none() && !float {
-        return Err("a float cannot be the initial value of an integer");
+    match (ty, value.integer()) {
+        (Type::F16 | Type::F16x2, _) => Err("there are no initial values of halves, but of their bits"),
+        (Type::F32 | Type::F64, Some(_)) => Err("an integer cannot be the initial value of a float"),
+        (Type::F32 | Type::F64, None) => Ok(()),
+        // Bits may be those of a float.
+        (Type::B8 | Type::B16 | Type::B32 | Type::B64, None) => Ok(()),
+        (_, None) => Err("a float cannot be the initial value of an integer"),
+        (_, Some(_)) => Ok(()),
     }
-    Ok(())
 }

@@ -6,16 +6,17 @@
 
 mod body;
 mod declarations;
+mod redeclared;
 mod scope;
 
 use crate::ast::{
-    self, Alias, Component, Function, Immediate, Initialiser, Item, Linkage, Module, Name, StateSpace, Type,
-    Variable,
+    self, AddressInitialiser, Alias, Component, Function, Immediate, Initialiser, Item, Linkage, Module,
+    Name, StateSpace, Type, Variable,
 };
 use crate::error::{Errors, LoadError, LoadErrorKind};
 use crate::span::Span;
 use crate::special::SpecialRegister;
-use crate::visit::initialiser_names;
+use crate::visit::addresses;
 
 pub use body::function;
 use declarations::Place;
@@ -238,7 +239,17 @@ pub enum Symbol<'m, 'a> {
 #[derive(Debug)]
 pub struct Symbols<'m, 'a> {
     source: &'a str,
-    names: Names<'a, Entity<'m, 'a>>,
+    names: Names<'a, Known<'m, 'a>>,
+}
+
+/// What a name stands for, and where.
+#[derive(Clone, Copy, Debug)]
+struct Known<'m, 'a> {
+    entity: Entity<'m, 'a>,
+    /// Where it is declared first: it is known from there on.
+    from: u32,
+    /// An `.alias` made it stand for another function.
+    aliased: bool,
 }
 
 /// Something of module scope.
@@ -257,7 +268,7 @@ impl<'m, 'a> Symbols<'m, 'a> {
         let mut symbols = Symbols { source, names: Names::default() };
         let mut errors = Vec::new();
         for item in &module.items {
-            declarations::check_samplers(source, module, item, &mut errors);
+            declarations::check_age(source, module, item, &mut errors);
             let result = match item {
                 Item::Variable(variable) => {
                     declarations::check(source, variable, Place::Module, &mut errors);
@@ -267,16 +278,13 @@ impl<'m, 'a> Symbols<'m, 'a> {
                     declarations::check_parameters(source, function, module.version, &mut errors);
                     symbols.declare_function(function)
                 }
+                Item::Alias(alias) => symbols.bind_alias(alias),
                 _ => Ok(()),
             };
             errors.extend(result.err());
         }
         errors.extend(symbols.names.overlap().map(|name| symbols.duplicate("variable", name)));
-        for item in &module.items {
-            if let Item::Alias(alias) = item {
-                errors.extend(symbols.bind_alias(alias).err());
-            }
-        }
+        symbols.follow_aliases(module);
         for variable in module.variables() {
             if let Some(initialiser) = &variable.initialiser {
                 symbols.check_initialiser(initialiser, &mut errors);
@@ -286,90 +294,143 @@ impl<'m, 'a> Symbols<'m, 'a> {
         Ok(symbols)
     }
 
-    /// The symbol of this name.
+    /// The symbol of this name, wherever it is declared.
     pub fn get(&self, name: &str) -> Option<Symbol<'m, 'a>> {
-        let (entity, index) = self.names.get(name)?;
-        Some(match entity {
+        self.known(name).map(|(symbol, _)| symbol)
+    }
+
+    /// The symbol that a name in the text stands for. It is declared before it is used.
+    fn used(&self, name: Name<'a>) -> Result<Option<Symbol<'m, 'a>>, LoadError> {
+        match self.known(name.text) {
+            Some((_, from)) if from > name.span.start => Err(early(self.source, name)),
+            known => Ok(known.map(|(symbol, _)| symbol)),
+        }
+    }
+
+    fn known(&self, name: &str) -> Option<(Symbol<'m, 'a>, u32)> {
+        let (known, index) = self.names.get(name)?;
+        let symbol = match known.entity {
             Entity::Variable(variable) => Symbol::Global(variable, index),
             Entity::Function(function) => Symbol::Function(function),
-        })
+        };
+        Some((symbol, known.from))
     }
 
     fn declare_variable(&mut self, variable: &'m Variable<'a>) -> Result<(), LoadError> {
+        // A variable is not known in its own initial value.
+        let from = variable.span.end;
+        let known = Known { entity: Entity::Variable(variable), from, aliased: false };
         if let Some(count) = variable.count {
-            let range = self.names.insert_range(variable.name, count, Entity::Variable(variable));
+            let range = self.names.insert_range(variable.name, count, known);
             return range.map_err(|()| self.duplicate("variable", variable.name));
         }
-        match self.names.insert(variable.name, Entity::Variable(variable)) {
-            None => Ok(()),
-            Some(Entity::Variable(previous)) => {
-                let previous_yields = is_declaration(previous);
-                if !previous_yields && !is_declaration(variable) {
-                    return Err(self.duplicate("variable", variable.name));
-                }
-                if !previous_yields {
-                    self.names.insert(previous.name, Entity::Variable(previous));
-                }
-                Ok(())
+        let Some(previous) = self.names.insert(variable.name, known) else { return Ok(()) };
+        let Entity::Variable(earlier) = previous.entity else {
+            return Err(self.duplicate("function", variable.name));
+        };
+        if !is_declaration(earlier) && !is_declaration(variable) {
+            return Err(self.duplicate("variable", variable.name));
+        }
+        let entity = if is_declaration(earlier) { known.entity } else { previous.entity };
+        self.names.insert(variable.name, Known { entity, ..previous });
+        match redeclared::variable(earlier, variable) {
+            Some(message) => {
+                Err(LoadError::at(LoadErrorKind::Type, self.source, variable.name.span, message))
             }
-            Some(Entity::Function(_)) => Err(self.duplicate("function", variable.name)),
+            None => Ok(()),
         }
     }
 
     fn declare_function(&mut self, function: &'m Function<'a>) -> Result<(), LoadError> {
-        match self.names.insert(function.name, Entity::Function(function)) {
-            None => Ok(()),
-            Some(Entity::Function(previous)) => {
-                if previous.is_entry != function.is_entry {
-                    return Err(self.duplicate("function", function.name));
-                }
-                if previous.is_defined() {
-                    if function.is_defined() {
-                        return Err(self.duplicate("function", function.name));
-                    }
-                    self.names.insert(previous.name, Entity::Function(previous));
-                }
-                Ok(())
+        let from = function.name.span.start;
+        let known = Known { entity: Entity::Function(function), from, aliased: false };
+        let Some(previous) = self.names.insert(function.name, known) else { return Ok(()) };
+        let Entity::Function(earlier) = previous.entity else {
+            return Err(self.duplicate("variable", function.name));
+        };
+        let stays = previous.aliased || earlier.is_defined();
+        let entity = if stays { previous.entity } else { known.entity };
+        self.names.insert(function.name, Known { entity, ..previous });
+        if previous.aliased {
+            return Ok(());
+        }
+        if earlier.is_entry != function.is_entry || earlier.is_defined() {
+            return Err(self.duplicate("function", function.name));
+        }
+        match redeclared::function(earlier, function) {
+            Some(message) => {
+                Err(LoadError::at(LoadErrorKind::Type, self.source, function.name.span, message))
             }
-            Some(Entity::Variable(_)) => Err(self.duplicate("variable", function.name)),
+            None => Ok(()),
         }
     }
 
-    /// Makes the alias's name stand for the function behind it. A chain of aliases resolves if each is
-    /// declared after the one it refers to.
+    /// Makes the alias's name stand for the function behind it. Both are declared before.
     fn bind_alias(&mut self, alias: &Alias<'a>) -> Result<(), LoadError> {
+        let mut found = Vec::new();
         for name in [alias.name, alias.target] {
-            if !matches!(self.names.get(name.text), Some((Entity::Function(_), _))) {
-                return Err(unknown(self.source, name));
+            match self.names.get(name.text) {
+                Some((known @ Known { entity: Entity::Function(function), .. }, _)) => {
+                    found.push((known, function));
+                }
+                _ => return Err(unknown(self.source, name)),
             }
         }
-        if let Some((target, _)) = self.names.get(alias.target.text) {
-            self.names.insert(alias.name, target);
+        let [(known, function), (target, aliased)] = found[..] else { return Ok(()) };
+        let wrong = if known.aliased {
+            Some("the name is an alias already".into())
+        } else if function.is_defined() {
+            Some("a function that is defined is no alias of another".into())
+        } else {
+            redeclared::alias(function, aliased)
+        };
+        if let Some(message) = wrong {
+            return Err(LoadError::at(LoadErrorKind::Type, self.source, alias.name.span, message));
         }
+        self.names.insert(alias.name, Known { entity: target.entity, aliased: true, ..known });
         Ok(())
     }
 
+    /// Once all functions are known: an alias may stand before the definition of its function.
+    fn follow_aliases(&mut self, module: &Module<'a>) {
+        for item in &module.items {
+            let Item::Alias(alias) = item else { continue };
+            let (name, target) = (self.names.get(alias.name.text), self.names.get(alias.target.text));
+            if let (Some((known, _)), Some((Known { entity, .. }, _))) = (name, target)
+                && known.aliased
+            {
+                self.names.insert(alias.name, Known { entity, ..known });
+            }
+        }
+    }
+
     fn check_initialiser(&self, initialiser: &Initialiser<'a>, errors: &mut Vec<LoadError>) {
-        initialiser_names(initialiser, &mut |name| {
-            errors.extend(match self.get(name.text) {
-                Some(symbol) => self.check_address(*name, symbol).err(),
-                None => Some(unknown(self.source, *name)),
+        addresses(initialiser, &mut |address| {
+            errors.extend(match self.used(address.symbol) {
+                Ok(Some(symbol)) => self.check_address(address, symbol).err(),
+                Ok(None) => Some(unknown(self.source, address.symbol)),
+                Err(early) => Some(early),
             });
         });
     }
 
     /// An initial value holds addresses that are known once the module is loaded.
-    fn check_address(&self, name: Name<'a>, symbol: Symbol<'m, 'a>) -> Result<(), LoadError> {
+    fn check_address(
+        &self,
+        address: &AddressInitialiser<'a>,
+        symbol: Symbol<'m, 'a>,
+    ) -> Result<(), LoadError> {
         let known = match symbol {
             Symbol::Global(variable, _) => matches!(variable.space, StateSpace::Global | StateSpace::Const),
             Symbol::Function(_) => true,
             Symbol::Local(_) => false,
         };
-        if known {
-            return Ok(());
-        }
-        let message = "an initial value has addresses of functions and of .global and .const variables only";
-        Err(LoadError::at(LoadErrorKind::Type, self.source, name.span, message))
+        let message = match symbol {
+            Symbol::Function(_) if address.generic => "a function has no generic address",
+            _ if known => return Ok(()),
+            _ => "an initial value has addresses of functions and of .global and .const variables only",
+        };
+        Err(LoadError::at(LoadErrorKind::Type, self.source, address.symbol.span, message))
     }
 
     fn duplicate(&self, what: &str, name: Name<'a>) -> LoadError {
@@ -379,7 +440,7 @@ impl<'m, 'a> Symbols<'m, 'a> {
 
 /// Whether a definition of the same name may stand beside it.
 fn is_declaration(variable: &Variable<'_>) -> bool {
-    matches!(variable.linkage, Linkage::Extern | Linkage::Common) && variable.initialiser.is_none()
+    variable.linkage == Linkage::Extern && variable.initialiser.is_none()
 }
 
 /// Checks the names of all functions of a module.
@@ -399,6 +460,12 @@ pub fn check<'a>(source: &'a str, module: &Module<'a>) -> Result<(), Errors> {
 
 fn unknown(source: &str, name: Name<'_>) -> LoadError {
     let message = format!("unknown symbol '{}'", name.text);
+    LoadError::at(LoadErrorKind::Name, source, name.span, message)
+}
+
+/// An error for a name that is declared only after it is used.
+fn early(source: &str, name: Name<'_>) -> LoadError {
+    let message = format!("unknown symbol '{}': it is declared after this", name.text);
     LoadError::at(LoadErrorKind::Name, source, name.span, message)
 }
 
