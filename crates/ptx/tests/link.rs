@@ -46,6 +46,24 @@ fn declarations_meet_definitions() {
 }
 
 #[test]
+fn what_refers_to_each_other_is_declared_before() {
+    let text = linked(&[
+        ".extern .global .u64 other[2];
+         .visible .global .u64 one[1] = {other};
+         .extern .entry late();
+         .visible .entry early() { .reg .b64 %d; mov.u64 %d, late; ret; }",
+        ".extern .global .u64 one[1];
+         .visible .global .u64 other[2] = {one, generic(one)};
+         .visible .entry late() { ret; }",
+    ]);
+    let module = parse(&text).unwrap();
+    assert_eq!(module.entries().map(|f| f.name.text).collect::<Vec<_>>(), ["late", "early"], "{text}");
+    let defined = module.variables().filter(|v| v.linkage == Linkage::Visible).map(|v| v.name.text);
+    assert_eq!(defined.collect::<Vec<_>>(), ["other", "one"], "{text}");
+    assert_eq!(unresolved(&module), [""; 0]);
+}
+
+#[test]
 fn private_symbols_stay_apart() {
     let text = linked(&[
         ".global .u32 state = 1;

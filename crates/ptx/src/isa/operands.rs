@@ -195,8 +195,9 @@ impl Checker<'_> {
         self.object(&address.base, &[if sampler { ast::Type::Texref } else { ast::Type::Surfref }])?;
         let wanted = texture::brackets(self.chosen);
         let ty = self.chosen.ty("C").filter(|_| sampler).unwrap_or(Ty::S32);
-        // Samples stand after the layer. A surface's layer is a number like the others.
-        let integers = usize::from(wanted.layered && sampler) + usize::from(wanted.samples);
+        // Samples stand after the layer. A surface's layer is a number like the others, and so is a sample without a layer.
+        let apart = wanted.layered && sampler;
+        let integers = if apart { 1 + usize::from(wanted.samples) } else { 0 };
         let ty_of = |index| if index < integers { Ty::U32 } else { ty };
         // Further coordinates are ignored: old compilers wrote four wherever there were two.
         let count = match &coordinates.kind {
