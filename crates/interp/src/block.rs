@@ -2,9 +2,9 @@
 
 use kernel_abi::{BARRIERS, BlockFrame, Fault, FaultKind, WARP};
 use simt_ir::texture::TextureOp;
-use simt_ir::{BarrierKind, Op, Program};
+use simt_ir::{Access, BarrierKind, Op, Program, Type, mbarrier};
 
-use crate::memory::BadAccess;
+use crate::memory::{self, BadAccess};
 use crate::texture;
 use crate::thread::{Arrival, BlockContext, Event, State, Thread};
 use crate::warp::{self, Member, Others};
@@ -173,13 +173,14 @@ impl<'a> Block<'a> {
             let here = members.iter().fold(0, |set, i| set | 1u32 << self.threads[*i].lane());
             match mask {
                 Some(mask) => mask & live & !here == 0 || force,
-                // Nobody needs to wait for who stores later: that may be a lane that polls for what this one stores.
-                None => !ready || matches!(op, Op::Texture(_)),
+                // Nobody needs to wait for who stores or arrives later: that may be a lane that polls for what this one does.
+                None => !ready || matches!(op, Op::Texture(_) | Op::MbarrierArrive { .. }),
             }
         });
         let Some((op, _, members)) = complete else { return Ok(false) };
         match op {
             Op::Texture(op) => self.store(&op, &members)?,
+            Op::MbarrierArrive { drop, access, .. } => self.arrive(drop, &access, &members)?,
             op => self.execute(op, &members)?,
         }
         Ok(true)
@@ -204,6 +205,32 @@ impl<'a> Block<'a> {
         }
         for index in members {
             self.threads[*index].resume(program, &[]);
+        }
+        Ok(())
+    }
+
+    /// Arrivals at barriers in memory by the lanes that have come to it.
+    fn arrive(&mut self, drop: bool, access: &Access, members: &[usize]) -> Result<(), Fault> {
+        let program = self.context.program;
+        let each = |bad: BadAccess, block: &Block<'_>, index: usize| {
+            let line = block.threads[index].warp_operation_line(program);
+            block.fault(index, bad.kind, Some(bad.address), line, String::new())
+        };
+        let mut before = Vec::new();
+        for index in members {
+            let place = self.threads[*index].barrier_place(access, program);
+            let old = place.and_then(|at| Ok((at, memory::load(Type::I64, at)?)));
+            before.push(old.map_err(|bad| each(bad, self, *index))?);
+        }
+        for (index, (at, first)) in members.iter().zip(before) {
+            let State::Warp(_, args) = &self.threads[*index].state else {
+                unreachable!("members wait at the operation")
+            };
+            let (count, bytes) = (args[1] as u32, args[2] as u32);
+            let now = memory::update(Type::I64, at, |old| mbarrier::arrive(old, count, bytes, drop));
+            let now = now.map_err(|bad| each(bad, self, *index))?;
+            let too_many = mbarrier::is_too_many(first, now, count);
+            self.threads[*index].resume(program, &[first, too_many.into()]);
         }
         Ok(())
     }

@@ -210,6 +210,12 @@ impl<'a> Thread<'a> {
         memory::load(ty, at)
     }
 
+    /// Where the barrier is at which the thread arrives with others.
+    pub fn barrier_place(&self, access: &Access, program: &Program) -> Result<u64, BadAccess> {
+        let State::Warp(_, args) = &self.state else { unreachable!("the thread waits at the operation") };
+        self.windows.resolve(access, self.warp_operand_types(program)[0], args[0], 8)
+    }
+
     /// The line of the warp operation the thread waits at.
     pub fn warp_operation_line(&self, program: &Program) -> u32 {
         program.function(self.top().func).inst(self.warp_operation(program)).loc.ptx_line
@@ -339,7 +345,7 @@ impl<'a> Thread<'a> {
                     _ => vec![memory::atomic_cas(types[1], at, args[1], args[2]).map_err(bad)?],
                 }
             }
-            Op::MbarrierArrive { drop, access } => {
+            Op::MbarrierArrive { drop, together: false, access } => {
                 let at = self.windows.resolve(&access, types[0], args[0], 8).map_err(bad)?;
                 let arrived = |old| mbarrier::arrive(old, args[1] as u32, args[2] as u32, drop);
                 vec![memory::update(Type::I64, at, arrived).map_err(bad)?]
@@ -361,7 +367,8 @@ impl<'a> Thread<'a> {
                 memory::fence_for(order);
                 Vec::new()
             }
-            op @ (Op::Shuffle(_)
+            op @ (Op::MbarrierArrive { together: true, .. }
+            | Op::Shuffle(_)
             | Op::Vote(_)
             | Op::MatchAny
             | Op::MatchAll

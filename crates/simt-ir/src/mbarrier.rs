@@ -39,6 +39,13 @@ pub const fn arrive(barrier: u64, count: u32, tx: u32, drop: bool) -> u64 {
     phase | pending << PENDING_AT | expected << EXPECTED_AT | tx
 }
 
+/// Whether `count` arrivals are too many for a barrier that was `first` before all who arrive at once with them, which is what each of those
+/// learns, and `now` before these: a phase waits for all of them together.
+pub const fn is_too_many(first: u64, now: u64, count: u32) -> bool {
+    let pending = now >> PENDING_AT & COUNT_MASK;
+    count != 0 && (pending < count as u64 || (first ^ now) >> PHASE_AT != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +71,17 @@ mod tests {
         let early = arrive(new(1), 0, 64u32.wrapping_neg(), false);
         assert_eq!(phase(early), 0);
         assert_eq!(phase(arrive(early, 1, 64, false)), 1);
+    }
+
+    #[test]
+    fn who_arrives_at_once_arrives_in_one_phase() {
+        let first = new(2);
+        let second = arrive(first, 1, 0, false);
+        let third = arrive(second, 1, 0, false);
+        assert!(!is_too_many(first, first, 2) && is_too_many(first, first, 3));
+        assert!(!is_too_many(first, second, 1) && is_too_many(first, second, 2));
+        assert!(is_too_many(first, third, 1) && !is_too_many(first, third, 0));
+        assert!(!is_too_many(third, third, 1), "one after another is no matter");
     }
 
     #[test]

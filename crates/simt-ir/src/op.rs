@@ -612,9 +612,12 @@ pub enum Op {
     /// `(address, compare T × lanes, new T × lanes) → old T × lanes`, or no result. Two lanes: `I64`s.
     AtomicCas(Access),
     /// `(address, count I32, bytes I32) → old I64`, or no result: arrivals at a barrier in memory, see [`crate::mbarrier::arrive`].
+    /// `→ (old I64, too many Pred)` if lanes arrive together.
     MbarrierArrive {
         /// Those who arrive take part in no later phase.
         drop: bool,
+        /// The lanes of a warp that execute it at once arrive at once, in one phase: see [`crate::mbarrier::is_too_many`].
+        together: bool,
         /// Where the barrier is.
         access: Access,
     },

@@ -106,8 +106,9 @@ fn op_name(op: Op) -> String {
         Op::Store(access) => format!("store{}", access_suffix(&access)),
         Op::Atomic(op, access) => format!("atomic.{}{}", lower(&format!("{op:?}")), access_suffix(&access)),
         Op::AtomicCas(access) => format!("atomic.cas{}", access_suffix(&access)),
-        Op::MbarrierArrive { drop, access } => {
-            format!("mbarrier.arrive{}{}", if drop { "_drop" } else { "" }, access_suffix(&access))
+        Op::MbarrierArrive { drop, together, access } => {
+            let (drop, together) = (if drop { "_drop" } else { "" }, if together { ".together" } else { "" });
+            format!("mbarrier.arrive{drop}{together}{}", access_suffix(&access))
         }
         op => lower(&format!("{op:?}")),
     }

@@ -281,6 +281,10 @@ impl Check<'_> {
                     "(address, T × lanes, T × lanes) → T × lanes or ()",
                 )
             }
+            Op::MbarrierArrive { together: true, .. } => rule(
+                matches!(arg[..], [_, I32, I32]) && is_address(arg[0]) && res == [I64, Pred],
+                "(address, i32, i32) → (i64, pred)",
+            ),
             Op::MbarrierArrive { .. } => rule(
                 matches!(arg[..], [_, I32, I32]) && is_address(arg[0]) && (res.is_empty() || res == [I64]),
                 "(address, i32, i32) → i64 or ()",

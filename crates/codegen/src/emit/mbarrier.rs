@@ -9,8 +9,9 @@ use super::function::Emitter;
 use crate::llvm::{IntPredicate, Value};
 
 impl<'c> Emitter<'_, 'c> {
-    /// Arrivals at barriers: the meaning is [`simt_ir::mbarrier::arrive`]'s.
-    pub(super) fn mbarrier_arrive(&mut self, inst: Inst, drop: bool, access: Access) {
+    /// Arrivals at barriers: the meaning is [`simt_ir::mbarrier::arrive`]'s, and [`simt_ir::mbarrier::is_too_many`]'s of lanes that arrive
+    /// together.
+    pub(super) fn mbarrier_arrive(&mut self, inst: Inst, drop: bool, together: bool, access: Access) {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
         let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
@@ -22,6 +23,13 @@ impl<'c> Emitter<'_, 'c> {
         let bytes = self.lane_array(data.args[2]);
         let results = data.results.first().map(|_| self.scratch(i64.vector(LANES)));
         let mask = self.active();
+        let first = together.then(|| self.scratch(i64.vector(LANES)));
+        if let Some(first) = first {
+            self.for_each_lane(b.mask_to_int(mask), |this, at| {
+                let ptr = b.inttoptr(this.element(addresses, at, i64));
+                b.store(b.load(i64, ptr, 8), this.element_ptr(first, at, i64), 8);
+            });
+        }
         self.for_each_lane(b.mask_to_int(mask), |this, at| {
             let ptr = b.inttoptr(this.element(addresses, at, i64));
             let count = b.int_resize(this.element(counts, at, i32), i64, false);
@@ -32,7 +40,29 @@ impl<'c> Emitter<'_, 'c> {
                 b.store(old, this.element_ptr(results, at, i64), 8);
             }
         });
-        self.define_from_array(&data.results, results);
+        match (first, results, &data.results[..]) {
+            (Some(first), Some(results), [old, too_many]) => {
+                let words = i64.vector(LANES);
+                let (first, now) = (b.load(words, first, 64), b.load(words, results, 64));
+                let count = self.vector(data.args[1]);
+                let exceeded = self.is_too_many(first, now, count);
+                self.define(*old, first);
+                self.define(*too_many, exceeded);
+            }
+            _ => self.define_from_array(&data.results, results),
+        }
+    }
+
+    /// In which lanes more arrive than a barrier waits for.
+    fn is_too_many(&self, first: Value<'c>, now: Value<'c>, count: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let words = first.ty();
+        let number = |value: u64| b.splat(self.unit.types.i64.int_const(value), LANES);
+        let pending = b.and(b.lshr(now, number(PENDING_AT.into())), number(COUNT_MASK));
+        let count = b.int_resize(count, words, false);
+        let more = b.icmp(IntPredicate::Ult, pending, count);
+        let later = b.icmp(IntPredicate::Slt, b.xor(first, now), words.zero());
+        b.and(b.icmp(IntPredicate::Ne, count, words.zero()), b.or(more, later))
     }
 
     /// A barrier's bits after arrivals.

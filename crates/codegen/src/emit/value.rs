@@ -43,7 +43,9 @@ impl<'c> Emitter<'_, 'c> {
             Op::Store(access) => self.store(inst, access)?,
             Op::Atomic(op, access) => self.atomic(inst, op, access)?,
             Op::AtomicCas(access) => self.atomic_cas(inst, access)?,
-            Op::MbarrierArrive { drop, access } => self.mbarrier_arrive(inst, drop, access),
+            Op::MbarrierArrive { drop, together, access } => {
+                self.mbarrier_arrive(inst, drop, together, access);
+            }
             Op::Bulk(op) => self.bulk(inst, &op),
             Op::Fence { order, .. } => self.unit.b.fence(match order {
                 simt_ir::Order::SeqCst => Ordering::SequentiallyConsistent,

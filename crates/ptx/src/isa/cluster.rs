@@ -103,7 +103,7 @@ fn complete(x: &mut Expander<'_, '_>, bytes: u32) {
     let Some((space, base, offset)) = real_memory(x, "barrier") else { return };
     let access = Access { order: Order::Release, scope: Scope::Cluster, ..Access::weak(space, offset) };
     let [nobody, less] = [0, bytes.wrapping_neg()].map(|number| x.imm(Type::I32, number.into()));
-    x.body.b.effect(Op::MbarrierArrive { drop: false, access }, &[base, nobody, less]);
+    x.body.b.effect(Op::MbarrierArrive { drop: false, together: false, access }, &[base, nobody, less]);
 }
 
 /// Operand `a`, a variable, a `.shared::cluster` address or a generic one, as a shared address of 32 bits.

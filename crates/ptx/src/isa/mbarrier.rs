@@ -113,7 +113,9 @@ pub(super) const FORMS: &[Form] = &[
     form("cp.async.mbarrier.arrive.space{shared,shared::cta}?.b64 a:address", |_| {}).effect().since(7, 0, 80),
     form("cp.async.mbarrier.arrive.noinc.space{shared,shared::cta}?.b64 a:address", |x| {
         let [one, none] = [1, 0].map(|count| x.imm(Type::I32, count));
-        arrival(x, "a", false, one, none);
+        if let Some([_, too_many]) = arrivals(x, "a", false, true, [one, none]).as_deref() {
+            x.body.b.effect(Op::Refuse(Refusal::BarrierCount), &[*too_many]);
+        }
     })
     .effect()
     .since(7, 0, 80),
@@ -179,17 +181,25 @@ fn arrive_drop(x: &mut Expander<'_, '_>) {
     arrive_or_drop(x, true);
 }
 
-/// Without a count one arrives; `.noComplete` promises what need not be known.
+/// Without a count one arrives. The lanes of a warp arrive at once, as on the hardware, but with `.noComplete`, which promises what need not be
+/// known: then it has them arrive one after another.
 fn arrive_or_drop(x: &mut Expander<'_, '_>, drop: bool) {
     let expects = x.has("expect_tx");
     let count = if expects { None } else { x.src_if("count") };
     let count = count.unwrap_or_else(|| x.imm(Type::I32, 1));
     let bytes = if expects { x.src("bytes") } else { x.imm(Type::I32, 0) };
-    let Some(old) = arrival(x, "a", drop, count, bytes) else { return };
-    let pending = x.shift_imm(Shift::RightU, old, PENDING_AT);
-    let pending = x.fit(pending, Type::I32);
-    let pending = x.int_imm(IntBinary::And, pending, COUNT_MASK);
-    let too_many = x.cmp(IntCmp::LtU, pending, count);
+    let together = !x.has("noComplete");
+    let Some(results) = arrivals(x, "a", drop, together, [count, bytes]) else { return };
+    let old = results[0];
+    let too_many = match results.get(1) {
+        Some(too_many) => *too_many,
+        None => {
+            let pending = x.shift_imm(Shift::RightU, old, PENDING_AT);
+            let pending = x.fit(pending, Type::I32);
+            let pending = x.int_imm(IntBinary::And, pending, COUNT_MASK);
+            x.cmp(IntCmp::LtU, pending, count)
+        }
+    };
     x.body.b.effect(Op::Refuse(Refusal::BarrierCount), &[too_many]);
     if x.wants("state") {
         x.set("state", old);
@@ -211,11 +221,23 @@ fn count_bytes(x: &mut Expander<'_, '_>, bytes: Value) {
     x.body.b.effect(Op::Refuse(Refusal::BarrierCount), &[outside]);
 }
 
-/// Arrivals at the barrier that an operand names; what it was before.
+/// Arrivals of each thread for itself at the barrier that an operand names; what it was before.
 fn arrival(x: &mut Expander<'_, '_>, name: &str, drop: bool, count: Value, bytes: Value) -> Option<Value> {
+    arrivals(x, name, drop, false, [count, bytes])?.first().copied()
+}
+
+/// The same, and if the lanes arrive together, whether they are too many.
+fn arrivals(
+    x: &mut Expander<'_, '_>,
+    name: &str,
+    drop: bool,
+    together: bool,
+    [count, bytes]: [Value; 2],
+) -> Option<Vec<Value>> {
     let (space, base, offset) = real_memory(x, name)?;
-    let op = Op::MbarrierArrive { drop, access: access(x, space, offset, Order::Release) };
-    x.body.b.insts(op, &[base, count, bytes], &[Type::I64]).first().copied()
+    let op = Op::MbarrierArrive { drop, together, access: access(x, space, offset, Order::Release) };
+    let results: &[Type] = if together { &[Type::I64, Type::Pred] } else { &[Type::I64] };
+    Some(x.body.b.insts(op, &[base, count, bytes], results))
 }
 
 /// Whether the phase of a parity, or that of a state, is over.
