@@ -1,5 +1,5 @@
-//! `fuzz-kernels [--seed N] [--count N] [--seconds N] [--backend NAME]... [--keep FOLDER] [--show N]`: runs random kernels on the
-//! back ends, all if none is named, and on the interpreter, which must agree.
+//! `fuzz-kernels [--seed N] [--count N] [--seconds N] [--backend NAME]... [--with TEXT] [--keep FOLDER] [--show N]`: runs random kernels
+//! on the back ends, all if none is named, and on the interpreter, which must agree; of all kernels those that have some text, if one is named.
 //!
 //! A difference is reduced and printed, or kept in a folder as a test of `tests/ptx`; `--show` prints the kernel of a number.
 //! The last line is `N passed, M failed`.
@@ -25,7 +25,7 @@ fn main() {
 
 fn run() -> Result<bool, String> {
     let (mut seed, mut count, mut seconds, mut keep, mut show) = (1u64, u64::MAX, u64::MAX, None, None);
-    let mut names = Vec::new();
+    let (mut names, mut with) = (Vec::new(), String::new());
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let value = args.next().ok_or(format!("{arg} wants a value"))?;
@@ -35,6 +35,7 @@ fn run() -> Result<bool, String> {
             "--count" => count = number()?,
             "--seconds" => seconds = number()?,
             "--backend" => names.push(value),
+            "--with" => with = value,
             "--keep" => keep = Some(PathBuf::from(value)),
             "--show" => show = Some(number()?),
             _ => return Err(format!("what is {arg}?")),
@@ -42,7 +43,7 @@ fn run() -> Result<bool, String> {
     }
     let mut sources = Sources::default();
     if let Some(seed) = show {
-        print!("{}", generate::program(seed, &mut sources).text());
+        print!("{}", fuzz::as_test(&generate::program(seed, &mut sources), seed, "shown", None));
         return Ok(true);
     }
     if names.is_empty() {
@@ -58,6 +59,9 @@ fn run() -> Result<bool, String> {
             break;
         }
         let program = generate::program(seed, &mut sources);
+        if !with.is_empty() && !program.text().contains(&with) {
+            continue;
+        }
         let mut random = Random::new(!seed);
         let (name, backend) = random.pick(&backends);
         let (expected, got) = (fuzz::run(&program, &*oracle), fuzz::run(&program, &**backend));

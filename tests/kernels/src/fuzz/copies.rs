@@ -37,7 +37,8 @@ fn copy(r: &mut Random, slot: usize) -> String {
     )
 }
 
-fn guard(r: &mut Random) -> String {
+/// A guard, some of the time.
+pub fn guard(r: &mut Random) -> String {
     match r.below(4) {
         0 => format!("@{} ", any_register(r, 1)),
         1 => format!("@!{} ", any_register(r, 1)),
@@ -46,7 +47,7 @@ fn guard(r: &mut Random) -> String {
 }
 
 /// Takes 16 bytes of shared memory into registers of the kernel's.
-fn look(r: &mut Random, place: &str) -> String {
+pub fn look(r: &mut Random, place: &str) -> String {
     let mut text = format!("\tld.shared.v4.b32 {{o0, o1, o2, o3}}, [{place}];\n");
     for at in 0..4 {
         let result = any_register(r, 32);

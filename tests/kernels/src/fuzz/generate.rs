@@ -10,6 +10,7 @@ use super::program::{
     Function, LOCAL_WORDS, Look, PLACES_OF_LOOKS, Program, SHARED_AT, SHARED_OPERATIONS, Statement,
 };
 use super::table::{Table, any_register};
+use super::tensors::Tensors;
 use super::walk;
 use crate::machine::Grid;
 
@@ -62,6 +63,7 @@ pub struct Sources {
     table: Table,
     atomics: Atomics,
     matrices: Matrices,
+    tensors: Tensors,
 }
 
 /// What there is more of in a kernel than in others.
@@ -72,6 +74,7 @@ enum Subject {
     Images(Images),
     Matrices,
     Patterns,
+    Tensors,
 }
 
 struct Generator<'a> {
@@ -94,7 +97,7 @@ pub fn program(seed: u64, sources: &mut Sources) -> Program {
     let about = random.below(12);
     // Most of these instructions are not for gangs, and matrices are for whole warps.
     let plain = random.chance(match about {
-        2..6 => 10,
+        2..7 => 10,
         9.. => 85,
         _ => 45,
     });
@@ -125,6 +128,7 @@ pub fn program(seed: u64, sources: &mut Sources) -> Program {
             given = images;
             Some(Subject::Images(used))
         }
+        6 => Some(Subject::Tensors),
         9.. => Some(Subject::Patterns),
         _ => None,
     };
@@ -141,6 +145,7 @@ pub fn program(seed: u64, sources: &mut Sources) -> Program {
     {
         body.push(Statement::Plain(matrices::of_warpgroup(&mut generator.random, true)));
     }
+    let tensors = matches!(generator.subject, Some(Subject::Tensors)) && !plain;
     let functions: Vec<Function> = (0..functions)
         .map(|index| {
             generator.budget += 8;
@@ -149,7 +154,7 @@ pub fn program(seed: u64, sources: &mut Sources) -> Program {
             generator.statements(4, place)
         })
         .collect();
-    Program { seed, grid, plain, free, images: given, functions, body }
+    Program { seed, grid, plain, free, images: given, tensors, functions, body }
 }
 
 impl Generator<'_> {
@@ -304,7 +309,8 @@ impl Generator<'_> {
                 true => self.sources.atomics.own(r, &guard, has_shared),
                 false => Some(self.sources.atomics.histogram(r, &guard, has_shared)),
             },
-            Subject::Copies if !has_shared => None,
+            Subject::Copies | Subject::Tensors if !has_shared => None,
+            Subject::Tensors => self.sources.tensors.copy(r, place.together, threads),
             Subject::Copies => Some(match r.below(3) {
                 0 if place.together => copies::announced(r, threads),
                 1 => copies::bulk_out(r),

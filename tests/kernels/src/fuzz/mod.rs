@@ -10,6 +10,7 @@
 //! * [`matrices`]: products of matrices, and matrices in shared memory;
 //! * [`images`]: textures and surfaces;
 //! * [`copies`]: asynchronous copies;
+//! * [`tensors`]: those by tensor maps;
 //! * [`reduce`]: the smallest tree that still shows a difference.
 //!
 //! A kernel's threads only share what comes out the same in whatever order they run: words that each of them combines with
@@ -25,6 +26,7 @@ pub mod program;
 pub mod reduce;
 pub mod rows;
 pub mod table;
+pub mod tensors;
 pub mod walk;
 
 use kernel_abi::KernelBackend;

@@ -47,6 +47,10 @@ pub const ZONE_BYTES: usize = 2048;
 pub const COPY_AT: usize = ZONE_AT + MOST_THREADS / 32 * ZONE_BYTES;
 /// See [`COPY_AT`].
 pub const COPY_BYTES: usize = 32;
+/// Where they have tiles for tensors, if the kernel has any, and bytes of each.
+pub const TILE_AT: usize = COPY_AT + MOST_THREADS * COPY_BYTES;
+/// See [`TILE_AT`].
+pub const TILE_BYTES: usize = 128;
 /// Threads of a block, at most.
 pub const MOST_THREADS: usize = 128;
 
@@ -117,6 +121,8 @@ pub struct Program {
     pub free: bool,
     /// Textures and surfaces that it is given: parameters `image0` and so on.
     pub images: Vec<Image>,
+    /// There are tiles of tensors, and a place for a tensor map for each thread of the grid.
+    pub tensors: bool,
     /// The functions, named `f0`, `f1` and so on; each may call those after it.
     pub functions: Vec<Function>,
     /// The kernel's body.
@@ -161,8 +167,15 @@ impl Program {
     /// The PTX.
     pub fn text(&self) -> String {
         let mut text = String::from(".version 9.0\n.target sm_90a\n.address_size 64\n");
-        let shared = if self.plain { ZONE_AT } else { COPY_AT + MOST_THREADS * COPY_BYTES };
+        let shared = match (self.plain, self.tensors) {
+            (true, _) => ZONE_AT,
+            (false, false) => TILE_AT,
+            (false, true) => TILE_AT + MOST_THREADS * TILE_BYTES,
+        };
         let _ = writeln!(text, ".shared .align 128 .b8 words[{shared}];");
+        if self.tensors {
+            let _ = writeln!(text, ".global .align 128 .b8 maps[{}];", 128 * self.threads());
+        }
         for index in 0..self.functions.len() {
             let _ = writeln!(
                 text,

@@ -142,6 +142,7 @@ mod tests {
             plain: false,
             free: false,
             images: Vec::new(),
+            tensors: false,
             functions: vec![vec![plain("e")]],
             body,
         };

@@ -67,7 +67,8 @@ fn is_legal(instruction: &str) -> bool {
     ptx::parse(&text).is_ok_and(|module| ptx::lower::check(&text, &module).is_ok())
 }
 
-fn word(place: &Place, r: &mut Random) -> Option<&'static str> {
+/// One of the words that may stand at a place, or none.
+pub fn word(place: &Place, r: &mut Random) -> Option<&'static str> {
     (!place.optional || r.chance(40)).then(|| *r.pick(&place.words))
 }
 
