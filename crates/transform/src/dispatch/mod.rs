@@ -463,7 +463,12 @@ impl<'a> Build<'a> {
         let is_same = members.is_none_or(|(_, mask)| self.func.constant(mask).is_some());
         let members = members.map_or_else(|| self.constant(EVERYONE), |(members, _)| members);
         let everyone = self.b.constant(Type::Pred, 1);
-        let here = self.ballot(everyone);
+        let mut here = self.ballot(everyone);
+        if !is_same {
+            // Who comes with another mask, as from another round of a loop, is not whom these wait for.
+            let same = self.b.inst(Op::MatchAny, &[members, here], Type::I32);
+            here = self.and(here, same);
+        }
         let elsewhere = self.not(here);
         let elsewhere = self.and(elsewhere, choice.live);
         let missing = self.and(members, elsewhere);
