@@ -147,7 +147,7 @@ fn emit_unoptimized<'c>(
     machine.prepare(module);
     let builder = Builder::new(module);
     let flushing = flush::in_hardware(&program, machine.cpu());
-    let emit::Emitted { state_bytes, waits, gang } =
+    let emit::Emitted { state_bytes, waits, gang, retraced } =
         emit::module(&builder, &program, shape, machine, flushing, choice)?;
     if flushing {
         module.functions().for_each(|function| machine.set_flushing(function));
@@ -164,6 +164,7 @@ fn emit_unoptimized<'c>(
         flush_subnormals: flushing,
         waits,
         gang,
+        retraced,
         entry: if state_bytes.is_some() { EntryKind::Warps } else { EntryKind::Blocks },
     };
     Ok((builder, info))

@@ -116,6 +116,7 @@ fn info(program: &Program) -> KernelInfo {
         flush_subnormals: false,
         waits: program.functions.iter().any(|function| function.sees_others()),
         gang: 1,
+        retraced: false,
         entry: EntryKind::Blocks,
     }
 }

@@ -114,7 +114,14 @@ impl Kernel {
         let mut job = Job { entry, frame, flush: self.info.flush_subnormals };
         // SAFETY: the caller's contract; generated code owns nothing.
         let result = unsafe { guard::guarded_call(call, (&raw mut job).cast(), first, count) };
-        let status = checked(frame, result, self.info.gang)?;
+        let status = match checked(frame, result, self.info.gang) {
+            Ok(status) => status,
+            // SAFETY: the same contract.
+            Err(fault) if self.info.retraced => unsafe {
+                return Err(self.retrace(fault, frame, first, count));
+            },
+            Err(fault) => return Err(fault),
+        };
         if status != Status::Deopt as u32 {
             return Ok(());
         }
@@ -141,6 +148,27 @@ impl Kernel {
                 result
             }
         }
+    }
+
+    /// The fault of a second run of the same blocks, with code that knows where it is; the first, and that this is not known, if that run comes to none.
+    /// The launch has failed, so what either writes does not matter.
+    ///
+    /// # Safety
+    /// As for [`CompiledKernel::run`].
+    unsafe fn retrace(&self, fault: Fault, frame: &mut BlockFrame, first: u64, count: u64) -> Fault {
+        let found = match self.plain_code(frame).map(|plain| (plain, plain.entry)) {
+            // SAFETY: the caller's contract, of code of the same kernel.
+            Ok((plain, Entry::Blocks(entry))) => unsafe {
+                plain.run_blocks(entry, frame, first, count).err()
+            },
+            _ => None,
+        };
+        found.unwrap_or_else(|| {
+            // SAFETY: the launch outlives the run.
+            let ctaid = unsafe { (*frame.launch).ctaid(first) };
+            let detail = format!("{} (in one of the {count} blocks from this on)", fault.detail);
+            Fault { ctaid, warp: 0, detail, ..fault }
+        })
     }
 
     /// Runs blocks together, and then the next, as often as `place` gives each frame, by its number, a block.

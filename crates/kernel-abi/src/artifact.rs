@@ -5,7 +5,7 @@
 use crate::{EntryKind, Gangs, KernelInfo, Shape, XLayout};
 
 /// Version of the format, of the frames and of the entries: code of another version is compiled anew.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Name of a kernel's entry in its object.
 pub const ENTRY_SYMBOL: &str = "anywarp_kernel";
@@ -39,6 +39,7 @@ impl Artifact {
             info.flush_subnormals.into(),
             info.waits.into(),
             info.gang,
+            info.retraced.into(),
             entry,
             info.globals.len() as u32,
         ] {
@@ -69,6 +70,7 @@ impl Artifact {
             flush_subnormals: number()? != 0,
             waits: number()? != 0,
             gang: number().filter(|gang| matches!(gang, 1 | 2 | 4 | 8))?,
+            retraced: number()? != 0,
             entry: match number()? {
                 0 => EntryKind::Blocks,
                 1 => EntryKind::Warps,
@@ -153,6 +155,7 @@ mod tests {
             flush_subnormals: true,
             waits: true,
             gang: 4,
+            retraced: true,
             globals: vec!["table".into(), "größe".into()],
             entry: EntryKind::Warps,
         };

@@ -137,6 +137,9 @@ pub struct KernelInfo {
     pub waits: bool,
     /// Consecutive warps of a block that the code runs as one: see [`WarpEntry`](crate::WarpEntry). 1 when each runs by itself.
     pub gang: u32,
+    /// Where a fault ends it, the frame does not tell in which block and warp. Code for a shape that makes no assumptions does, and comes to the same
+    /// fault if it runs the same blocks.
+    pub retraced: bool,
     /// Kind of the entry.
     pub entry: EntryKind,
 }
@@ -161,6 +164,7 @@ impl Default for KernelInfo {
             flush_subnormals: false,
             waits: false,
             gang: 1,
+            retraced: false,
             entry: EntryKind::default(),
         }
     }

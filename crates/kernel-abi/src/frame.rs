@@ -140,9 +140,10 @@ pub struct BlockFrame {
     /// Memory for values that live across suspension points: [`KernelInfo::state_bytes`](crate::KernelInfo) for each warp,
     /// 64-byte aligned. Those of a cluster's blocks follow each other, in order of rank.
     pub state: *mut u8,
-    /// The block being run; generated code (or the scheduler) stores it when it starts a block.
+    /// The block being run; generated code (or the scheduler) stores it when it starts a block, but if it is
+    /// [retraced](crate::KernelInfo::retraced).
     pub ctaid: [u32; 3],
-    /// The warp being run; stored when a warp starts or resumes.
+    /// The warp being run; likewise stored when a warp starts or resumes.
     pub warp: u32,
     /// Index of the worker, what `%smid` says.
     pub worker: u32,

@@ -4,7 +4,7 @@
 //! In order of use: [`traps`], [`simplify`], [`cancel`], [`decide`], [`normalize`], [`lcssa`], then the analyses [`sync`], [`shapes`] and
 //! [`linearize`], which code generation reads. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
-//! ([`places`]). What is loaded together may stay together ([`packs`]).
+//! ([`places`]). What is loaded together may stay together ([`packs`]). Some kernels come to the same fault whenever they run ([`retrace`]).
 
 pub mod cancel;
 mod chains;
@@ -23,6 +23,7 @@ pub mod packs;
 pub mod places;
 pub mod poll;
 pub mod prepare;
+pub mod retrace;
 pub mod shapes;
 pub mod simplify;
 pub mod slope;

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use kernel_abi::{BlockFrame, CompileError, LaunchFrame, Status, Tier, XLayout};
 use simt_ir::{InstData, Op, Space};
 use transform::packs::Packs;
-use transform::{LaneShape, Prepared, places, stride};
+use transform::{LaneShape, Prepared, places, retrace, stride};
 
 use super::Unit;
 use super::function::{Emitter, Place};
@@ -23,7 +23,12 @@ const SMALL: usize = 60;
 /// Blocks are run in segments that lie in one row of the grid. Where a block has several rows of threads, all blocks of a segment
 /// may run their first row of warps, then the second, so that accesses run along x: see [`runs_along_rows`]. In loops over the grid all
 /// warps of a segment, which is short then, take turns.
-pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), CompileError> {
+///
+/// Answers whether it is [retraced](kernel_abi::KernelInfo::retraced). What this spares are stores for each warp: a processor sees as many less of those that
+/// wait for memory. Where a warp does little, they take a quarter of the time.
+pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<bool, CompileError> {
+    let retraced =
+        unit.machine.tier() == Tier::Full && unit.shape.assume_no_wrap && retrace::is_possible(kernel);
     let warp = warp_function(unit, kernel)?;
     let tests = Tests::new(unit, kernel)?;
     let b = unit.b;
@@ -74,12 +79,16 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
     let rows = if along_rows { begin_rows() } else { None };
     let columns = Counter::begin(unit, length, "block");
     let column = b.add(x, columns.value());
-    store_field(ctaid, column);
+    if !retraced {
+        store_field(ctaid, column);
+    }
     let rows_of_block = if along_rows { None } else { begin_rows() };
     let row = rows.as_ref().or(rows_of_block.as_ref()).map_or(i32.zero(), Counter::value);
     let numbers = Counter::begin(unit, warps.across, "warp");
     let place = warps.place(unit, row, numbers.value());
-    store_field(offset_of!(BlockFrame, warp), unit.first_warp(place[0]));
+    if !retraced {
+        store_field(offset_of!(BlockFrame, warp), unit.first_warp(place[0]));
+    }
     let args = [&[frame, column, y, z], &place[..]].concat();
     match &round {
         None => {
@@ -106,7 +115,7 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<(), Compile
         passing::arrive(unit);
     }
     b.ret(i32.int_const(Status::Done as u64));
-    Ok(())
+    Ok(retraced)
 }
 
 /// The warps of a block, counted in rows.

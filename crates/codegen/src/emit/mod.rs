@@ -167,6 +167,8 @@ pub struct Emitted {
     pub waits: bool,
     /// Warps of a block that run as one.
     pub gang: u32,
+    /// See [`KernelInfo::retraced`](kernel_abi::KernelInfo::retraced).
+    pub retraced: bool,
 }
 
 /// Emits a kernel and all it calls.
@@ -205,15 +207,14 @@ pub fn module(
         let what = "a meeting of threads in a function that recurses or is called through a pointer, in a kernel whose threads wait,";
         return Err(unsupported(what, SourceLoc::default()));
     }
-    let state_bytes = if suspends(&kernel) && !shape.block_is_gang() {
-        Some(entry::warp_entry(unit, &kernel)?)
+    let (state_bytes, retraced) = if suspends(&kernel) && !shape.block_is_gang() {
+        (Some(entry::warp_entry(unit, &kernel)?), false)
     } else {
-        entry::blocks_entry(unit, &kernel)?;
-        None
+        (None, entry::blocks_entry(unit, &kernel)?)
     };
     call::functions(unit)?;
     let waits = kernel.dispatched || !kernel.polling.yields.is_empty();
-    Ok(Emitted { state_bytes, waits, gang: shape.gang.into() })
+    Ok(Emitted { state_bytes, waits, gang: shape.gang.into(), retraced })
 }
 
 fn prepare(func: &Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, CompileError> {

@@ -179,6 +179,108 @@ fn faults_end_the_launch_and_not_the_process() {
     }
 }
 
+/// Stores for each thread at an address that follows from its number and is odd from a thread on, or that a table says, or where it has loaded.
+const STORES: &str = "
+.visible .entry by_number(.param .u64 to, .param .u64 from, .param .u32 odd)
+{
+    .reg .pred %p; .reg .b32 %r<6>; .reg .b64 %rd<8>;
+    ld.param.u64 %rd1, [to]; ld.param.u64 %rd2, [from]; ld.param.u32 %r0, [odd];
+    mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
+    mad.lo.s32 %r4, %r1, %r2, %r3;
+    mul.wide.s32 %rd3, %r4, 4;
+    setp.ge.s32 %p, %r4, %r0;
+    selp.u64 %rd4, 1, 0, %p;
+    add.s64 %rd3, %rd3, %rd4;
+    add.s64 %rd5, %rd1, %rd3;
+    st.global.u32 [%rd5], 7;
+    ret;
+}
+.visible .entry by_table(.param .u64 to, .param .u64 from, .param .u32 odd)
+{
+    .reg .b32 %r<6>; .reg .b64 %rd<8>;
+    ld.param.u64 %rd1, [to]; ld.param.u64 %rd2, [from];
+    mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
+    mad.lo.s32 %r4, %r1, %r2, %r3;
+    mul.wide.s32 %rd3, %r4, 4;
+    add.s64 %rd4, %rd2, %rd3;
+    ld.global.s32 %r5, [%rd4];
+    cvt.s64.s32 %rd5, %r5;
+    add.s64 %rd6, %rd1, %rd5;
+    st.global.u32 [%rd6], 7;
+    ret;
+}
+.visible .entry in_place(.param .u64 to, .param .u64 from, .param .u32 odd)
+{
+    .reg .b32 %r<6>; .reg .b64 %rd<8>;
+    ld.param.u64 %rd1, [to];
+    mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
+    mad.lo.s32 %r4, %r1, %r2, %r3;
+    mul.wide.s32 %rd3, %r4, 4;
+    add.s64 %rd5, %rd1, %rd3;
+    ld.global.u32 %r5, [%rd5];
+    add.u32 %r5, %r5, 1;
+    st.global.u32 [%rd5], %r5;
+    ret;
+}";
+
+/// Two pages of which the second may not be accessed.
+struct Guarded(*mut u8);
+
+const PAGE: usize = 4096;
+
+impl Guarded {
+    fn new() -> Guarded {
+        // SAFETY: new memory.
+        let pages = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                2 * PAGE,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        assert_ne!(pages, libc::MAP_FAILED);
+        // SAFETY: the second page of the two.
+        assert_eq!(unsafe { libc::mprotect(pages.byte_add(PAGE), PAGE, libc::PROT_NONE) }, 0);
+        Guarded(pages.cast())
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new`.
+        unsafe { libc::munmap(self.0.cast(), 2 * PAGE) };
+    }
+}
+
+#[test]
+fn faults_name_block_and_warp() {
+    // The page ends in the middle of block 10, which begins with thread 960: before its last warp.
+    let memory = Guarded::new();
+    let to = memory.0 as u64;
+    let places: Vec<i32> = (0..20 * 96).map(|i| 4 * i).collect();
+    for (name, jit) in backends() {
+        for entry in ["by_number", "by_table", "in_place"] {
+            let launch = |odd: u32| Launch::new(20, 96).param(to).param(places.as_ptr() as u64).param(odd);
+            let fault = launch(u32::MAX >> 1).run(&jit, &module(STORES), entry).unwrap_err();
+            assert_eq!(fault.kind, FaultKind::IllegalAddress, "{name}, {entry}: {fault:?}");
+            // An access of all lanes at once is known by one of its vectors.
+            let warp = to + PAGE as u64..to + PAGE as u64 + 128;
+            assert!(
+                fault.address.is_some_and(|address| warp.contains(&address)),
+                "{name}, {entry}: {fault:?}"
+            );
+            assert_eq!((fault.ctaid, fault.warp), ([10, 0, 0], 2), "{name}, {entry}: {fault:?}");
+        }
+        let launch = Launch::new(8, 96).param(to).param(places.as_ptr() as u64).param(96_u32 * 7 + 40);
+        let fault = launch.run(&jit, &module(STORES), "by_number").unwrap_err();
+        let found = (fault.kind, fault.ctaid, fault.warp, fault.lane);
+        assert_eq!(found, (FaultKind::Misaligned, [7, 0, 0], 1, Some(8)), "{name}: {fault:?}");
+    }
+}
+
 #[test]
 fn what_is_wrong_with_a_text_is_said() {
     for (name, jit) in backends() {

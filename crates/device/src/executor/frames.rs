@@ -67,6 +67,6 @@ pub(super) fn is_same(first: &Fault, second: &Fault, gang: u32) -> bool {
     };
     first.kind == second.kind
         && first.ctaid == second.ctaid
-        && first.warp == second.warp / gang * gang
+        && first.warp / gang == second.warp / gang
         && near
 }
