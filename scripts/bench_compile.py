@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 sys.dont_write_bytecode = True
 import bench_workers
@@ -63,8 +64,14 @@ def compile_time(implementation, folder, case):
         return None
 
 
-def start_time(cache):
-    """Milliseconds from the start of a process to the end of its first kernel."""
+def processor_time(process):
+    """Milliseconds of processors that a process has had."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(ticks) for ticks in fields[11:13]) * 1e3 / os.sysconf("SC_CLK_TCK")
+
+
+def start_time(cache, then=lambda process: None):
+    """Milliseconds from the start of a process to the end of its first kernel, after which it waits for a question, and what `then` says of it."""
     program, environment = bench_workers.available(peers=False)[OURS]
     folder, case = FIRST
     begin = time.monotonic()
@@ -79,19 +86,30 @@ def start_time(cache):
     process.stdin.flush()
     answer = process.stdout.readline()
     spent = time.monotonic() - begin
+    said = then(process)
     process.stdin.close()
     process.wait()
     if not answer or not answer[0].isdigit():
         sys.exit(f"{case} did not run: {answer.strip()}")
-    return spent * 1e3
+    return spent * 1e3, said
+
+
+def idling(process):
+    """Milliseconds of processors that a process with a device takes in a second in which nothing is asked of it."""
+    time.sleep(0.2)  # who has just run something looks for more for a while
+    before = processor_time(process)
+    time.sleep(1)
+    return processor_time(process) - before
 
 
 def starts(rounds):
-    times = {"warm_first_launch_ms": [], "cold_first_launch_ms": []}
+    times = {"warm_first_launch_ms": [], "cold_first_launch_ms": [], "idle_second_ms": []}
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as cache:
-            times["cold_first_launch_ms"].append(start_time(cache))
-            times["warm_first_launch_ms"].append(start_time(cache))
+            times["cold_first_launch_ms"].append(start_time(cache)[0])
+            warm, idle = start_time(cache, idling)
+            times["warm_first_launch_ms"].append(warm)
+            times["idle_second_ms"].append(idle)
     return {name: statistics.median(values) for name, values in times.items()}
 
 

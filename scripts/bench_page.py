@@ -182,8 +182,10 @@ def compiling(result, titles):
             text.append(f"By geometric mean ours takes {', '.join(shares)}.")
     if start := result.get("start"):
         kinds = {"warm_first_launch_ms": "with the kernel in the cache", "cold_first_launch_ms": "with an empty cache"}
-        shown = [f"{kinds.get(key, key)} {duration(value * 1e6)}" for key, value in start.items() if value]
+        shown = [f"{kind} {duration(start[key] * 1e6)}" for key, kind in kinds.items() if start.get(key)]
         text.append(f"From the start of a process to the first kernel's result: {', '.join(shown)}.")
+        if (idle := start.get("idle_second_ms")) is not None:
+            text.append(f"In a second in which nothing is asked of it, a process with a device takes {idle:.0f} ms of the processors.")
     return text
 
 
