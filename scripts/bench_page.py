@@ -101,8 +101,8 @@ def compared(rows):
     return [row for row in rows if median(row, OURS)], [row for row in rows if not row["case"].find("limit_")]
 
 
-def kernels(rows):
-    kernel_rows, limits = compared(rows)
+def kernels(rows, heading="Kernels"):
+    kernel_rows, limits = compared(rows or [])
     if not kernel_rows:
         return []
     who = names(kernel_rows)
@@ -115,7 +115,7 @@ def kernels(rows):
             means = [mean(some, name) for name in who[1:]]
             lines.append([f"**{title}**", "", *(f"**{value:.2f}×** of {count}" if count else "–" for value, count in means), ""])
     text = [
-        "## Kernels",
+        f"## {heading}",
         "The median time of one run; in brackets, how many times as long as ours takes: more than 1 is slower than ours.",
         markdown(["", *who, "ours, per second"], lines),
     ]
@@ -220,7 +220,8 @@ def heading(result):
 def text(result):
     """Everything that was measured."""
     parts = [heading(result)]
-    parts += kernels(result.get("kernels") or [])
+    parts += kernels(result.get("kernels"))
+    parts += kernels(result.get("single"), "Kernels with one thread")
     parts += calls(result.get("calls"))
     parts += operations(result.get("operations"))
     titles = {row["case"]: row["title"] for row in result.get("kernels") or []}
