@@ -7,10 +7,9 @@
 use simt_ir::{Access, AtomicOp, Space, Type as IrType, Value as IrValue};
 
 use super::LANES;
-use super::atomic::rmw_ordering;
 use super::function::Emitter;
 use super::memory::{Address, Pattern};
-use crate::llvm::{IntPredicate, Ordering, Type, Value};
+use crate::llvm::{IntPredicate, Ordering, Value};
 use crate::math::value_type;
 
 /// What one exchange takes.
@@ -116,24 +115,12 @@ impl<'c> Emitter<'_, 'c> {
     ) -> Value<'c> {
         let b = self.unit.b;
         let i64 = self.unit.types.i64;
-        let lanes: Type<'c> = operand.ty();
         // A guess, so it need not be read at once.
         let low = b.load_atomic(i64, place, Ordering::Relaxed);
         let high = b.load_atomic(i64, b.ptr_add(place, i64.int_const(8)), Ordering::Relaxed);
         let guess = self.whole([low, high]);
-        let before = b.block();
-        let (again, done) = (b.append_block("again"), b.append_block("updated"));
-        b.br(again);
-        b.position_at_end(again);
-        let known = b.phi(guess.ty());
-        known.add_incoming(guess, before);
-        let old = b.bitcast(known.value(), lanes);
-        let new = b.select(wanted, self.combined(op, ty, old, operand), old);
-        let (seen, replaced) =
-            b.compare_exchange(place, known.value(), b.bitcast(new, guess.ty()), rmw_ordering(access.order));
-        known.add_incoming(seen, b.block());
-        b.cond_br(replaced, done, again);
-        b.position_at_end(done);
-        b.bitcast(seen, lanes)
+        self.exchange(place, guess, operand.ty(), access.order, |old| {
+            b.select(wanted, self.combined(op, ty, old, operand), old)
+        })
     }
 }

@@ -245,20 +245,33 @@ impl<'c> Emitter<'_, 'c> {
         let lane = operand.ty();
         let int = lane.to_int();
         let first = b.load_atomic(int, ptr, Ordering::Relaxed);
+        self.exchange(ptr, first, lane, order, |old| self.combined(op, ty, old, operand))
+    }
+
+    /// Puts `change` of what is at `place`, a `ty`, there, tried until nobody comes between. `guess` are bits that may be there. Answers what was.
+    pub(super) fn exchange(
+        &self,
+        place: Value<'c>,
+        guess: Value<'c>,
+        ty: Type<'c>,
+        order: Order,
+        change: impl FnOnce(Value<'c>) -> Value<'c>,
+    ) -> Value<'c> {
+        let b = self.unit.b;
+        let bits = guess.ty();
         let before = b.block();
         let (again, done) = (b.append_block("again"), b.append_block("updated"));
         b.br(again);
         b.position_at_end(again);
-        let known = b.phi(int);
-        known.add_incoming(first, before);
-        let old = b.bitcast(known.value(), lane);
-        let new = self.combined(op, ty, old, operand);
+        let known = b.phi(bits);
+        known.add_incoming(guess, before);
+        let new = change(b.bitcast(known.value(), ty));
         let (seen, replaced) =
-            b.compare_exchange(ptr, known.value(), b.bitcast(new, int), rmw_ordering(order));
+            b.compare_exchange(place, known.value(), b.bitcast(new, bits), rmw_ordering(order));
         known.add_incoming(seen, b.block());
         b.cond_br(replaced, done, again);
         b.position_at_end(done);
-        b.bitcast(seen, lane)
+        b.bitcast(seen, ty)
     }
 
     /// What an atomic puts in the place of `old`.
@@ -357,7 +370,7 @@ fn integer_rmw(op: AtomicOp) -> Option<Rmw> {
     })
 }
 
-pub(super) fn rmw_ordering(order: Order) -> Ordering {
+fn rmw_ordering(order: Order) -> Ordering {
     match order {
         Order::Weak | Order::Volatile | Order::Relaxed => Ordering::Relaxed,
         Order::Acquire => Ordering::Acquire,
