@@ -158,7 +158,12 @@ def blas_kernels():
     """OpenBLAS takes its oldest kernels on processors that it does not know, such as newer ones: says what this one can do."""
     flags = Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split()
     core = next((core for flag, core in (("avx512vl", "SkylakeX"), ("avx2", "Haswell")) if flag in flags), None)
-    return {"OPENBLAS_CORETYPE": os.environ.get("OPENBLAS_CORETYPE", core)} if core else {}
+    return {"OPENBLAS_CORETYPE": core} if core else {}
+
+
+def inherited():
+    """The environment, without what it tells OpenBLAS: some machines have all programs take kernels for older processors."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("OPENBLAS_")}
 
 
 def vendors(name, library):
@@ -169,9 +174,13 @@ def vendors(name, library):
     return {"OCL_ICD_VENDORS": str(folder)}
 
 
-def available(peers):
-    """Program and environment of each implementation that is there, by its name."""
+def available(peers, against=None):
+    """Program and environment of each implementation that is there, by its name; with another build of ours, whose `dist` this is."""
     found = {OURS: (WORK / "cuda", {"LD_LIBRARY_PATH": str(DIST / "lib")})}
+    if against:
+        # Code in the cache is found by what its compiler says it is, which a build in progress may not change.
+        cache = {"CUDA_CACHE_PATH": str(WORK / "cache-against")}
+        found["the other build"] = (WORK / "cuda", {"LD_LIBRARY_PATH": str(against.absolute() / "lib"), **cache})
     if not peers:
         return found
     opencl, host = WORK / "opencl", WORK / "host"
@@ -218,7 +227,7 @@ class Worker:
         counts = {"ANYWARP_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POCL_MAX_PTHREAD_COUNT"}
         self.process = subprocess.Popen(
             [str(program), str(WORK), *folders()],
-            env={**os.environ, **dict.fromkeys(counts, str(threads)), **environment},
+            env={**inherited(), **dict.fromkeys(counts, str(threads)), **environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -310,7 +319,7 @@ def versions(names):
         "C++ OpenMP": lambda: "clang " + version("clang++-22", "--version"),
         "OpenBLAS": lambda: package("libopenblas0-pthread"),
     }
-    found = {name: asked[name]() for name in names}
+    found = {name: asked[name]() for name in names if name in asked}
     found["LLVM"] = version("llvm-config-22", "--version")
     return {name: number for name, number in found.items() if number}
 

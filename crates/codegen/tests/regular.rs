@@ -145,9 +145,10 @@ fn what_follows_from_places_alone_may_be_one_access() {
             |name| text.lines().filter(|line| line.contains(name) && !line.starts_with("declare")).count(),
         )
     };
-    assert_eq!(accesses(&text(PAIRS, false)), [1, 1, 1, 1]);
-    assert_eq!(accesses(&text(ROWS, true)), [2, 2, 2, 2]);
-    assert_eq!(accesses(&text(GIVEN, false)), [0, 0, 1, 1]);
+    // Where only some threads are below the limit; where all are, vectors need no mask, and there are as many gathers and scatters again.
+    assert_eq!(accesses(&text(PAIRS, false)), [1, 1, 2, 2]);
+    assert_eq!(accesses(&text(ROWS, true)), [2, 2, 4, 4]);
+    assert_eq!(accesses(&text(GIVEN, false)), [0, 0, 2, 2]);
 }
 
 /// Memory for every index of 32 bits, of which little is ever touched.

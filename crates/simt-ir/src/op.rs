@@ -577,6 +577,9 @@ pub enum Op {
     /// `(T) → T`: a NaN becomes the canonical NaN. Arithmetic already has that meaning in this IR, so this changes
     /// nothing; back ends whose arithmetic leaves another NaN get it put where the difference could be seen.
     CanonNan,
+    /// `(Pred) → Pred`: true only where the operand is, and only if it is in all lanes of a warp that execute this together. It may be false
+    /// all the same: code chooses by it between two ways to compute one thing.
+    Unanimous,
     /// `(T) → U`.
     Convert(Convert),
     /// `() → T`: `Clock64`, `GlobalTimer` and `GridId` are I64, predicates Pred, everything else I32.
@@ -693,6 +696,7 @@ impl Op {
             | Op::Approx { .. }
             | Op::Mufu(_)
             | Op::CanonNan
+            | Op::Unanimous
             | Op::Convert(_)
             | Op::GlobalAddr(_)
             | Op::FuncToken(_)

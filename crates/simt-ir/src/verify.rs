@@ -186,6 +186,7 @@ impl Check<'_> {
             Op::FloatUnary(..) | Op::CanonNan => {
                 rule(same(&arg, 1, &res) && arg[0].is_float(), "(T) → T, float")
             }
+            Op::Unanimous => rule(arg == [Pred] && res == [Pred], "(pred) → pred"),
             Op::Approx { func, .. } => {
                 let count = if matches!(func, Approx::Div | Approx::DivFull) { 2 } else { 1 };
                 rule(same(&arg, count, &res) && arg[0].is_float(), "(T) or (T, T) → T, float")

@@ -92,7 +92,8 @@ fn of_op(op: &Op) -> Option<(u32, u32)> {
         | Op::FloatCmp(_)
         | Op::Select
         | Op::Convert(_)
-        | Op::CanonNan => (1, 1),
+        | Op::CanonNan
+        | Op::Unanimous => (1, 1),
         _ => return None,
     })
 }

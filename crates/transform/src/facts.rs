@@ -298,7 +298,7 @@ impl<'a> Facts<'a> {
             Op::IntUnary(simt_ir::IntUnary::Not) => {
                 self.assume(range, value, data.args[0], !holds, depth - 1)
             }
-            Op::Int(IntBinary::And) if holds => {
+            Op::Int(IntBinary::And) | Op::Unanimous if holds => {
                 data.args.iter().for_each(|arg| self.assume(range, value, *arg, true, depth - 1));
             }
             Op::Int(IntBinary::Or) if !holds => {
@@ -349,7 +349,7 @@ pub(crate) fn mirrored(cmp: IntCmp) -> IntCmp {
     }
 }
 
-fn inverse(cmp: IntCmp) -> IntCmp {
+pub(crate) fn inverse(cmp: IntCmp) -> IntCmp {
     match cmp {
         IntCmp::Eq => IntCmp::Ne,
         IntCmp::Ne => IntCmp::Eq,

@@ -4,7 +4,8 @@
 //! In order of use: [`traps`], [`simplify`], [`cancel`], [`decide`], [`normalize`], [`lcssa`], then the analyses [`sync`], [`shapes`] and
 //! [`linearize`], which code generation reads. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
-//! ([`places`]). What is loaded together may stay together ([`packs`]). Some kernels come to the same fault whenever they run ([`retrace`]).
+//! ([`places`]). What is loaded together may stay together ([`packs`]). Where indices are bounded, code that need not
+//! bound them may stand beside ([`within`]). Some kernels come to the same fault whenever they run ([`retrace`]).
 
 pub mod cancel;
 mod chains;
@@ -30,6 +31,7 @@ pub mod slope;
 pub mod stride;
 pub mod sync;
 pub mod traps;
+pub mod within;
 
 pub use linearize::Linear;
 pub use loops::{Irreducible, Loop, LoopId, Loops};

@@ -138,6 +138,23 @@ impl Prepared {
         crossing
     }
 
+    /// Whether control comes to a block only where a warp is told by [`Op::Unanimous`] to take the other way: little depends on how long
+    /// that takes.
+    pub fn is_rare(&self, block: Block) -> bool {
+        let mut at = block;
+        while let Some(parent) = self.dom.idom(at) {
+            if let Terminator::Branch { cond, otherwise, .. } = &self.func.block(parent).term
+                && otherwise.block == at
+                && self.cfg.preds(at) == [parent]
+                && self.op_of(*cond) == Some(&Op::Unanimous)
+            {
+                return true;
+            }
+            at = parent;
+        }
+        false
+    }
+
     /// The instruction's operation, if the value is a result.
     pub fn op_of(&self, value: Value) -> Option<&Op> {
         self.func.def_inst(value).map(|data| &data.op)

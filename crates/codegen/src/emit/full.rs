@@ -1,9 +1,10 @@
 //! Code for all lanes beside the code for some.
 //!
 //! Most warps have all their lanes in most blocks. Where masks have no registers of their own, accesses by the lanes of a mask take several
-//! times as long as plain ones, and some processors take tens of cycles for a store: a block that accesses memory is there twice then. In a
-//! loop that lanes leave one by one it is everywhere: while none has left, a comparison of two numbers tells so, and nothing need be kept of
-//! those that have.
+//! times as long as plain ones, and some processors take tens of cycles for a store. Where they have, a masked load may still be one that the
+//! processor does not fetch memory ahead for (Zen 5: what comes from memory takes twice as long). So a small block that accesses memory is there
+//! twice. In a loop that lanes leave one by one that saves more: while none has left, a comparison of two numbers tells so, and nothing need be
+//! kept of those that have.
 
 use kernel_abi::{CompileError, Tier};
 use simt_ir::{
@@ -49,6 +50,11 @@ impl<'a, 'c> Emitter<'a, 'c> {
     /// Whether the code is to be there soon: nothing is there twice then.
     pub(super) fn is_quick(&self) -> bool {
         self.unit.machine.tier() == Tier::Quick
+    }
+
+    /// Whether less code counts for more than how fast it is: it is to be there soon, or hardly ever runs.
+    pub(super) fn wants_less_code(&self) -> bool {
+        self.is_quick() || self.p.is_rare(self.current)
     }
 
     /// Emits the instructions of the current block.
@@ -113,8 +119,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
             return *known;
         }
         let p = self.p;
-        let pays = || self.has_slow_masks() || p.loops.innermost(block).is_some();
-        let has_two = !self.is_quick() && !p.full[block.index()] && pays() && self.is_worth_two(block);
+        let has_two =
+            !self.is_quick() && !p.full[block.index()] && self.is_worth_two(block) && !p.is_rare(block);
         let start = has_two.then(|| self.unit.b.append_block(&format!("b{}.all", block.0)));
         self.full_versions.insert(block, start);
         start
@@ -257,6 +263,30 @@ impl<'a, 'c> Emitter<'a, 'c> {
         self.flow.edge_to_block(self.current);
         self.unit.b.br(way.start.expect("a way ends at such code"));
         self.current = here;
+    }
+
+    /// Defines whether a predicate holds in all active lanes; where that costs less it may be said not to.
+    pub(super) fn unanimous(&mut self, data: &InstData) {
+        let holds = self.in_all_lanes(data.args[0]);
+        self.define(data.results[0], holds);
+    }
+
+    fn in_all_lanes(&mut self, cond: IrValue) -> Value<'c> {
+        let b = self.unit.b;
+        if let Some(data) = self.p.func.def_inst(cond)
+            && data.op == Op::Int(IntBinary::And)
+        {
+            let sides = [data.args[0], data.args[1]].map(|arg| self.in_all_lanes(arg));
+            return b.and(sides[0], sides[1]);
+        }
+        if self.p.shapes.of(cond).is_uniform() {
+            return self.natural(cond);
+        }
+        if let Some(holds) = self.surely_all(cond, true) {
+            return holds;
+        }
+        let (cond, active) = (self.vector(cond), self.active());
+        b.all(b.or(cond, b.not(active)))
     }
 
     /// A scalar that is true only if the predicate is `holds` in all lanes, where there is one: comparisons of numbers that differ by

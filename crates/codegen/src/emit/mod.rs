@@ -62,7 +62,7 @@ mod wraps;
 
 use std::cell::RefCell;
 
-use kernel_abi::{CompileError, Shape};
+use kernel_abi::{CompileError, Shape, Tier};
 use simt_ir::{FuncRef, Function, Op, Program, SourceLoc};
 use transform::Prepared;
 use transform::gang::{self, Choice};
@@ -182,7 +182,12 @@ pub fn module(
 ) -> Result<Emitted, CompileError> {
     let context = b.context();
     let registers = machine.cpu().registers();
-    let (shape, kernel) = match gang::choose(program.kernel(), shape, registers, choice) {
+    let within = match machine.tier() {
+        Tier::Full => transform::within::split(program.kernel(), shape),
+        Tier::Quick => None,
+    };
+    let kernel = within.as_ref().unwrap_or(program.kernel());
+    let (shape, kernel) = match gang::choose(kernel, shape, registers, choice) {
         Some(chosen) => chosen,
         None => {
             let kernel = transform::prepare_kernel(program.kernel(), shape).map_err(|obstacle| {

@@ -32,7 +32,7 @@ impl<'c> Emitter<'_, 'c> {
         address: &Address<'c>,
         bytes: u32,
     ) -> Option<SideBySide<'c>> {
-        if self.is_quick()
+        if self.wants_less_code()
             || access.order != Order::Weak
             || access.space == Space::Local
             || !self.p.shapes.of(value).is_varying()

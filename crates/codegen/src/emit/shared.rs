@@ -29,7 +29,7 @@ impl<'c> Emitter<'_, 'c> {
         })
     }
 
-    /// Loads an element for each active lane by a call, in code that is to be there soon, where that is less to LLVM: elements that are less than a
+    /// Loads an element for each active lane by a call, in code of which there is to be little, where that is less to LLVM: elements that are less than a
     /// word, and those at addresses that have the same added to them in all lanes, which takes several registers each time.
     pub(super) fn load_by_call(
         &mut self,
@@ -40,7 +40,7 @@ impl<'c> Emitter<'_, 'c> {
         let size = lane.scalar_bits() / 8;
         let p = self.p;
         let fits = access.lanes == 1 && access.space != Space::Local && p.func.ty(address) == IrType::I64;
-        let takes = self.is_quick() && self.unit.lanes <= LANES && self.has_gather(4) && fits;
+        let takes = self.wants_less_code() && self.unit.lanes <= LANES && self.has_gather(4) && fits;
         if !takes || !p.shapes.of(address).is_varying() || !p.shapes.checks(address).is_empty() {
             return None;
         }

@@ -63,6 +63,7 @@ impl<'c> Emitter<'_, 'c> {
                 self.define_scalar_or_vector(data.results[0], bits);
             }
             Op::Elect => self.elect(inst),
+            Op::Unanimous => self.unanimous(data),
             // The lanes of a warp run in step.
             Op::WarpSync => {}
             Op::Barrier { kind, count } => self.barrier(inst, kind, count)?,

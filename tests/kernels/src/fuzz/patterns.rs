@@ -1,6 +1,6 @@
 //! What programs are full of, and random statements seldom are: sums of products of elements that each thread has side by side, elements counted
-//! through a tile whose row and column follow from their number, indices by masks and quotients of numbers that only come at run time, branches
-//! on a thread's place in its warp, and loops in loops.
+//! through a tile whose row and column follow from their number, indices by masks and quotients of numbers that only come at run time, neighbours
+//! that are taken within bounds, branches on a thread's place in its warp, and loops in loops.
 //!
 //! Each is PTX text with registers and labels of its own, which reads the kernel's `tid`, `size`, `block`, `in` and `columns`, and leaves what
 //! it finds in the kernel's registers or in the thread's places of the output.
@@ -25,11 +25,12 @@ pub struct Around {
 
 /// One of the patterns.
 pub fn draw(r: &mut Random, around: Around) -> String {
-    match r.below(6) {
+    match r.below(7) {
         0 | 1 => plot(r, around),
         2 => counted(r, around),
         3 => computed(r, around),
         4 => places(r, around),
+        5 => bounded(r, around),
         _ => nest(r, around),
     }
 }
@@ -291,6 +292,67 @@ fn given(r: &mut Random, name: &str, most: u32) -> String {
             "\tld.global.u32 {name}, [in+{at}];\n\trem.u32 {name}, {name}, {most};\n\tadd.u32 {name}, {name}, 1;\n"
         ),
     }
+}
+
+/// Elements beside a thread's place, where that is within bounds.
+fn bounded(r: &mut Random, around: Around) -> String {
+    let wide = r.chance(25);
+    let bits = if wide { 64 } else { 32 };
+    let threads = around.grid.block.iter().product::<u32>() as usize;
+    let any = 1 + r.below(INPUT_WORDS / 2);
+    let last = *r.pick(&[threads - 1, 31, 63, any, any % (2 * threads)]);
+    let last = last.clamp(1, INPUT_WORDS / 2);
+    let (ty, bytes) = *r.pick(&[("u8", 1u32), ("s8", 1), ("u16", 2), ("u32", 4), ("f32", 4)]);
+    let mut text = format!(
+        "{{\n\t.reg .b32 n, v, s;\n\t.reg .b{bits} x, y, last;\n\t.reg .b64 a;\n\t.reg .pred g, h;\n\tmov.b32 s, 1;\n\tmov.b{bits} last, {last};\n"
+    );
+    let place = *r.pick(&["tid", "tid", "%tid.x"]);
+    let _ = match wide {
+        true => writeln!(text, "\tmov.u32 v, {place};\n\tcvt.u64.u32 y, v;"),
+        false => writeln!(text, "\tmov.u32 y, {place};"),
+    };
+    let guarded = r.chance(30);
+    if guarded {
+        let _ = writeln!(text, "\tsetp.ge.u32 h, tid, {};\n\t@h bra OUT;", r.below(threads + 1));
+    }
+    let looped = !around.steady && r.chance(30);
+    if looped {
+        text += "\tmov.b32 n, 0;\nAGAIN:\n";
+    }
+    let away = *r.pick(&[1, 1, 2, 5, 40]);
+    let bound = match r.below(7) {
+        0 | 1 => format!("\tmax.s{bits} x, x, 0;\n\tmin.s{bits} x, x, last;\n"),
+        2 => format!("\tmin.s{bits} x, last, x;\n\tmax.s{bits} x, 0, x;\n"),
+        3 => format!("\tmin.u{bits} x, x, last;\n"),
+        4 => format!("\trem.s{bits} x, x, last;\n\tmax.s{bits} x, x, 0;\n"),
+        5 => format!("\trem.u{bits} x, x, last;\n"),
+        _ => format!(
+            "\tsetp.gt.s{bits} g, x, last;\n\tselp.b{bits} x, 0, x, g;\n\tsetp.lt.s{bits} g, x, 0;\n\tselp.b{bits} x, last, x, g;\n"
+        ),
+    };
+    for at in 0..1 + r.below(4) as i64 {
+        let step = (at - 1) * away;
+        let _ = writeln!(text, "\tadd.s{bits} x, y, {step};");
+        text += &bound;
+        let _ = match wide {
+            true => writeln!(text, "\tmul.lo.u64 a, x, {bytes};"),
+            false => writeln!(text, "\tmul.wide.s32 a, x, {bytes};"),
+        };
+        let _ = writeln!(text, "\tadd.u64 a, a, in;\n\tld.global.{ty} v, [a];\n\tmad.lo.u32 s, s, 31, v;");
+    }
+    if looped {
+        let _ = writeln!(
+            text,
+            "\tadd.s{bits} y, y, {away};\n\tadd.u32 n, n, 1;\n\tsetp.lt.u32 g, n, {};\n\t@g bra AGAIN;",
+            2 + r.below(3)
+        );
+    }
+    let result = any_register(r, 32);
+    let _ = writeln!(text, "\txor.b32 {result}, {result}, s;");
+    if guarded {
+        text += "OUT:\n";
+    }
+    text + "\t}"
 }
 
 /// An access by an index that is computed from the thread's place and numbers that are not known before.
