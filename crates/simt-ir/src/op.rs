@@ -9,6 +9,7 @@ use crate::bulk::BulkOp;
 use crate::device_runtime::RuntimeFunction;
 use crate::function::{Cell, FuncRef, GlobalRef, SigRef, Signature};
 use crate::matrix::MatrixMultiply;
+use crate::special::SpecialReg;
 use crate::texture::TextureOp;
 
 /// IEEE rounding direction of an inexact result.
@@ -458,48 +459,6 @@ pub enum ClusterBarrier {
     Wait,
 }
 
-/// Special registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "PTX's registers by name; `Axis` counts x, y, z from 0")]
-pub enum SpecialReg {
-    Tid(u8),
-    Ntid(u8),
-    CtaId(u8),
-    NctaId(u8),
-    LaneId,
-    WarpId,
-    NwarpId,
-    SmId,
-    NsmId,
-    GridId,
-    LanemaskEq,
-    LanemaskLe,
-    LanemaskLt,
-    LanemaskGe,
-    LanemaskGt,
-    Clock,
-    ClockHi,
-    Clock64,
-    GlobalTimer,
-    GlobalTimerLo,
-    GlobalTimerHi,
-    TotalSmemSize,
-    AggrSmemSize,
-    DynamicSmemSize,
-    /// Begin, end, size, and from 3 on the numbered ones.
-    ReservedSmemOffset(u8),
-    ClusterId(u8),
-    NclusterId(u8),
-    ClusterCtaId(u8),
-    ClusterNctaId(u8),
-    ClusterCtaRank,
-    ClusterNctaRank,
-    IsExplicitCluster,
-    EnvReg(u8),
-    Pm(u8),
-    CurrentGraphExec,
-}
-
 /// A service of the host. Operands are generic addresses and integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Syscall {
@@ -771,34 +730,6 @@ impl Op {
             | Op::AtomicCas(access)
             | Op::MbarrierArrive { access, .. } => Some(access),
             _ => None,
-        }
-    }
-}
-
-impl SpecialReg {
-    /// Whether two reads in one thread may differ.
-    pub fn is_counter(self) -> bool {
-        matches!(
-            self,
-            SpecialReg::Clock
-                | SpecialReg::ClockHi
-                | SpecialReg::Clock64
-                | SpecialReg::GlobalTimer
-                | SpecialReg::GlobalTimerLo
-                | SpecialReg::GlobalTimerHi
-                | SpecialReg::Pm(_)
-        )
-    }
-
-    /// The register's type.
-    pub fn ty(self) -> crate::Type {
-        match self {
-            SpecialReg::Clock64
-            | SpecialReg::GlobalTimer
-            | SpecialReg::GridId
-            | SpecialReg::CurrentGraphExec => crate::Type::I64,
-            SpecialReg::IsExplicitCluster => crate::Type::Pred,
-            _ => crate::Type::I32,
         }
     }
 }
