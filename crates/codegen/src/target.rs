@@ -136,6 +136,11 @@ impl Cpu {
         transform::gang::Registers { count, bytes: self.vector_bits() / 8 }
     }
 
+    /// Whether what a load by some lanes comes to has to be asked for: such a load makes the processor fetch nothing ahead.
+    pub fn has_plain_prefetch_only(&self) -> bool {
+        self.level() >= Level::Avx512 && self.name.starts_with("znver")
+    }
+
     /// Whether arithmetic instructions can carry a direction of rounding.
     pub fn has_embedded_rounding(&self) -> bool {
         self.vector_bits() == 512

@@ -68,6 +68,13 @@ impl<'c> Emitter<'_, 'c> {
         self.by_mask(store).map(|_| ())
     }
 
+    /// Asks for the line with an address, which need not be one of memory.
+    fn prefetch(&self, address: Value<'c>) {
+        let (b, i32, ptr) = (self.unit.b, self.unit.types.i32, self.unit.types.ptr);
+        let [to_read, near, data] = [0, 3, 1].map(|number| i32.int_const(number));
+        b.intrinsic("llvm.prefetch", &[ptr], &[b.inttoptr(address), to_read, near, data]);
+    }
+
     fn load_run(
         &mut self,
         lane: Type<'c>,
@@ -82,6 +89,9 @@ impl<'c> Emitter<'_, 'c> {
         if self.is_full() {
             self.marked(b.load(ty, ptr, size), mark)
         } else if self.has_masked(size) {
+            if self.unit.machine.cpu().has_plain_prefetch_only() && !self.is_quick() {
+                (0..count * size).step_by(64).for_each(|at| self.prefetch(self.offset(start, at.into())));
+            }
             b.masked_load(ty, ptr, size, mask, ty.zero())
         } else {
             let addresses = self.run(start, count, size);
