@@ -190,6 +190,14 @@ impl<'a> Facts<'a> {
                 let (a, b) = (arg(1), arg(2));
                 Some((a.0.min(b.0), a.1.max(b.1)))
             }
+            Op::IntUnary(simt_ir::IntUnary::Abs) => {
+                let (low, high) = arg(0);
+                // The least number stays as it is.
+                (low > full.0).then(|| match low {
+                    0.. => (low, high),
+                    _ => (0, high.max(-low)),
+                })
+            }
             Op::IntUnary(simt_ir::IntUnary::PopCount | simt_ir::IntUnary::LeadingZeros) => Some((0, 64)),
             _ => None,
         };
@@ -383,8 +391,17 @@ fn combine(op: IntBinary, a: Range, b: Range, has_constant: bool) -> Option<Rang
         IntBinary::Xor if a.0 == a.1 && b.0 == b.1 => (a.0 ^ b.0, a.0 ^ b.0),
         IntBinary::And if b.0 >= 0 && has_constant => (0, if a.0 >= 0 { a.1.min(b.1) } else { b.1 }),
         IntBinary::And if a.0 >= 0 => (0, a.1),
+        IntBinary::Or | IntBinary::Xor if a.0 >= 0 && b.0 >= 0 => {
+            let bits = 64 - (a.1 | b.1).leading_zeros();
+            (0, ((1u64 << bits) - 1) as i64)
+        }
         IntBinary::MinS => (a.0.min(b.0), a.1.min(b.1)),
         IntBinary::MaxS => (a.0.max(b.0), a.1.max(b.1)),
+        IntBinary::MinU if a.0 >= 0 && b.0 >= 0 => (a.0.min(b.0), a.1.min(b.1)),
+        IntBinary::MaxU if a.0 >= 0 && b.0 >= 0 => (a.0.max(b.0), a.1.max(b.1)),
+        // As an unsigned number, one that may be negative may be greater than any that is not.
+        IntBinary::MinU if a.0 >= 0 => (0, a.1),
+        IntBinary::MinU if b.0 >= 0 => (0, b.1),
         IntBinary::RemU if b.0 > 0 => (0, b.1 - 1),
         IntBinary::DivU if a.0 >= 0 && b.0 > 0 => (0, a.1),
         _ => return None,

@@ -1,7 +1,7 @@
 //! Passes and analyses over the SIMT IR, on the way from one thread's view to code for the 32 lanes of a warp.
 //!
 //! Passes change a function and say in their first line what holds afterwards; analyses are plain data.
-//! In order of use: [`traps`], [`simplify`], [`cancel`], [`decide`], [`normalize`], [`lcssa`], then the analyses [`sync`], [`shapes`] and
+//! In order of use: [`traps`], [`simplify`], [`cancel`], [`decide`], [`narrow`](mod@narrow), [`normalize`], [`lcssa`], then the analyses [`sync`], [`shapes`] and
 //! [`linearize`], which code generation reads. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
 //! ([`places`]). What is loaded together may stay together ([`packs`]). Where indices are bounded, code that need not
@@ -19,6 +19,7 @@ pub mod lcssa;
 pub mod linearize;
 pub mod loops;
 pub mod nan;
+pub mod narrow;
 pub mod normalize;
 pub mod packs;
 pub mod places;

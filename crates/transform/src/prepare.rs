@@ -5,8 +5,8 @@ use simt_ir::{Block, Cfg, DomTree, Function, Op, Target, Terminator, Value};
 
 use crate::poll::{self, Polling};
 use crate::{
-    Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, in_step, lcssa, nan, normalize, simplify,
-    traps,
+    Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, in_step, lcssa, nan, narrow, normalize,
+    simplify, traps,
 };
 
 /// A function in normal form, with all that is known of it.
@@ -77,6 +77,7 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
     simplify::simplify(&mut func);
     cancel::cancel(&mut func);
     decide::decide(&mut func, shape);
+    narrow::narrow(&mut func, shape);
     isolate_barriers(&mut func);
     normalize::normalize(&mut func, is_kernel)?;
     let cfg = Cfg::new(&func);

@@ -24,6 +24,9 @@ const MOST: usize = 600;
 /// The most for each access that becomes regular.
 const FOR_EACH: usize = 64;
 
+/// The most results of a part that are kept for what they are used for afterwards.
+const PASSED: usize = 12;
+
 /// How far definitions are followed.
 const DEPTH: u32 = 64;
 
@@ -381,15 +384,21 @@ impl Part {
         let rest = func.split_block(self.block, self.at);
         let loc = func.inst(func.block(rest).insts[0]).loc;
         if let Some(after) = after {
+            sink(func, rest, after);
             join(func, rest, after);
         }
+        let is_left = |bound: &&Bound| {
+            let insts = &func.block(rest).insts;
+            insts.iter().any(|inst| func.inst(*inst).results == [bound.result])
+        };
+        let bounds: Vec<&Bound> = self.bounds.iter().filter(is_left).collect();
         let make = |func: &mut Function, op, args, ty| {
             let inst = func.append(self.block, op, args, &[ty], loc);
             func.inst(inst).results[0]
         };
         let mut holds = None;
         let mut made: HashSet<Comparison> = HashSet::new();
-        for &(cmp, a, b) in self.bounds.iter().flat_map(|bound| &bound.tests) {
+        for &(cmp, a, b) in bounds.iter().flat_map(|bound| &bound.tests) {
             if !made.insert((cmp, a, b)) {
                 continue;
             }
@@ -456,6 +465,30 @@ impl Part {
         }
         copies[&rest]
     }
+}
+
+/// Moves to the beginning of the next block what is computed beside accesses, unless that leaves many results for it.
+fn sink(func: &mut Function, from: Block, to: Block) {
+    let mut needed: HashSet<Value> = HashSet::new();
+    let (mut kept, mut moved) = (Vec::new(), Vec::new());
+    for &inst in func.block(from).insts.iter().rev() {
+        let data = func.inst(inst);
+        if data.op.is_pure() && !data.results.iter().any(|result| needed.contains(result)) {
+            moved.push(inst);
+        } else {
+            needed.extend(&data.args);
+            kept.push(inst);
+        }
+    }
+    let results: HashSet<Value> = kept.iter().flat_map(|inst| &func.inst(*inst).results).copied().collect();
+    let used: HashSet<Value> = moved.iter().flat_map(|inst| &func.inst(*inst).args).copied().collect();
+    if used.intersection(&results).count() > PASSED {
+        return;
+    }
+    kept.reverse();
+    moved.reverse();
+    func.block_mut(from).insts = kept;
+    func.block_mut(to).insts.splice(0..0, moved);
 }
 
 /// Has a block go on to another, which so far used what it computes and now has it from there.

@@ -189,8 +189,8 @@ fn runs_along_rows(unit: Unit<'_, '_>, kernel: &Prepared) -> bool {
         && unit.shape.x != XLayout::Irregular
         && unit.shape.whole_warps;
     // Output would come in an order that surprises.
-    let in_order = |inst: &InstData| {
-        let jumps = || kernel.shapes.of(inst.args[0]) == &LaneShape::Varying;
+    let in_order = |block: simt_ir::Block, inst: &InstData| {
+        let jumps = || kernel.shapes.of(inst.args[0]) == &LaneShape::Varying && !kernel.is_rare(block);
         match inst.op {
             Op::Syscall(_) | Op::IsSpace(_) => true,
             Op::ToGeneric(space) | Op::FromGeneric(space) => space == Space::Shared,
@@ -201,8 +201,10 @@ fn runs_along_rows(unit: Unit<'_, '_>, kernel: &Prepared) -> bool {
             }),
         }
     };
-    let mut ops = kernel.cfg.order().iter().flat_map(|block| kernel.func.block(*block).insts.iter());
-    regular && !ops.any(|inst| in_order(kernel.func.inst(*inst)))
+    let surprises = |block: &simt_ir::Block| {
+        kernel.func.block(*block).insts.iter().any(|inst| in_order(*block, kernel.func.inst(*inst)))
+    };
+    regular && !kernel.cfg.order().iter().any(surprises)
 }
 
 /// A loop over `0 .. limit` whose body is being emitted.
@@ -296,7 +298,8 @@ fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<WarpFuncti
     let in_turns = !latches.is_empty();
     let (more, result): (&[_], _) = if in_turns { (&[ptr, i32], i32) } else { (&[], unit.context().void()) };
     let (function, place) = placed_function(unit, kernel, "warp", more, result);
-    let insts = kernel.cfg.order().iter().flat_map(|block| kernel.func.block(*block).insts.iter());
+    let usual = kernel.cfg.order().iter().filter(|block| !kernel.is_rare(**block));
+    let insts = usual.flat_map(|block| kernel.func.block(*block).insts.iter());
     // Scalars of the launch and the block are computed outside the loop.
     let costs = |data: &InstData| {
         let memory = data.op.access().is_some_and(|access| access.space != Space::Param);
