@@ -30,7 +30,7 @@ static inline void compress(unsigned *state, unsigned *words) {
 }
 
 void sha256(int count, const unsigned *messages, unsigned *hashes) {
-#pragma omp parallel for simd
+#pragma omp parallel for
     for (int message = 0; message < count; message++) {
         unsigned state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                              0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
