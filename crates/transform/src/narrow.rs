@@ -226,13 +226,42 @@ impl<'a> Search<'a> {
         extended(self.func, value, self.ty)
     }
 
+    /// What addresses are computed of. A thread's index may come as 16 bits too, and a product of it in so many could wrap.
+    fn places(&self) -> HashSet<Value> {
+        let mut passed: HashMap<Value, Vec<Value>> = HashMap::new();
+        for block in self.func.blocks() {
+            for target in self.func.block(block).term.targets() {
+                for (param, arg) in self.func.block(target.block).params.iter().zip(&target.args) {
+                    passed.entry(*param).or_default().push(*arg);
+                }
+            }
+        }
+        let accesses = self.order.iter().map(|inst| self.func.inst(*inst));
+        let accesses = accesses.filter(|data| data.op.access().is_some());
+        let mut work: Vec<Value> = accesses.map(|data| data.args[0]).collect();
+        let mut places = HashSet::new();
+        while let Some(value) = work.pop() {
+            if !self.func.ty(value).is_int() || !places.insert(value) {
+                continue;
+            }
+            match self.func.def_inst(value) {
+                Some(data) if data.op.is_pure() => work.extend(&data.args),
+                Some(_) => {}
+                None => work.extend(passed.get(&value).into_iter().flatten()),
+            }
+        }
+        places
+    }
+
     fn groups(&self) -> Vec<Group> {
+        let places = self.places();
         let mut found: HashMap<Inst, Narrowed> = HashMap::new();
         // What is computed from narrow numbers is data, not a place.
         let mut data_of: HashSet<Value> = HashSet::new();
         for &inst in &self.order {
             let data = self.func.inst(inst);
-            if data.args.iter().any(|arg| data_of.contains(arg) || self.extended(*arg).is_some())
+            if !data.results.iter().any(|result| places.contains(result))
+                && data.args.iter().any(|arg| data_of.contains(arg) || self.extended(*arg).is_some())
                 && let Some(narrowed) = self.narrowed(inst)
             {
                 found.insert(inst, narrowed);
@@ -543,5 +572,49 @@ mod tests {
             column
         };
         assert_eq!(types(Convert::ZExt, place), [0, 0, 1]);
+    }
+
+    #[test]
+    fn an_index_of_16_bits_keeps_its_steps() {
+        use simt_ir::Target;
+        // Whether the index goes to the store by way of another block's parameter.
+        for passed in [false, true] {
+            let mut b = FunctionBuilder::new("kernel", Signature::default());
+            let zero = b.constant(Type::I64, 0);
+            let out = b.inst(Op::Load(Access::weak(Space::Param, 0)), &[zero], Type::I64);
+            let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32);
+            let short = b.inst(Op::Convert(Convert::Trunc), &[tid], Type::I16);
+            let index = b.inst(Op::Convert(Convert::ZExt), &[short], Type::I32);
+            let (pitch, more) = (b.constant(Type::I32, 40), b.constant(Type::I32, 4));
+            let start = int(&mut b, IntBinary::Mul, index, pitch);
+            let mut place = int(&mut b, IntBinary::Add, start, more);
+            if passed {
+                let at = b.var(Type::I32);
+                b.write(at, place);
+                let (body, end) = (b.block(), b.block());
+                b.terminate(Terminator::Jump(Target::new(body)));
+                b.switch_to(body);
+                place = b.read(at);
+                let next = int(&mut b, IntBinary::Add, place, more);
+                b.write(at, next);
+                let limit = b.constant(Type::I32, 100);
+                let cond = b.inst(Op::IntCmp(IntCmp::LtU), &[next, limit], Type::Pred);
+                let (then, otherwise) = (Target::new(body), Target::new(end));
+                b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
+                b.switch_to(end);
+            }
+            let wide = b.inst(Op::Convert(Convert::ZExt), &[place], Type::I64);
+            let address = b.inst(Op::Int(IntBinary::Add), &[out, wide], Type::I64);
+            b.effect(Op::Store(Access::weak(Space::Global, 0)), &[address, pitch]);
+            b.terminate(Terminator::Exit);
+            let mut func = b.finish();
+            let shape = Shape::of([1; 3], [1024, 1, 1]);
+            if !passed {
+                let prepared = crate::prepare(func.clone(), true, &shape).unwrap();
+                assert!(matches!(prepared.shapes.of(address), crate::LaneShape::Affine(_)));
+            }
+            narrow(&mut func, &shape);
+            assert_eq!(func.def_inst(start).unwrap().op, Op::Int(IntBinary::Mul), "passed: {passed}");
+        }
     }
 }
