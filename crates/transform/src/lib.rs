@@ -1,7 +1,7 @@
 //! Passes and analyses over the SIMT IR, on the way from one thread's view to code for the 32 lanes of a warp.
 //!
 //! Passes change a function and say in their first line what holds afterwards; analyses are plain data.
-//! In order of use: [`traps`], [`simplify`], [`cancel`], [`decide`], [`narrow`](mod@narrow), [`normalize`], [`lcssa`], then the analyses [`sync`], [`shapes`] and
+//! In order of use: [`traps`], [`simplify`], [`cancel`], [`decide`], [`narrow`](mod@narrow), [`normalize`], [`lcssa`], [`drift`], then the analyses [`sync`], [`shapes`] and
 //! [`linearize`], which code generation reads. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
 //! ([`places`]). What is loaded together may stay together ([`packs`]). Where indices are bounded, code that need not
@@ -11,6 +11,7 @@ pub mod cancel;
 mod chains;
 pub mod decide;
 pub mod dispatch;
+pub mod drift;
 pub mod facts;
 pub mod gang;
 pub mod in_step;

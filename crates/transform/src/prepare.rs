@@ -5,8 +5,8 @@ use simt_ir::{Block, Cfg, DomTree, Function, Op, Target, Terminator, Value};
 
 use crate::poll::{self, Polling};
 use crate::{
-    Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, in_step, lcssa, nan, narrow, normalize,
-    simplify, traps,
+    Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, drift, in_step, lcssa, nan, narrow,
+    normalize, simplify, traps,
 };
 
 /// A function in normal form, with all that is known of it.
@@ -86,7 +86,11 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
     nan::make_canonical(&mut func);
     lcssa::close_loops(&mut func, &cfg, &dom, &loops);
     debug_assert!(lcssa::is_closed(&func, &cfg, &loops));
-    let shapes = Shapes::new(&func, &cfg, &dom, &loops, shape, is_kernel);
+    let mut shapes = Shapes::new(&func, &cfg, &dom, &loops, shape, is_kernel);
+    if drift::part(&mut func, &cfg, &loops, &shapes) {
+        debug_assert!(lcssa::is_closed(&func, &cfg, &loops));
+        shapes = Shapes::new(&func, &cfg, &dom, &loops, shape, is_kernel);
+    }
     let returns = |block: &Block| matches!(func.block(*block).term, Terminator::Return(_));
     let end = cfg.order().iter().copied().find(returns);
     let linear = Linear::new(&cfg, &dom, &loops, shapes.divergent(), end);

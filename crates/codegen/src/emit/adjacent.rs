@@ -25,7 +25,7 @@ impl<'c> Emitter<'_, 'c> {
         }
         let bytes = value_type(self.unit.context(), ty).scalar_bits() / 8;
         match (address, self.pattern(address, bytes, 1, true)) {
-            (Address::Affine(..) | Address::Rows(..), Pattern::Consecutive(start)) => Some(start),
+            (Address::Affine(..) | Address::Rows { .. }, Pattern::Consecutive(start)) => Some(start),
             _ => None,
         }
     }

@@ -143,6 +143,7 @@ impl<'c> Emitter<'_, 'c> {
         cycle: &mut Vec<IrValue>,
         roots: &mut Vec<IrValue>,
     ) {
+        let value = self.through_params(value);
         if self.low_zeros(value, depth) >= power || cycle.contains(&value) {
             return;
         }
@@ -174,7 +175,7 @@ impl<'c> Emitter<'_, 'c> {
                         }
                         let arg = target.args[index as usize];
                         if p.loops.is_back_edge(pred, block) {
-                            self.alignment_roots(self.through_params(arg), power, 4, cycle, &mut moves);
+                            self.alignment_roots(arg, power, 4, cycle, &mut moves);
                         } else {
                             entering = Some(arg);
                         }
@@ -182,7 +183,7 @@ impl<'c> Emitter<'_, 'c> {
                 }
                 cycle.pop();
                 if let Some(entering) = entering.filter(|_| moves.is_empty()) {
-                    return self.alignment_roots(self.through_params(entering), power, 4, cycle, roots);
+                    return self.alignment_roots(entering, power, 4, cycle, roots);
                 }
             }
             _ => {}
@@ -195,7 +196,8 @@ impl<'c> Emitter<'_, 'c> {
         let p = self.p;
         while let Def::Param(block, index) = p.func.def(value)
             && let [pred] = p.cfg.preds(block)
-            && let [target] = p.func.block(*pred).term.targets()[..]
+            && let Some(target) =
+                p.func.block(*pred).term.targets().iter().find(|target| target.block == block)
         {
             value = target.args[index as usize];
         }

@@ -8,8 +8,9 @@
 //! cleared at the beginning of each iteration of the loop around it.
 
 use std::collections::{HashMap, HashSet};
+use std::mem::offset_of;
 
-use kernel_abi::CompileError;
+use kernel_abi::{BlockFrame, CompileError};
 use simt_ir::{Block, Inst, Op, Target, Terminator, Value as IrValue};
 use transform::packs::Packs;
 use transform::{LaneShape, Prepared};
@@ -60,6 +61,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) entry_mask: Value<'c>,
     /// Start of the function's frame in the local windows.
     pub(super) local_base: Value<'c>,
+    /// Start of the block's shared window.
+    pub(super) shared_base: Value<'c>,
     pub(super) blocks: Vec<Option<llvm::Block<'c>>>,
     pub(super) crossing: Vec<bool>,
     in_prologue: HashMap<IrValue, bool>,
@@ -120,6 +123,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         local_base: Value<'c>,
     ) -> Emitter<'a, 'c> {
         let count = p.func.blocks().len();
+        let shared = unit.b.ptr_offset(place.frame, offset_of!(BlockFrame, shared) as i64);
         Emitter {
             unit,
             p,
@@ -127,6 +131,9 @@ impl<'a, 'c> Emitter<'a, 'c> {
             prologue: unit.b.block(),
             entry_mask,
             local_base,
+            // Not marked as invariant: LLVM would rather load it anew wherever registers are scarce, as in a loop over a tile, and what is loaded
+            // from that window would have to wait.
+            shared_base: unit.b.load(unit.types.i64, shared, 8),
             blocks: vec![None; count],
             crossing: p.crossing(),
             in_prologue: HashMap::new(),

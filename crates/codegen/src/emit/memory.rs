@@ -5,7 +5,7 @@
 //! masked access with gaps. Everything else gathers and scatters. Lanes that are not active touch no memory.
 
 use kernel_abi::CompileError;
-use simt_ir::{Access, Inst, Order, Space, Type as IrType, Value as IrValue};
+use simt_ir::{Access, Inst, IntBinary, Op, Order, Space, Type as IrType, Value as IrValue};
 use transform::{LaneShape, Offsets};
 
 use super::LANES;
@@ -20,8 +20,8 @@ pub enum Address<'c> {
     Uniform(Value<'c>),
     /// A base and constants.
     Affine(Value<'c>, Offsets),
-    /// A base for each row of the block, and constants.
-    Rows(Value<'c>, Offsets),
+    /// A base for each row of the block and what they have been moved by, and constants.
+    Rows { bases: Value<'c>, moved: Option<Value<'c>>, offsets: Offsets },
     /// One for each lane.
     Varying(Value<'c>),
     /// A base, and signed indices of 32 bits of elements of so many bytes.
@@ -443,10 +443,16 @@ impl<'c> Emitter<'_, 'c> {
                 Address::Affine(self.offset(base, access.offset), offsets)
             }
             LaneShape::Rows(offsets) if !far(&offsets) => {
-                let bases = self.natural(value);
-                let bases = if narrow { b.sext(bases, i64) } else { bases };
-                let bases = b.add(bases, b.splat(window, self.unit.rows()));
-                Address::Rows(self.offset(bases, access.offset), offsets)
+                if narrow {
+                    let bases = b.sext(self.natural(value), i64);
+                    let bases = b.add(bases, b.splat(window, self.unit.rows()));
+                    return Address::Rows { bases: self.offset(bases, access.offset), moved: None, offsets };
+                }
+                let (start, moves) = self.moved_rows(value);
+                let moved = moves.into_iter().map(|by| self.natural(by)).reduce(|sum, by| b.add(sum, by));
+                let bases = b.add(self.row_bases(start), b.splat(window, self.unit.rows()));
+                let offsets = offsets.iter().map(|offset| offset + access.offset).collect();
+                Address::Rows { bases, moved, offsets }
             }
             LaneShape::Affine(_) | LaneShape::Rows(_) | LaneShape::Varying => {
                 // With a sign they are the indices of 32 bits that processors gather and scatter by.
@@ -456,6 +462,21 @@ impl<'c> Emitter<'_, 'c> {
                 Address::Varying(b.add(address, b.splat(window, self.unit.lanes)))
             }
         }
+    }
+
+    /// What the rows of an address were before they moved by numbers that are the same for all, and these.
+    fn moved_rows(&mut self, mut address: IrValue) -> (IrValue, Vec<IrValue>) {
+        let p = self.p;
+        let mut moves = Vec::new();
+        while let Some(data) = p.func.def_inst(address)
+            && data.op == Op::Int(IntBinary::Add)
+            && let Some(at) = (0..2).find(|at| p.shapes.of(data.args[*at]).is_uniform())
+            && data.args.iter().all(|arg| self.is_at_hand(*arg))
+        {
+            moves.push(data.args[at]);
+            address = data.args[1 - at];
+        }
+        (address, moves)
     }
 
     pub(super) fn in_window(&self, address: Value<'c>, narrow: bool, offset: i64) -> Value<'c> {
@@ -468,7 +489,13 @@ impl<'c> Emitter<'_, 'c> {
         match address {
             Address::Uniform(address) => self.unit.b.splat(*address, self.unit.lanes),
             Address::Affine(base, offsets) => self.widen(*base, &LaneShape::Affine(offsets.clone())),
-            Address::Rows(bases, offsets) => self.widen(*bases, &LaneShape::Rows(offsets.clone())),
+            Address::Rows { bases, moved, offsets } => {
+                let bases = match moved {
+                    Some(moved) => self.unit.b.add(*bases, self.unit.b.splat(*moved, self.unit.rows())),
+                    None => *bases,
+                };
+                self.widen(bases, &LaneShape::Rows(offsets.clone()))
+            }
             Address::Varying(addresses) => *addresses,
             Address::Indexed(base, indices, bytes) => {
                 let (b, i64) = (self.unit.b, self.unit.types.i64);
@@ -491,16 +518,16 @@ impl<'c> Emitter<'_, 'c> {
         let scattered = || Pattern::Scattered(self.all_addresses(address));
         let (offsets, rows) = match address {
             Address::Affine(_, offsets) => (offsets, self.unit.lanes as usize),
-            Address::Rows(_, offsets) => (offsets, self.unit.row_lanes() as usize),
+            Address::Rows { offsets, .. } => (offsets, self.unit.row_lanes() as usize),
             Address::Uniform(_) | Address::Varying(_) => return scattered(),
             Address::Indexed(base, indices, bytes) => return Pattern::Indexed(*base, *indices, *bytes),
         };
         // The address of a lane that may serve others.
         let start = |lane: usize| match address {
             Address::Affine(base, offsets) => self.offset(*base, offsets[lane]),
-            Address::Rows(bases, _) => {
+            Address::Rows { bases, moved, .. } => {
                 let first = b.extract(*bases, (lane / rows) as u32);
-                self.offset(first, offsets[lane])
+                self.offset(moved.map_or(first, |moved| b.add(first, moved)), offsets[lane])
             }
             Address::Uniform(address) | Address::Varying(address) | Address::Indexed(address, ..) => *address,
         };

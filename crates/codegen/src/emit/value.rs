@@ -238,13 +238,9 @@ impl<'c> Emitter<'_, 'c> {
 
     /// Generic address of the beginning of a window that all lanes share.
     pub(super) fn window_scalar(&self, space: Space) -> Value<'c> {
-        let b = self.unit.b;
         let i64 = self.unit.types.i64;
         match space {
-            Space::Shared => {
-                let shared = b.ptr_offset(self.place.frame, offset_of!(BlockFrame, shared) as i64);
-                b.mark_invariant(b.load(i64, shared, 8))
-            }
+            Space::Shared => self.shared_base,
             Space::Param => self.launch_field(offset_of!(LaunchFrame, params), i64),
             Space::Generic | Space::Global | Space::Const | Space::Local => i64.zero(),
         }
