@@ -117,6 +117,7 @@ fn info(program: &Program) -> KernelInfo {
         waits: program.functions.iter().any(|function| function.sees_others()),
         gang: 1,
         retraced: false,
+        tiled: false,
         entry: EntryKind::Blocks,
     }
 }

@@ -5,7 +5,7 @@
 use crate::{EntryKind, Gangs, KernelInfo, Shape, XLayout};
 
 /// Version of the format, of the frames and of the entries: code of another version is compiled anew.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Name of a kernel's entry in its object.
 pub const ENTRY_SYMBOL: &str = "anywarp_kernel";
@@ -40,6 +40,7 @@ impl Artifact {
             info.waits.into(),
             info.gang,
             info.retraced.into(),
+            info.tiled.into(),
             entry,
             info.globals.len() as u32,
         ] {
@@ -71,6 +72,7 @@ impl Artifact {
             waits: number()? != 0,
             gang: number().filter(|gang| matches!(gang, 1 | 2 | 4 | 8))?,
             retraced: number()? != 0,
+            tiled: number()? != 0,
             entry: match number()? {
                 0 => EntryKind::Blocks,
                 1 => EntryKind::Warps,
@@ -156,6 +158,7 @@ mod tests {
             waits: true,
             gang: 4,
             retraced: true,
+            tiled: true,
             globals: vec!["table".into(), "größe".into()],
             entry: EntryKind::Warps,
         };

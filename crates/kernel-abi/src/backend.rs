@@ -140,6 +140,9 @@ pub struct KernelInfo {
     /// Where a fault ends it, the frame does not tell in which block and warp. Code for a shape that makes no assumptions does, and comes to the same
     /// fault if it runs the same blocks.
     pub retraced: bool,
+    /// What its blocks load in loops, others in their column of the grid load as well, and other things those in their row do, as in a product of
+    /// matrices: it is well to run some of either soon after each other.
+    pub tiled: bool,
     /// Kind of the entry.
     pub entry: EntryKind,
 }
@@ -165,6 +168,7 @@ impl Default for KernelInfo {
             waits: false,
             gang: 1,
             retraced: false,
+            tiled: false,
             entry: EntryKind::default(),
         }
     }

@@ -5,7 +5,8 @@
 //! [`linearize`], which code generation reads. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
 //! ([`places`]). What is loaded together may stay together ([`packs`]). Where indices are bounded, code that need not
-//! bound them may stand beside ([`within`]). Some kernels come to the same fault whenever they run ([`retrace`]).
+//! bound them may stand beside ([`within`]). Some have blocks that load the same as others beside and below them
+//! ([`tiled`]), and some come to the same fault whenever they run ([`retrace`]).
 
 pub mod cancel;
 mod chains;
@@ -32,6 +33,7 @@ pub mod simplify;
 pub mod slope;
 pub mod stride;
 pub mod sync;
+pub mod tiled;
 pub mod traps;
 pub mod within;
 

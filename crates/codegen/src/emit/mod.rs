@@ -169,6 +169,8 @@ pub struct Emitted {
     pub gang: u32,
     /// See [`KernelInfo::retraced`](kernel_abi::KernelInfo::retraced).
     pub retraced: bool,
+    /// See [`KernelInfo::tiled`](kernel_abi::KernelInfo::tiled).
+    pub tiled: bool,
 }
 
 /// Emits a kernel and all it calls.
@@ -219,7 +221,8 @@ pub fn module(
     };
     call::functions(unit)?;
     let waits = kernel.dispatched || !kernel.polling.yields.is_empty();
-    Ok(Emitted { state_bytes, waits, gang: shape.gang.into(), retraced })
+    let tiled = !waits && transform::tiled::is_tiled(&kernel);
+    Ok(Emitted { state_bytes, waits, gang: shape.gang.into(), retraced, tiled })
 }
 
 fn prepare(func: &Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, CompileError> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use kernel_abi::{Fault, FaultKind, LaunchFrame, Successor};
 
 use super::frames::{Frames, is_same};
+use super::order::{self, Order};
 use super::parts::{GridParts, Line};
 use super::seats::Processor;
 use super::supply::{Supply, Taker};
@@ -44,6 +45,7 @@ pub struct Grid {
     supply: Supply,
     /// How many blocks a thread runs in turns, if it does.
     in_turns: Option<u32>,
+    order: Order,
     /// Nothing is left to be taken: sooner seen than by a look at the whole supply.
     exhausted: AtomicBool,
     /// The executor does not list the grid any more.
@@ -121,6 +123,7 @@ impl Grid {
             Some(blocks) => Supply::in_order(total, blocks.into()),
             None => supply_of(&parts, total, threads_there, together),
         };
+        let order = if in_turns.is_none() { Order::of(&parts) } else { Order::Rows };
         // Blocks that wait for each other need as many threads as they are.
         let waits = parts.cooperative || parts.ready.kernel.info().waits;
         let most_threads = queue.threads().filter(|_| !waits);
@@ -151,6 +154,7 @@ impl Grid {
             services,
             supply,
             in_turns,
+            order,
             exhausted: AtomicBool::new(false),
             unlisted: AtomicBool::new(false),
             tally: Tally::of(total),
@@ -361,7 +365,7 @@ impl Grid {
             };
             // SAFETY: the frame is as the kernel's interface asks: parameters, variables and windows were sized from
             // the kernel's own description when the grid was made, and `first + count` is within the grid.
-            let run = AssertUnwindSafe(|| unsafe { frames.run(&*self.parts.ready.kernel, first, count) });
+            let run = AssertUnwindSafe(|| unsafe { self.run_taken(&mut frames, first, count) });
             done += count;
             match catch_unwind(run) {
                 Ok(Ok(())) => {}
@@ -377,6 +381,22 @@ impl Grid {
         }
         self.tally.spent.fetch_add(clock::now().saturating_sub(begin), Ordering::Relaxed);
         self.count_done(done)
+    }
+
+    /// Runs what has been taken of the supply.
+    ///
+    /// # Safety
+    /// As for [`Frames::run`].
+    unsafe fn run_taken(&self, frames: &mut Frames, first: u64, count: u64) -> Result<(), Fault> {
+        let kernel = &*self.parts.ready.kernel;
+        match self.order {
+            // SAFETY: the caller's contract.
+            Order::Rows => unsafe { frames.run(kernel, first, count) },
+            Order::PairsOfRows => (first..first + count).try_for_each(|turn| {
+                // SAFETY: the caller's contract; each turn is of another block within the grid.
+                unsafe { frames.run(kernel, order::in_pairs_of_rows(turn, self.parts.grid), 1) }
+            }),
+        }
     }
 
     /// The thread that started the grid leaves it. True if it must go on with the queue itself.

@@ -11,6 +11,7 @@
 mod desk;
 mod frames;
 pub(crate) mod grid;
+mod order;
 mod parts;
 mod profile;
 mod ready;
