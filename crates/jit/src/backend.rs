@@ -6,7 +6,7 @@ use crate::compiler::{Compiler, CompilerLibrary, Source};
 use crate::kernel::{Kernel, PlainCode};
 use crate::object::LoadedObject;
 use crate::{cpu, host_symbol, perf};
-use kernel_abi::artifact::{Artifact, ENTRY_SYMBOL, VERSION};
+use kernel_abi::artifact::{Artifact, ENTRY_SYMBOL, TOGETHER_SYMBOL, VERSION};
 use kernel_abi::{Approximations, CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape, Tier};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -194,6 +194,7 @@ impl Jit {
             |what: &dyn std::fmt::Display| CompileError::new(format!("cannot load kernel `{entry}`: {what}"));
         let object = LoadedObject::load(&artifact.object, &host_symbol).map_err(|error| failed(&error))?;
         let symbol = object.symbol(ENTRY_SYMBOL).ok_or_else(|| failed(&"its code has no entry"))?;
+        let together = object.symbol(TOGETHER_SYMBOL).map(|symbol| symbol.address);
         perf::announce(entry, &object);
         // Code without assumptions runs where other code gives up: it is not a launch's.
         let (mut plain, mut better) = (None, None);
@@ -208,7 +209,7 @@ impl Jit {
         }
         // SAFETY: the object comes from the compiler, or from the cache, which keeps whole what the compiler made for this
         // version of the interface.
-        Ok(Arc::new(unsafe { Kernel::new(object, symbol.address, artifact.info, plain, better) }))
+        Ok(Arc::new(unsafe { Kernel::new(object, symbol.address, together, artifact.info, plain, better) }))
     }
 
     /// How to get other code of a kernel later.

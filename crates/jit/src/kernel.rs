@@ -5,7 +5,7 @@ use crate::object::LoadedObject;
 use crate::scheduler::{Schedule, Stopped, WarpCode};
 use kernel_abi::{
     BlockFrame, BlocksEntry, CompileError, CompiledKernel, EntryKind, Fault, FaultKind, FaultRecord,
-    KernelInfo, LaunchFrame, Status, Successor, WarpEntry,
+    KernelInfo, LaunchFrame, Status, Successor, TogetherEntry, WarpEntry,
 };
 use std::ffi::c_void;
 use std::ptr;
@@ -30,27 +30,33 @@ pub struct Kernel {
 #[derive(Clone, Copy)]
 enum Entry {
     Blocks(BlocksEntry),
-    Warps(WarpEntry),
+    Warps(WarpEntry, Option<TogetherEntry>),
 }
 
 impl Kernel {
-    /// The kernel whose entry is at `address` in `object`.
+    /// The kernel whose entry is at `address` in `object`; what runs whole blocks, if it has that, at `together`.
     ///
     /// # Safety
-    /// There is a function of the kind that `info` tells, which does what `kernel_abi` says of such a function.
+    /// There is a function of the kind that `info` tells, and another one, which do what `kernel_abi` says of such functions.
     pub unsafe fn new(
         object: LoadedObject,
         address: u64,
+        together: Option<u64>,
         info: KernelInfo,
         plain: Option<PlainCode>,
         better: Option<Arc<Better>>,
     ) -> Kernel {
-        let address = ptr::with_exposed_provenance::<()>(address as usize);
+        let at = |address: u64| ptr::with_exposed_provenance::<()>(address as usize);
         // SAFETY: the caller's contract.
         let entry = unsafe {
             match info.entry {
-                EntryKind::Blocks => Entry::Blocks(std::mem::transmute::<*const (), BlocksEntry>(address)),
-                EntryKind::Warps => Entry::Warps(std::mem::transmute::<*const (), WarpEntry>(address)),
+                EntryKind::Blocks => {
+                    Entry::Blocks(std::mem::transmute::<*const (), BlocksEntry>(at(address)))
+                }
+                EntryKind::Warps => Entry::Warps(
+                    std::mem::transmute::<*const (), WarpEntry>(at(address)),
+                    together.map(|together| std::mem::transmute::<*const (), TogetherEntry>(at(together))),
+                ),
             }
         };
         Kernel { info, entry, _object: object, plain, plain_found: OnceLock::new(), better }
@@ -135,7 +141,7 @@ impl Kernel {
             // SAFETY: the rest of the same range.
             Entry::Blocks(entry) => unsafe { plain.run_blocks(entry, frame, reached, end - reached) },
             // Where the block was one gang, its warps had nothing to wait for.
-            Entry::Warps(entry) => {
+            Entry::Warps(entry, together) => {
                 // SAFETY: the launch outlives the run.
                 let warps = unsafe { (*frame.launch).warps };
                 let mut state = lines(plain.info.state_bytes as usize * warps as usize);
@@ -143,7 +149,7 @@ impl Kernel {
                 let mut blocks = reached..end;
                 let next = |launch: &LaunchFrame, _| blocks.next().map(|block| launch.ctaid(block));
                 // SAFETY: the rest of the same range, with state for it.
-                let result = unsafe { plain.run_warps(entry, std::slice::from_mut(frame), next) };
+                let result = unsafe { plain.run_warps((entry, together), std::slice::from_mut(frame), next) };
                 frame.state = own_state;
                 result
             }
@@ -177,7 +183,7 @@ impl Kernel {
     /// As for [`CompiledKernel::run_clusters`], of the blocks that `place` answers.
     unsafe fn run_warps(
         &self,
-        entry: WarpEntry,
+        (entry, together): (WarpEntry, Option<TogetherEntry>),
         frames: &mut [BlockFrame],
         mut place: impl FnMut(&LaunchFrame, u32) -> Option<[u32; 3]>,
     ) -> Result<(), Fault> {
@@ -202,7 +208,7 @@ impl Kernel {
         let state_of = |kernel: &Kernel| kernel.info.state_bytes as usize * launch.warps as usize;
         let own_state = first.state;
         let gang = self.info.gang;
-        let code = WarpCode { entry, state: own_state, block_bytes: state_of(self), gang };
+        let code = WarpCode { entry, together, state: own_state, block_bytes: state_of(self), gang };
         let mut schedule = Schedule::new(launch, frames.len(), code);
         let mut plain_state;
         'blocks: loop {
@@ -227,7 +233,7 @@ impl Kernel {
                 checked(frame, result, gang)?;
                 if stopped == Stopped::NeedsPlainCode {
                     let plain = self.plain_code(frame)?;
-                    let Entry::Warps(entry) = plain.entry else {
+                    let Entry::Warps(entry, together) = plain.entry else {
                         return Err(fault_of(
                             frame,
                             FaultKind::IllegalInstruction,
@@ -238,7 +244,7 @@ impl Kernel {
                     let block_bytes = state_of(plain);
                     plain_state = lines(block_bytes * frames.len());
                     let state = plain_state.as_mut_ptr().cast();
-                    schedule.resume_with(WarpCode { entry, state, block_bytes, gang: 1 });
+                    schedule.resume_with(WarpCode { entry, together, state, block_bytes, gang: 1 });
                     continue;
                 }
                 if stopped == Stopped::Abandoned {
@@ -283,10 +289,10 @@ impl CompiledKernel for Kernel {
         unsafe {
             match self.entry {
                 Entry::Blocks(entry) => self.run_blocks(entry, frame, first, count),
-                Entry::Warps(entry) => {
+                Entry::Warps(entry, together) => {
                     let mut blocks = first..first + count;
                     let next = |launch: &LaunchFrame, _| blocks.next().map(|block| launch.ctaid(block));
-                    self.run_warps(entry, std::slice::from_mut(frame), next)
+                    self.run_warps((entry, together), std::slice::from_mut(frame), next)
                 }
             }
         }
@@ -311,7 +317,7 @@ impl CompiledKernel for Kernel {
                     }
                 })
             }),
-            Entry::Warps(entry) => {
+            Entry::Warps(entry, together) => {
                 let mut number = None;
                 let next = |launch: &LaunchFrame, rank| {
                     if rank == 0 {
@@ -320,14 +326,14 @@ impl CompiledKernel for Kernel {
                     number.map(|number| launch.ctaid_of_rank(number, rank))
                 };
                 // SAFETY: the same contract.
-                unsafe { self.run_warps(entry, frames, next) }
+                unsafe { self.run_warps((entry, together), frames, next) }
             }
         }
     }
 
     fn takes_turns(&self) -> bool {
         // Wherever a warp waits for another block is a suspension point, unless the code never suspends.
-        matches!(self.entry, Entry::Warps(_)) && self.info.waits
+        matches!(self.entry, Entry::Warps(..)) && self.info.waits
     }
 
     unsafe fn run_in_turns(&self, frames: &mut [BlockFrame], first: u64) -> Result<(), Fault> {
@@ -340,8 +346,10 @@ impl CompiledKernel for Kernel {
         let mut blocks = first..first + frames.len() as u64;
         match self.entry {
             // SAFETY: the same contract.
-            Entry::Warps(entry) => unsafe {
-                self.run_warps(entry, frames, |launch, _| blocks.next().map(|block| launch.ctaid(block)))
+            Entry::Warps(entry, together) => unsafe {
+                self.run_warps((entry, together), frames, |launch, _| {
+                    blocks.next().map(|block| launch.ctaid(block))
+                })
             },
             Entry::Blocks(entry) => blocks.zip(frames).try_for_each(|(block, frame)| {
                 // SAFETY: the same contract, of each block.

@@ -10,6 +10,9 @@ pub const VERSION: u32 = 7;
 /// Name of a kernel's entry in its object.
 pub const ENTRY_SYMBOL: &str = "anywarp_kernel";
 
+/// The symbol of a [`TogetherEntry`](crate::TogetherEntry), where a kernel has one beside its [`WarpEntry`](crate::WarpEntry).
+pub const TOGETHER_SYMBOL: &str = "anywarp_together";
+
 /// A compiled kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Artifact {

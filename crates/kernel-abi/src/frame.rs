@@ -269,6 +269,27 @@ pub type BlocksEntry = unsafe extern "C" fn(frame: *mut BlockFrame, first: u64, 
 /// `u32::MAX` is [`Status::Deopt`](crate::Status::Deopt), only for `resume` 0, and then nothing was done.
 pub type WarpEntry = unsafe extern "C" fn(frame: *mut BlockFrame, warp: u32, resume: u32) -> u32;
 
+/// What a kernel may have beside its [`WarpEntry`], if nothing suspends its warps but barriers for the whole block: runs all of a block, so many warps or
+/// gangs, from the beginning for as long as they come to the same barriers. Answers 1 when all have ended together. Answers 0 when one has done
+/// something else than those before it; who was where is in `parted` then.
+pub type TogetherEntry = unsafe extern "C" fn(frame: *mut BlockFrame, count: u32, parted: *mut Parted) -> u32;
+
+/// Where the warps, or gangs, of a block part. `frame.wait` is that of the last that ran.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parted {
+    /// Where all of them were: those behind the last that ran still are.
+    pub resume: u32,
+    /// The last that ran.
+    pub at: u32,
+    /// What the first of them answered, and all before the last.
+    pub first: u32,
+    /// What the last answered.
+    pub own: u32,
+    /// The barrier that the first waits at, unless it has ended.
+    pub barrier: u32,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

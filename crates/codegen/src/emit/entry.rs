@@ -10,6 +10,7 @@ use transform::{LaneShape, Prepared, places, retrace, stride};
 use super::Unit;
 use super::function::{Emitter, Place};
 use super::passing;
+use super::together::together_entry;
 use super::turns::{self, Round, Turns};
 use super::wraps::{Tests, wraps_function};
 use crate::compile::ENTRY_SYMBOL;
@@ -381,9 +382,14 @@ pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileE
     b.ret(i32.all_ones());
     b.position_at_end(end);
     b.ret(i32.zero());
-    if in_strips {
+    let warp = if in_strips {
         entry.add_attribute("noinline");
-        strips_entry(unit, kernel, entry)?;
+        strips_entry(unit, kernel, entry)?
+    } else {
+        entry
+    };
+    if unit.machine.tier() == Tier::Full {
+        together_entry(unit, kernel, warp);
     }
     let warp_bytes = layout.bytes * u32::from(unit.shape.strips);
     Ok(warp_bytes.div_ceil(unit.shape.gang.into()).next_multiple_of(64))
@@ -395,7 +401,7 @@ fn strips_entry<'c>(
     unit: Unit<'_, 'c>,
     kernel: &Prepared,
     strip: llvm::Function<'c>,
-) -> Result<(), CompileError> {
+) -> Result<llvm::Function<'c>, CompileError> {
     let wraps = if kernel.shapes.assumed().is_empty() { None } else { Some(wraps_function(unit, kernel)?) };
     let b = unit.b;
     let (i32, ptr) = (unit.types.i32, unit.types.ptr);
@@ -430,7 +436,7 @@ fn strips_entry<'c>(
         status = b.call(strip, &[frame, at, resume]);
     }
     b.ret(status);
-    Ok(())
+    Ok(entry)
 }
 
 pub(super) fn kernel_emitter<'a, 'c>(

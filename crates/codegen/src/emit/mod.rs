@@ -24,6 +24,7 @@
 //! * [`call`][]: device functions that are not inlined;
 //! * [`host`][]: faults and services of the host;
 //! * [`entry`][]: the loops over blocks and warps;
+//! * [`together`][]: the loop over the warps of a block and its barriers;
 //! * [`turns`][]: warps that take turns;
 //! * [`wraps`][]: tests before any block runs.
 
@@ -55,6 +56,7 @@ mod slots;
 mod suspend;
 mod texture;
 mod tile;
+mod together;
 mod turns;
 mod value;
 mod warp;

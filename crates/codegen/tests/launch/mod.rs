@@ -8,10 +8,11 @@ use codegen::Plan;
 use codegen::target::{Cpu, Level};
 use interp::InterpretedKernel;
 use jit::object::LoadedObject;
+use kernel_abi::artifact::TOGETHER_SYMBOL;
 use kernel_abi::matrix::LaneWords;
 use kernel_abi::{
     BlockFrame, BlocksEntry, Callbacks, CompileError, CompiledKernel, EntryKind, Fault, FaultKind,
-    FaultRecord, LaunchFrame, Shape, Status, Wait, WaitKind, WarpEntry,
+    FaultRecord, LaunchFrame, Parted, Shape, Status, TogetherEntry, Wait, WaitKind, WarpEntry,
 };
 use simt_ir::{Program, RuntimeFunction};
 
@@ -225,10 +226,14 @@ impl Launch {
             EntryKind::Warps => {
                 // SAFETY: the symbol is an entry of this kind.
                 let entry: WarpEntry = unsafe { std::mem::transmute(entry as *const ()) };
+                let together = compiled.loaded.symbol(TOGETHER_SYMBOL).map(|symbol| {
+                    // SAFETY: the symbol is an entry of this kind.
+                    unsafe { std::mem::transmute::<*const (), TogetherEntry>(symbol.address as *const ()) }
+                });
                 for block in 0..blocks {
                     let [x, y] = [self.grid[0], self.grid[1]].map(u64::from);
                     frame.ctaid = [block % x, block / x % y, block / x / y].map(|id| id as u32);
-                    run_block(frame, self.threads().div_ceil(32) / compiled.info.gang, entry)
+                    run_block(frame, self.threads().div_ceil(32) / compiled.info.gang, entry, together)
                         .map_err(|fault| (fault, frame.warp))?;
                 }
                 Ok(())
@@ -260,13 +265,35 @@ pub struct Compiled {
     pub info: kernel_abi::KernelInfo,
 }
 
-/// Warps in turn; when all wait or are done, those that wait go on.
-fn run_block(frame: &mut BlockFrame, warps: u32, entry: WarpEntry) -> Result<(), FaultRecord> {
+/// Warps in turn; when all wait or are done, those that wait go on. Where the code runs whole blocks, it does as far as warps go together.
+fn run_block(
+    frame: &mut BlockFrame,
+    warps: u32,
+    entry: WarpEntry,
+    together: Option<TogetherEntry>,
+) -> Result<(), FaultRecord> {
     let mut resume = vec![Some(0u32); warps as usize];
+    let mut from = 0;
+    if let Some(together) = together {
+        let mut parted = Parted::default();
+        let ended = call(frame, |frame| {
+            // SAFETY: the frame is as the program needs it.
+            unsafe { together(frame, warps, &raw mut parted) }
+        })?;
+        if ended == 1 {
+            return Ok(());
+        }
+        assert_ne!(parted.own, u32::MAX, "no index wraps");
+        let went_on = |answer: u32| (answer != 0).then_some(answer);
+        resume.fill(Some(parted.resume));
+        resume[..parted.at as usize].fill(went_on(parted.first));
+        resume[parted.at as usize] = went_on(parted.own);
+        from = parted.at + 1;
+    }
     while resume.iter().any(Option::is_some) {
         let (mut votes, mut arrived) = (0, 0);
         let (result, total) = (frame.wait.result, frame.wait.arrived);
-        for warp in 0..warps {
+        for warp in std::mem::take(&mut from)..warps {
             let Some(at) = resume[warp as usize] else { continue };
             (frame.wait.result, frame.wait.arrived) = (result, total);
             let next = call(frame, |frame| {

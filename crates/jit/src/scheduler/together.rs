@@ -1,7 +1,7 @@
 //! Blocks whose warps come to the same barriers together and end together, as most do: then there is nothing to keep account of for each
 //! warp, and what a barrier costs is little beside the code between two of them.
 
-use kernel_abi::{BARRIERS, BlockFrame, WARP, Wait, WaitKind};
+use kernel_abi::{BARRIERS, BlockFrame, Parted, TogetherEntry, WARP, Wait, WaitKind};
 
 use super::{START, Schedule, State, Stopped, Turn, Warp};
 
@@ -67,6 +67,10 @@ impl Schedule {
         let (mut resume, mut before) = (0, Votes::default());
         // SAFETY: the caller's contract.
         unsafe { (*frame).state = code.state.wrapping_add(self.rank * code.block_bytes) };
+        if let Some(together) = code.together {
+            // SAFETY: the caller's contract.
+            return unsafe { self.run_by_entry(frame, together) };
+        }
         loop {
             let mut first: Option<Came> = None;
             let mut now = Votes::default();
@@ -92,14 +96,46 @@ impl Schedule {
             }
             resume = first.map_or(0, |first| first.resume);
             if resume == 0 {
-                let block = &mut self.blocks[self.rank];
-                block.warps.fill(Warp { state: State::Done, ..START });
-                let ended = std::mem::take(&mut block.live);
-                self.ended(ended);
-                return Ok(warps);
+                return Ok(self.all_ended());
             }
             before = now;
         }
+    }
+
+    /// Likewise by code of the kernel's own.
+    ///
+    /// # Safety
+    /// As for [`Schedule::run_block`]; the frame names the block's state.
+    unsafe fn run_by_entry(
+        &mut self,
+        frame: *mut BlockFrame,
+        together: TogetherEntry,
+    ) -> Result<usize, Stopped> {
+        let gang = self.code.gang as usize;
+        let gangs = self.blocks[self.rank].warps.len() / gang;
+        let mut parted = Parted::default();
+        // SAFETY: the caller's contract.
+        if unsafe { together(frame, gangs as u32, &raw mut parted) } != 0 {
+            return Ok(self.all_ended());
+        }
+        let Parted { resume, at, first, own, barrier } = parted;
+        let index = at as usize * gang;
+        // SAFETY: the caller's contract.
+        let own = unsafe { Came::of(frame, own) };
+        let wait = Wait { kind: WaitKind::Barrier as u32, barrier, ..Wait::default() };
+        let first = if at == 0 { own } else { Came { resume: first, wait } };
+        // SAFETY: the caller's contract.
+        let stopped = unsafe { self.part(frame, (resume, Votes::default()), index, first, own) };
+        stopped.map_or(Ok(index + gang), Err)
+    }
+
+    /// The warps of the current block have ended; answers how many they are.
+    fn all_ended(&mut self) -> usize {
+        let block = &mut self.blocks[self.rank];
+        block.warps.fill(Warp { state: State::Done, ..START });
+        let ended = std::mem::take(&mut block.live);
+        self.ended(ended);
+        ended as usize
     }
 
     /// Takes account of each warp. They were together at suspension point `resume`; since then those before the one at `index` have done
