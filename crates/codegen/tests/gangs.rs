@@ -489,8 +489,8 @@ fn sums_by_shuffles_run_in_gangs() {
 }
 
 /// Each thread's number goes through so many steps, each a product and a quotient of what the one before gives; then, where `parted`, that of one
-/// half of the threads through as many again.
-fn formula(steps: u32, parted: bool) -> Program {
+/// half of the threads through as many again. Where they meet, they get their numbers by way of shared memory, and there are no quotients.
+fn formula(steps: u32, parted: bool, meet: bool) -> Program {
     let mut k = Kernel { b: FunctionBuilder::new("kernel", Signature::default()) };
     let base = k.param(0, Type::I64);
     let [block, size, tid] =
@@ -504,11 +504,24 @@ fn formula(steps: u32, parted: bool) -> Program {
     let number = k.b.var(Type::F32);
     let first = k.b.inst(Op::Load(global), &[place], Type::F32);
     k.b.write(number, first);
+    if meet {
+        let (four, none) = (k.i32(4), k.i32(0));
+        let own = k.int(IntBinary::Mul, tid, four);
+        let shared = Access::weak(Space::Shared, 0);
+        k.b.effect(Op::Store(shared), &[own, first]);
+        k.b.effect(Op::Barrier { kind: BarrierKind::Sync, count: false }, &[none]);
+        let given = k.b.inst(Op::Load(shared), &[own], Type::F32);
+        k.b.write(number, given);
+    }
     let [half, three] = [0.5f32, 3.0].map(|value| k.b.constant(Type::F32, value.to_bits().into()));
     let calculate = |k: &mut Kernel| {
         for _ in 0..steps {
             let value = k.b.read(number);
             let product = k.b.inst(Op::Fma(FloatMode::default()), &[value, half, three], Type::F32);
+            if meet {
+                k.b.write(number, product);
+                continue;
+            }
             let divide = Op::Float(FloatBinary::Div, FloatMode::default());
             let quotient = k.b.inst(divide, &[three, product], Type::F32);
             k.b.write(number, quotient);
@@ -524,7 +537,27 @@ fn formula(steps: u32, parted: bool) -> Program {
     let result = k.b.read(number);
     k.b.effect(Op::Store(global), &[place, result]);
     k.b.terminate(Terminator::Exit);
-    k.program(8, 0)
+    k.program(8, if meet { 1024 } else { 0 })
+}
+
+#[test]
+fn warps_that_meet_hide_the_latency_of_a_long_formula() {
+    let launch = Launch { grid: [2, 1, 1], block: [256, 1, 1] };
+    for (steps, parted, wanted) in [(120, false, 8), (120, true, 1)] {
+        let program = formula(steps, parted, true);
+        let numbers = || (0..512).map(|i| (i as f32 - 100.0).to_bits()).collect::<Vec<_>>();
+        let mut expected = numbers();
+        launch.interpret(&program, &[expected.as_mut_ptr() as u64]).unwrap();
+        for cpu in &launch::cpus() {
+            let compiled = launch.compile(&program, cpu).unwrap();
+            let mut got = numbers();
+            launch.run(&compiled, &[got.as_mut_ptr() as u64]).unwrap();
+            assert!(got == expected, "{steps} steps on {}", cpu.name());
+            if cpu.registers().bytes == 64 {
+                assert_eq!(compiled.info.gang, wanted, "{steps} steps on {}", cpu.name());
+            }
+        }
+    }
 }
 
 #[test]
@@ -541,7 +574,7 @@ fn two_warps_hide_the_latency_of_a_long_formula() {
         (odd, 40, false, 1),
         (rows, 40, false, 1),
     ] {
-        let program = formula(steps, parted);
+        let program = formula(steps, parted, false);
         let numbers = || (0..384).map(|i| (i as f32 - 100.0).to_bits()).collect::<Vec<_>>();
         let mut expected = numbers();
         launch.interpret(&program, &[expected.as_mut_ptr() as u64]).unwrap();

@@ -46,6 +46,30 @@ pub(crate) fn of(p: &Prepared) -> Option<Cost> {
     (most? * 8 >= whole.work * 7).then_some(whole)
 }
 
+/// What the block of a kernel takes that is most of it and in no loop, if there is one.
+pub(crate) fn of_main_block(p: &Prepared) -> Option<(Block, Cost)> {
+    let works = |block: &Block| -> u32 {
+        let insts = p.func.block(*block).insts.iter().map(|inst| p.func.inst(*inst));
+        insts.map(|inst| of_inst(p, inst).map_or(1, |cost| cost.work)).sum()
+    };
+    let main = *p.cfg.order().iter().max_by_key(|block| works(block))?;
+    let whole: u32 = p.cfg.order().iter().map(works).sum();
+    if p.loops.innermost(main).is_some() || 2 * works(&main) < whole {
+        return None;
+    }
+    let mut ready = vec![0_u32; p.func.value_count()];
+    let mut sum = Cost::default();
+    for inst in &p.func.block(main).insts {
+        let inst = p.func.inst(*inst);
+        let cost = of_inst(p, inst)?;
+        let begin = inst.args.iter().map(|arg| ready[arg.index()]).max().unwrap_or(0);
+        let end = begin + cost.latency;
+        inst.results.iter().for_each(|result| ready[result.index()] = end);
+        sum = Cost { work: sum.work + cost.work, latency: sum.latency.max(end) };
+    }
+    Some((main, sum))
+}
+
 /// What an operation takes, unless that depends on more than its kind.
 fn of_inst(p: &Prepared, inst: &InstData) -> Option<Cost> {
     if let Some(access) = inst.op.access() {

@@ -9,8 +9,8 @@
 //! Where on the other hand the values of one warp are too many for the registers, as the sums that each thread of a product keeps, its lanes run in
 //! *strips*, one after another up to each barrier.
 //!
-//! A kernel without loops or barriers, whose warp is one long formula, runs two warps at once too: a processor sees too little of the next one to
-//! do that meanwhile (`chains`).
+//! A kernel whose warp is one long formula runs two warps at once too, or as many as it takes to keep the processor busy, which sees too little of
+//! the next one to do that meanwhile (`chains`).
 //!
 //! Not every kernel can: what a warp means to an operation, a gang does not. And not every one gains: code for more lanes takes longer to compile, and
 //! values that do not fit into registers are slower than warps one after another.
@@ -117,12 +117,14 @@ fn in_gangs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
     if choice == Choice::InStrips || choice == Choice::WhereItPays && needed > registers.count {
         return in_strips(func, shape, warp, choice);
     }
-    let (alone, is_light) = (warp.loads(), warp.is_light());
+    let (alone, is_light, busy) = (warp.loads(), warp.is_light(), warp.busy_together());
     let sizes = std::iter::successors(Some(shape.gangs.most), |warps| Some(warps / 2));
     for warps in sizes.take_while(|warps| *warps > 1) {
         let shape = shape.in_gangs(warps);
         // One value must fit. What differs between the lanes of a warp does between those of a gang, which takes no fewer registers then.
-        let could_pay = warp.could_pay(needed * u32::from(warps), is_light) || warp.spares_waits(warps);
+        let keeps_busy = busy == Some(warps) && needed * u32::from(warps) <= 2 * registers.count;
+        let could_pay =
+            warp.could_pay(needed * u32::from(warps), is_light) || warp.spares_waits(warps) || keeps_busy;
         if registers.taken(&shape, Type::I32) > registers.spent()
             || choice == Choice::WhereItPays && !could_pay
         {
@@ -130,7 +132,7 @@ fn in_gangs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
         }
         let prepared = prepare(func.clone(), true, &shape).ok()?;
         let gang = Gang::new(&prepared, &shape, registers);
-        let pays = || gang.pays(alone * usize::from(warps)) || gang.spares_waits(warps);
+        let pays = || gang.pays(alone * usize::from(warps)) || gang.spares_waits(warps) || keeps_busy;
         if gang.is_possible() && (choice == Choice::Always || pays()) {
             return Some((shape, prepared));
         }
@@ -364,6 +366,19 @@ impl<'a> Gang<'a> {
         work <= NEAR * barriers && self.length() <= LONG
     }
 
+    /// How many warps keep the processor busy where one is a long formula that waits for one result after another.
+    fn busy_together(&self) -> Option<u8> {
+        let (main, cost) = chains::of_main_block(self.p)?;
+        let work = cost.work * self.value_registers();
+        let wanted = AT_ONCE * cost.latency;
+        if work <= LOOK_AHEAD || work >= wanted {
+            return None;
+        }
+        let warps = wanted.div_ceil(work).next_power_of_two();
+        let fits = warps * self.registers_in(|block| block == main) <= self.registers.count;
+        fits.then_some(warps as u8)
+    }
+
     /// The operations on vectors.
     fn length(&self) -> usize {
         self.p.cfg.order().iter().map(|block| self.vectors(*block)).sum()
@@ -448,6 +463,12 @@ impl<'a> Gang<'a> {
 
     /// The most registers that values in loops take at once, or everywhere if there are no loops.
     fn registers_needed(&self) -> u32 {
+        let loops = &self.p.loops;
+        self.registers_in(|block| loops.innermost(block).is_some() || loops.count() == 0)
+    }
+
+    /// The most registers that values take at once in some blocks.
+    fn registers_in(&self, counts: impl Fn(Block) -> bool) -> u32 {
         let p = self.p;
         let uses = self.uses();
         let mut live_in: HashMap<Block, HashSet<Value>> = HashMap::new();
@@ -482,7 +503,7 @@ impl<'a> Gang<'a> {
                 for param in &data.params {
                     live.remove(param);
                 }
-                if p.loops.innermost(block).is_some() || p.loops.count() == 0 {
+                if counts(block) {
                     most = most.max(peak);
                 }
                 if live_in.get(&block) != Some(&live) {

@@ -134,7 +134,7 @@ impl<'c> Emitter<'_, 'c> {
             let values = self.either(
                 regular.holds,
                 |this| this.load_lanes(&regular.address, lane, count, mark),
-                |this| this.load_lanes(&address, lane, count, mark),
+                |this| this.load_in_runs(&regular, &address, lane, count, mark),
             )?;
             for (result, value) in data.results.iter().zip(values) {
                 self.define(*result, value);

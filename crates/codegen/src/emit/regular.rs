@@ -2,15 +2,17 @@
 //!
 //! An index that is computed from the places of threads by masks, quotients and remainders that are not known now, as in sorting networks,
 //! Fourier transforms and tensors of any shape, mostly runs along the lanes all the same. Where it does, a vector access takes the place
-//! of a gather or a scatter, and the test costs little beside these. An index that comes from memory or from numbers with fractions is as
+//! of a gather or a scatter, and the test costs little beside these. Where it runs along rows that end within a warp, as those of a tile with its
+//! borders do, the lanes are in a few runs. An index that comes from memory or from numbers with fractions is as
 //! irregular as what it comes from, and is not tested.
 
+use kernel_abi::CompileError;
 use simt_ir::{Access, Convert, Op, Order, Space, Type as IrType, Value as IrValue};
 use transform::LaneShape;
 
 use super::function::Emitter;
-use super::memory::Address;
-use crate::llvm::{IntPredicate, Value};
+use super::memory::{Address, Mark};
+use crate::llvm::{IntPredicate, Type, Value};
 
 /// How far definitions are followed.
 const DEPTH: u32 = 16;
@@ -21,6 +23,28 @@ pub(super) struct SideBySide<'c> {
     pub(super) holds: Value<'c>,
     /// Where, if so.
     pub(super) address: Address<'c>,
+    places: Places<'c>,
+}
+
+/// Where the lanes of an access are, as numbers that go up by `step` from one to the next where they lie side by side.
+#[derive(Clone, Copy)]
+struct Places<'c> {
+    numbers: Value<'c>,
+    step: u32,
+    /// What is added to numbers of 32 bits before they are extended.
+    offset: i64,
+    base: Base<'c>,
+}
+
+/// What a number is to an address.
+#[derive(Clone, Copy)]
+enum Base<'c> {
+    /// The address.
+    None,
+    /// One in this window.
+    Window(Value<'c>),
+    /// An index of elements of so many bytes.
+    Elements(Value<'c>, u32),
 }
 
 impl<'c> Emitter<'_, 'c> {
@@ -41,39 +65,116 @@ impl<'c> Emitter<'_, 'c> {
             return None;
         }
         let b = self.unit.b;
-        let i64 = self.unit.types.i64;
         let is_narrow = self.p.func.ty(value) == IrType::I32;
-        let (numbers, step, offset) = match address {
-            Address::Indexed(_, indices, scale) if *scale == bytes => (*indices, 1, 0),
-            Address::Varying(_) if is_narrow => (self.vector(value), bytes, access.offset),
-            Address::Varying(addresses) => (*addresses, bytes, 0),
+        let (numbers, step, offset, base) = match address {
+            Address::Indexed(base, indices, scale) if *scale == bytes => {
+                (*indices, 1, 0, Base::Elements(*base, *scale))
+            }
+            Address::Varying(_) if is_narrow => {
+                let window = self.window_scalar(access.space);
+                (self.vector(value), bytes, access.offset, Base::Window(window))
+            }
+            Address::Varying(addresses) => (*addresses, bytes, 0, Base::None),
             _ => return None,
         };
         // A lane that is not active may have anything, but what it has must be one number here and where the access goes.
-        let numbers = b.freeze(numbers);
-        let last = u64::from((self.unit.lanes - 1) * step);
-        let distances: Vec<u64> =
-            (0..u64::from(self.unit.lanes)).map(|lane| lane * u64::from(step)).collect();
-        let first = b.extract(numbers, 0);
-        let along = b.add(b.splat(first, self.unit.lanes), numbers.ty().int_vector(&distances));
-        let mut holds = b.all(b.icmp(IntPredicate::Eq, numbers, along));
-        let wide = match first.ty() == i64 {
-            true => first,
-            false => {
-                // Extended they are side by side only if they do not wrap before.
-                let first = self.offset(first, offset);
-                let most = first.ty().int_const(i32::MAX as u64 - last);
-                holds = b.and(holds, b.icmp(IntPredicate::Sle, first, most));
-                b.sext(first, i64)
-            }
-        };
-        let start = match address {
-            Address::Indexed(base, _, scale) => b.add(*base, b.mul(wide, i64.int_const((*scale).into()))),
-            _ if is_narrow => b.add(wide, self.window_scalar(access.space)),
-            _ => wide,
-        };
+        let places = Places { numbers: b.freeze(numbers), step, offset, base };
+        let first = b.extract(places.numbers, 0);
+        let along = self.along(&places, first, self.unit.lanes);
+        let mut holds = b.all(b.icmp(IntPredicate::Eq, places.numbers, along));
+        if let Some(in_range) = self.run_stays_in_range(&places, first, self.unit.lanes) {
+            holds = b.and(holds, in_range);
+        }
+        let start = self.start(&places, first);
         let offsets = (0..i64::from(self.unit.lanes)).map(|lane| lane * i64::from(bytes)).collect();
-        Some(SideBySide { holds, address: Address::Affine(start, offsets) })
+        Some(SideBySide { holds, address: Address::Affine(start, offsets), places })
+    }
+
+    /// Loads elements whose lanes do not all lie side by side: as those of rows of a tile, which go on elsewhere where a row ends. Where the lanes of each
+    /// register are in two runs at most, these take a masked access each; anywhere else everything else does.
+    pub(super) fn load_in_runs(
+        &mut self,
+        regular: &SideBySide<'c>,
+        address: &Address<'c>,
+        lane: Type<'c>,
+        count: u32,
+        mark: Mark,
+    ) -> Result<Vec<Value<'c>>, CompileError> {
+        let b = self.unit.b;
+        let size = lane.scalar_bits() / 8;
+        let piece = self.unit.machine.cpu().vector_bits() / lane.scalar_bits();
+        if count != 1 || !self.has_masked(size) || size < 4 || self.unit.lanes % piece != 0 {
+            return self.load_lanes(address, lane, count, mark);
+        }
+        let places = regular.places;
+        let mask = self.active();
+        let mut hold = self.unit.types.bit.all_ones();
+        let mut runs = Vec::new();
+        for at in (0..self.unit.lanes).step_by(piece as usize) {
+            let numbers = b.subvector(places.numbers, at, piece);
+            let (first, last) = (b.extract(numbers, 0), b.extract(numbers, piece - 1));
+            let before = b.sub(last, last.ty().int_const(u64::from((piece - 1) * places.step)));
+            let [with_first, with_last] = [first, before]
+                .map(|start| b.icmp(IntPredicate::Eq, numbers, self.along(&places, start, piece)));
+            hold = b.and(hold, b.all(b.or(with_first, with_last)));
+            for start in [first, before] {
+                if let Some(in_range) = self.run_stays_in_range(&places, start, piece) {
+                    hold = b.and(hold, in_range);
+                }
+            }
+            let active = b.subvector(mask, at, piece);
+            runs.push((first, b.and(active, with_first), before, b.and(active, b.not(with_first))));
+        }
+        self.either(
+            hold,
+            |this| {
+                let mut pieces = Vec::new();
+                for (first, with_first, before, others) in runs {
+                    let ty = lane.vector(piece);
+                    let mut value = ty.zero();
+                    for (start, mask) in [(first, with_first), (before, others)] {
+                        let ptr = b.inttoptr(this.start(&places, start));
+                        value = b.masked_load(ty, ptr, size, mask, value);
+                    }
+                    pieces.push(value);
+                }
+                Ok(vec![this.concatenated(pieces)])
+            },
+            |this| this.load_lanes(address, lane, count, mark),
+        )
+    }
+
+    /// The numbers of a run of so many lanes that begins with this one.
+    fn along(&self, places: &Places<'c>, first: Value<'c>, lanes: u32) -> Value<'c> {
+        let b = self.unit.b;
+        let distances: Vec<u64> = (0..u64::from(lanes)).map(|lane| lane * u64::from(places.step)).collect();
+        let ty = first.ty().vector(lanes);
+        b.add(b.splat(first, lanes), ty.int_vector(&distances))
+    }
+
+    /// Whether numbers of 32 bits are side by side once they are extended, too, as they are if they do not wrap before.
+    fn run_stays_in_range(&self, places: &Places<'c>, first: Value<'c>, lanes: u32) -> Option<Value<'c>> {
+        if first.ty() == self.unit.types.i64 {
+            return None;
+        }
+        let first = self.offset(first, places.offset);
+        let most = i32::MAX as u64 - u64::from((lanes - 1) * places.step);
+        Some(self.unit.b.icmp(IntPredicate::Sle, first, first.ty().int_const(most)))
+    }
+
+    /// The address of what has this number.
+    fn start(&self, places: &Places<'c>, number: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let i64 = self.unit.types.i64;
+        let wide = match number.ty() == i64 {
+            true => number,
+            false => b.sext(self.offset(number, places.offset), i64),
+        };
+        match places.base {
+            Base::None => wide,
+            Base::Window(window) => b.add(wide, window),
+            Base::Elements(base, scale) => b.add(base, b.mul(wide, i64.int_const(scale.into()))),
+        }
     }
 
     /// Whether an integer is computed from places of lanes, and what is the same for all, alone.
