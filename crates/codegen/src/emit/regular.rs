@@ -36,6 +36,14 @@ struct Places<'c> {
     base: Base<'c>,
 }
 
+/// Lanes in two runs.
+pub(super) struct TwoRuns<'c> {
+    /// Whether they are.
+    pub(super) hold: Value<'c>,
+    /// The number that each run's first lane has, or would have, and its lanes.
+    pub(super) runs: [(Value<'c>, Value<'c>); 2],
+}
+
 /// What a number is to an address.
 #[derive(Clone, Copy)]
 enum Base<'c> {
@@ -112,27 +120,19 @@ impl<'c> Emitter<'_, 'c> {
         let mut runs = Vec::new();
         for at in (0..self.unit.lanes).step_by(piece as usize) {
             let numbers = b.subvector(places.numbers, at, piece);
-            let (first, last) = (b.extract(numbers, 0), b.extract(numbers, piece - 1));
-            let before = b.sub(last, last.ty().int_const(u64::from((piece - 1) * places.step)));
-            let [with_first, with_last] = [first, before]
-                .map(|start| b.icmp(IntPredicate::Eq, numbers, self.along(&places, start, piece)));
-            hold = b.and(hold, b.all(b.or(with_first, with_last)));
-            for start in [first, before] {
-                if let Some(in_range) = self.run_stays_in_range(&places, start, piece) {
-                    hold = b.and(hold, in_range);
-                }
-            }
+            let two = self.two_runs_of(&Places { numbers, ..places });
+            hold = b.and(hold, two.hold);
             let active = b.subvector(mask, at, piece);
-            runs.push((first, b.and(active, with_first), before, b.and(active, b.not(with_first))));
+            runs.push(two.runs.map(|(start, lanes)| (start, b.and(active, lanes))));
         }
         self.either(
             hold,
             |this| {
                 let mut pieces = Vec::new();
-                for (first, with_first, before, others) in runs {
+                for two in runs {
                     let ty = lane.vector(piece);
                     let mut value = ty.zero();
-                    for (start, mask) in [(first, with_first), (before, others)] {
+                    for (start, mask) in two {
                         let ptr = b.inttoptr(this.start(&places, start));
                         value = b.masked_load(ty, ptr, size, mask, value);
                     }
@@ -142,6 +142,30 @@ impl<'c> Emitter<'_, 'c> {
             },
             |this| this.load_lanes(address, lane, count, mark),
         )
+    }
+
+    /// The runs of a vector of addresses of elements of so many bytes, if it is not more than two: where indices are bounded by an edge, all lanes but some
+    /// at one end are in one.
+    pub(super) fn two_runs(&self, addresses: Value<'c>, bytes: u32) -> TwoRuns<'c> {
+        let places = Places { numbers: addresses, step: bytes, offset: 0, base: Base::None };
+        self.two_runs_of(&places)
+    }
+
+    fn two_runs_of(&self, places: &Places<'c>) -> TwoRuns<'c> {
+        let b = self.unit.b;
+        let numbers = places.numbers;
+        let lanes = numbers.ty().lanes();
+        let (first, last) = (b.extract(numbers, 0), b.extract(numbers, lanes - 1));
+        let before = b.sub(last, last.ty().int_const(u64::from((lanes - 1) * places.step)));
+        let [with_first, with_last] =
+            [first, before].map(|start| b.icmp(IntPredicate::Eq, numbers, self.along(places, start, lanes)));
+        let mut hold = b.all(b.or(with_first, with_last));
+        for start in [first, before] {
+            if let Some(in_range) = self.run_stays_in_range(places, start, lanes) {
+                hold = b.and(hold, in_range);
+            }
+        }
+        TwoRuns { hold, runs: [(first, with_first), (before, b.not(with_first))] }
     }
 
     /// The numbers of a run of so many lanes that begins with this one.

@@ -69,7 +69,19 @@ impl<'c> Emitter<'_, 'c> {
         let function = self.shared_function(&name, ty, &[start.ty(), further.ty(), mask.ty()], |function| {
             let further = b.splat(function.param(1), self.unit.lanes);
             let addresses = b.add(function.param(0), further);
-            b.ret(self.gather_here(bits, addresses, b.int_to_mask(function.param(2))));
+            let mask = b.int_to_mask(function.param(2));
+            let (in_runs, apart) = (function.append_block("in.runs"), function.append_block("apart"));
+            let runs = self.two_runs(addresses, size);
+            b.cond_br(runs.hold, in_runs, apart);
+            b.position_at_end(in_runs);
+            let mut elements = ty.zero();
+            for (start, lanes) in runs.runs {
+                let (ptr, lanes) = (b.inttoptr(start), b.and(mask, lanes));
+                elements = b.masked_load(ty, ptr, size, lanes, elements);
+            }
+            b.ret(elements);
+            b.position_at_end(apart);
+            b.ret(self.gather_here(bits, addresses, mask));
         });
         let elements = b.call(function, &[start, further, mask]);
         Some(b.bitcast(elements, lane.vector(self.unit.lanes)))
