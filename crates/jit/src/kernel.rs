@@ -298,6 +298,33 @@ impl CompiledKernel for Kernel {
         }
     }
 
+    unsafe fn run_each(
+        &self,
+        frame: &mut BlockFrame,
+        blocks: &mut dyn Iterator<Item = u64>,
+    ) -> Result<(), Fault> {
+        if let Some(better) = self.better() {
+            return better.in_frames_of_other(std::slice::from_mut(frame), |frames| {
+                // SAFETY: the same contract, with state for this code.
+                unsafe { better.run_each(&mut frames[0], blocks) }
+            });
+        }
+        match self.entry {
+            Entry::Blocks(entry) => {
+                for block in blocks {
+                    // SAFETY: the same contract.
+                    unsafe { self.run_blocks(entry, frame, block, 1)? };
+                }
+                Ok(())
+            }
+            Entry::Warps(entry, together) => {
+                let next = |launch: &LaunchFrame, _| blocks.next().map(|block| launch.ctaid(block));
+                // SAFETY: the same contract.
+                unsafe { self.run_warps((entry, together), std::slice::from_mut(frame), next) }
+            }
+        }
+    }
+
     unsafe fn run_clusters(&self, frames: &mut [BlockFrame], first: u64, count: u64) -> Result<(), Fault> {
         if let Some(better) = self.better() {
             return better.in_frames_of_other(frames, |frames| {

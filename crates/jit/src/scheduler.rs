@@ -109,7 +109,7 @@ struct BlockWarps {
     barriers: [Barrier; BARRIERS],
     /// Warps that have not ended.
     live: u32,
-    /// No warp has run yet.
+    /// No warp has run yet; what the others tell is of the block before.
     fresh: bool,
 }
 
@@ -187,11 +187,6 @@ impl Schedule {
     pub fn start(&mut self) {
         self.live = 0;
         for block in &mut self.blocks {
-            for gang in block.warps.chunks_mut(self.code.gang as usize) {
-                gang.fill(Warp { state: State::Led, ..START });
-                gang[0] = START;
-            }
-            block.barriers = [Barrier::default(); BARRIERS];
             block.live = block.warps.len() as u32;
             block.fresh = true;
             self.live += block.live;
@@ -264,6 +259,10 @@ impl Schedule {
         if std::mem::take(&mut self.blocks[self.rank].fresh) {
             // SAFETY: the caller's contract.
             from = unsafe { self.run_together(frame)? };
+            did.ran = true;
+        }
+        if self.blocks[self.rank].live == 0 {
+            return Ok(did);
         }
         loop {
             let (mut ran, mut yielded) = (from > 0, false);
@@ -410,6 +409,15 @@ struct Did {
 }
 
 impl BlockWarps {
+    /// All warps are to be run from their start.
+    fn reset(&mut self, gang: u32) {
+        for gang in self.warps.chunks_mut(gang as usize) {
+            gang.fill(Warp { state: State::Led, ..START });
+            gang[0] = START;
+        }
+        self.barriers = [Barrier::default(); BARRIERS];
+    }
+
     /// Lets any barrier go that is complete now that warps have ended.
     fn complete_any(&mut self) -> bool {
         (0..BARRIERS as u32).any(|barrier| self.complete(barrier))

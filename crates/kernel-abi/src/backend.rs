@@ -55,6 +55,22 @@ pub trait CompiledKernel: Send + Sync {
     /// The blocks are within the grid.
     unsafe fn run(&self, frame: &mut BlockFrame, first: u64, count: u64) -> Result<(), Fault>;
 
+    /// Runs these blocks, one after another.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run), of each of the blocks.
+    unsafe fn run_each(
+        &self,
+        frame: &mut BlockFrame,
+        blocks: &mut dyn Iterator<Item = u64>,
+    ) -> Result<(), Fault> {
+        for block in blocks {
+            // SAFETY: the caller's contract.
+            unsafe { self.run(frame, block, 1)? };
+        }
+        Ok(())
+    }
+
     /// Runs clusters `first .. first + count` of the launch that the frames name, x fastest, one after another, the blocks of each
     /// together. There is a frame for each block, in order of rank. Blocks that never wait for each other may run one after another.
     ///

@@ -389,13 +389,14 @@ impl Grid {
     /// As for [`Frames::run`].
     unsafe fn run_taken(&self, frames: &mut Frames, first: u64, count: u64) -> Result<(), Fault> {
         let kernel = &*self.parts.ready.kernel;
-        match self.order {
-            // SAFETY: the caller's contract.
-            Order::Rows => unsafe { frames.run(kernel, first, count) },
-            Order::PairsOfRows => (first..first + count).try_for_each(|turn| {
+        match (self.order, frames) {
+            (Order::PairsOfRows, Frames::Block(frame)) => {
+                let block = |turn| order::in_pairs_of_rows(turn, self.parts.grid);
                 // SAFETY: the caller's contract; each turn is of another block within the grid.
-                unsafe { frames.run(kernel, order::in_pairs_of_rows(turn, self.parts.grid), 1) }
-            }),
+                unsafe { kernel.run_each(frame, &mut (first..first + count).map(block)) }
+            }
+            // SAFETY: the caller's contract.
+            (_, frames) => unsafe { frames.run(kernel, first, count) },
         }
     }
 

@@ -3,7 +3,7 @@
 
 use kernel_abi::{BARRIERS, BlockFrame, Parted, TogetherEntry, WARP, Wait, WaitKind};
 
-use super::{START, Schedule, State, Stopped, Turn, Warp};
+use super::{Schedule, Stopped, Turn};
 
 /// What a warp did in its turn: where it goes on, and what it waits for.
 #[derive(Clone, Copy)]
@@ -71,6 +71,7 @@ impl Schedule {
             // SAFETY: the caller's contract.
             return unsafe { self.run_by_entry(frame, together) };
         }
+        self.blocks[self.rank].reset(code.gang);
         loop {
             let mut first: Option<Came> = None;
             let mut now = Votes::default();
@@ -118,6 +119,7 @@ impl Schedule {
         if unsafe { together(frame, gangs as u32, &raw mut parted) } != 0 {
             return Ok(self.all_ended());
         }
+        self.blocks[self.rank].reset(self.code.gang);
         let Parted { resume, at, first, own, barrier } = parted;
         let index = at as usize * gang;
         // SAFETY: the caller's contract.
@@ -132,7 +134,6 @@ impl Schedule {
     /// The warps of the current block have ended; answers how many they are.
     fn all_ended(&mut self) -> usize {
         let block = &mut self.blocks[self.rank];
-        block.warps.fill(Warp { state: State::Done, ..START });
         let ended = std::mem::take(&mut block.live);
         self.ended(ended);
         ended as usize
