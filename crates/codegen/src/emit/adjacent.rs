@@ -7,8 +7,9 @@
 use simt_ir::{Access, AtomicOp, Space, Type as IrType, Value as IrValue};
 
 use super::LANES;
+use super::address::Address;
 use super::function::Emitter;
-use super::memory::{Address, Pattern};
+use super::memory::Pattern;
 use crate::llvm::{IntPredicate, Ordering, Value};
 use crate::math::value_type;
 

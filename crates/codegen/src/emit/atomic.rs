@@ -9,8 +9,8 @@ use simt_ir::{
 };
 
 use super::LANES;
+use super::address::Address;
 use super::function::Emitter;
-use super::memory::Address;
 use super::unsupported;
 use crate::llvm::{AtomicOp as Rmw, FloatPredicate, IntPredicate, Ordering, Type, Value};
 use crate::math::value_type;

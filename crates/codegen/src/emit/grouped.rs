@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use kernel_abi::CompileError;
 use simt_ir::{Access, Convert, Def, IntBinary, Op, Order, Shift, Space, Type as IrType, Value as IrValue};
 
+use super::address::Address;
 use super::function::Emitter;
-use super::memory::{Address, Mark, Pattern};
+use super::memory::{Mark, Pattern};
 use crate::llvm::{IntPredicate, Type, Value};
 
 /// How far definitions are followed.

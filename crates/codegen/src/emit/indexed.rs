@@ -3,8 +3,8 @@
 
 use simt_ir::{Access, Convert, IntBinary, Op, Order, Shift, Space, Type as IrType, Value as IrValue};
 
+use super::address::Address;
 use super::function::Emitter;
-use super::memory::Address;
 use crate::llvm::Value;
 
 impl<'c> Emitter<'_, 'c> {

@@ -6,8 +6,9 @@
 use kernel_abi::CompileError;
 use simt_ir::{Access, Inst, Op, Order, Value as IrValue};
 
+use super::address::Address;
 use super::function::Emitter;
-use super::memory::{Address, Mark, Pattern};
+use super::memory::{Mark, Pattern};
 
 /// The most elements of a lane, as many as a vector load has.
 const MOST: i64 = 4;

@@ -4,6 +4,7 @@
 //! * [`function`][]: control flow, masks, and where values are kept;
 //! * [`value`][]: instructions that compute from their operands; thread indices;
 //! * [`memory`][]: loads and stores by the shape of their addresses;
+//! * [`address`][]: where the lanes of an access are;
 //! * [`ahead`][]: tests of accesses before code for all lanes;
 //! * [`alignment`][]: accesses at odd addresses;
 //! * [`grouped`][]: accesses of parts of rows;
@@ -28,6 +29,7 @@
 //! * [`turns`][]: warps that take turns;
 //! * [`wraps`][]: tests before any block runs.
 
+mod address;
 mod adjacent;
 mod ahead;
 mod alignment;

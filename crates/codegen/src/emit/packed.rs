@@ -8,8 +8,9 @@ use simt_ir::{InstData, Value as IrValue};
 use transform::LaneShape;
 use transform::packs::{alike_lanes, are_same, passed};
 
+use super::address::Address;
 use super::function::{AtHand, Emitter};
-use super::memory::{Address, Mark};
+use super::memory::Mark;
 use crate::llvm::{Type, Value};
 
 impl<'c> Emitter<'_, 'c> {

@@ -10,8 +10,9 @@ use kernel_abi::CompileError;
 use simt_ir::{Access, Convert, Op, Order, Space, Type as IrType, Value as IrValue};
 use transform::LaneShape;
 
+use super::address::Address;
 use super::function::Emitter;
-use super::memory::{Address, Mark};
+use super::memory::Mark;
 use crate::llvm::{IntPredicate, Type, Value};
 
 /// How far definitions are followed.
@@ -111,7 +112,7 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let size = lane.scalar_bits() / 8;
         let piece = self.unit.machine.cpu().vector_bits() / lane.scalar_bits();
-        if count != 1 || !self.has_masked(size) || size < 4 || self.unit.lanes % piece != 0 {
+        if count != 1 || !self.has_masked(size) || size < 4 || !self.unit.lanes.is_multiple_of(piece) {
             return self.load_lanes(address, lane, count, mark);
         }
         let places = regular.places;

@@ -7,9 +7,10 @@
 use kernel_abi::CompileError;
 
 use super::Unit;
+use super::address::Address;
 use super::full::ActiveLanes;
 use super::function::Emitter;
-use super::memory::{Address, Mark};
+use super::memory::Mark;
 use crate::llvm::{Type, Value};
 
 /// Bytes of a row's piece from which on this is faster than lane by lane.
