@@ -78,3 +78,62 @@ fn add(axes: &mut [Axes], value: Value, more: Axes) -> bool {
     *known |= more;
     *known != before
 }
+
+#[cfg(test)]
+mod tests {
+    use kernel_abi::Shape;
+    use simt_ir::{Access, Convert, FunctionBuilder, IntBinary, IntCmp, Signature, Target, Terminator, Type};
+
+    use super::*;
+
+    /// A loop that loads from where each of two pairs of numbers says, which are told where a block is in x and in y and how often the loop has run.
+    fn is_tiled_by(places: impl Fn(&mut FunctionBuilder, [Value; 3]) -> [Value; 2]) -> bool {
+        let mut b = FunctionBuilder::new("kernel", Signature::default());
+        let zero = b.constant(Type::I64, 0);
+        let base = b.inst(Op::Load(Access::weak(Space::Param, 0)), &[zero], Type::I64);
+        let [x, y] = [0, 1].map(|axis| b.inst(Op::SpecialReg(SpecialReg::CtaId(axis)), &[], Type::I32));
+        let round = b.var(Type::I32);
+        let (none, one, limit) =
+            (b.constant(Type::I32, 0), b.constant(Type::I32, 1), b.constant(Type::I32, 9));
+        b.write(round, none);
+        let (body, end) = (b.block(), b.block());
+        b.terminate(Terminator::Jump(Target::new(body)));
+        b.switch_to(body);
+        let at = b.read(round);
+        let places = places(&mut b, [x, y, at]);
+        let loaded = places.map(|place| {
+            let wide = b.inst(Op::Convert(Convert::SExt), &[place], Type::I64);
+            let address = b.inst(Op::Int(IntBinary::Add), &[base, wide], Type::I64);
+            b.inst(Op::Load(Access::weak(Space::Global, 0)), &[address], Type::I32)
+        });
+        b.effect(Op::Store(Access::weak(Space::Global, 4096)), &[base, loaded[0]]);
+        b.effect(Op::Store(Access::weak(Space::Global, 8192)), &[base, loaded[1]]);
+        let next = b.inst(Op::Int(IntBinary::Add), &[at, one], Type::I32);
+        b.write(round, next);
+        let cond = b.inst(Op::IntCmp(IntCmp::LtU), &[next, limit], Type::Pred);
+        let (then, otherwise) = (Target::new(body), Target::new(end));
+        b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
+        b.switch_to(end);
+        b.terminate(Terminator::Exit);
+        is_tiled(&crate::prepare(b.finish(), true, &Shape::of([4, 4, 1], [32, 1, 1])).unwrap())
+    }
+
+    fn sum(b: &mut FunctionBuilder, one: Value, other: Value) -> Value {
+        b.inst(Op::Int(IntBinary::Add), &[one, other], Type::I32)
+    }
+
+    #[test]
+    fn rows_of_one_and_columns_of_the_other_make_a_product() {
+        assert!(is_tiled_by(|b, [x, y, at]| [sum(b, y, at), sum(b, at, x)]));
+    }
+
+    #[test]
+    fn what_each_block_loads_alone_or_all_do_is_no_tile() {
+        assert!(!is_tiled_by(|b, [x, y, at]| {
+            let both = sum(b, x, y);
+            [sum(b, both, at), sum(b, at, both)]
+        }));
+        assert!(!is_tiled_by(|b, [x, _, at]| [sum(b, x, at), at]));
+        assert!(!is_tiled_by(|_, [_, _, at]| [at, at]));
+    }
+}
