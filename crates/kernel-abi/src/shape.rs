@@ -151,6 +151,17 @@ impl Shape {
         }
     }
 
+    /// The threads of a block in x, where the shape tells.
+    pub fn width(&self) -> Option<u32> {
+        match self.x {
+            // Strips are shaped as warps of their own.
+            _ if self.strips > 1 => None,
+            XLayout::Period(period) => Some(period.into()),
+            XLayout::Rows => (1 << self.x_bits == crate::WARP).then_some(crate::WARP),
+            XLayout::Irregular => None,
+        }
+    }
+
     /// Whether a gang is a whole block, so that none waits for another at its barriers.
     pub fn block_is_gang(&self) -> bool {
         self.gang > 1 && self.gang == self.gangs.most && self.gangs.whole
@@ -187,6 +198,12 @@ mod tests {
         assert_eq!((shape.x, shape.dims, shape.whole_warps), (XLayout::Irregular, 3, false));
         let pairs = |x, y| Shape::of([8, 8, 1], [x, y, 1]).in_pairs_at_most().gangs.most;
         assert_eq!([pairs(64, 1), pairs(96, 1), pairs(256, 1), pairs(64, 2)], [2, 1, 2, 1]);
+        let width = |x, y| Shape::of([8, 8, 1], [x, y, 1]).width();
+        assert_eq!([width(32, 8), width(16, 16), width(64, 4)], [Some(32), Some(16), None]);
+        assert_eq!([width(31, 8), width(16, 1), width(32, 1)], [None, Some(16), Some(32)]);
+        let square = Shape::of([8, 8, 1], [32, 32, 1]);
+        assert_eq!(square.in_gangs(8).width(), Some(32));
+        assert_eq!(Shape::of([8, 8, 1], [16, 16, 1]).in_strips(2).map(|strip| strip.width()), Some(None));
         let bits = |x: u32| Shape::of([1, 1, 1], [x, 1, 1]).x_bits;
         assert_eq!([1, 32, 33, 64, 256, 1000, 1024].map(bits), [5, 5, 6, 6, 8, 10, 10]);
         assert!(!Shape::of([1 << 22, 1, 1], [512, 1, 1]).ids_fit_i32, "2^31 ids do not fit");

@@ -146,9 +146,14 @@ impl<'c> BlockWarps<'c> {
         if !counts && !along_rows {
             return BlockWarps { count: warps, across: warps, along: None, height: None };
         }
-        let width = b.lshr(field(offset_of!(LaunchFrame, block)), lane_bits(unit));
-        let across = b.intrinsic("llvm.umax", &[i32], &[width, i32.int_const(1)]);
         let height = counts.then(|| field(offset_of!(LaunchFrame, block) + 4));
+        let one = i32.int_const(1);
+        // Most often that is known, and what is the same for all warps of a row is all that is left of a loop over them.
+        if unit.shape.x != XLayout::Irregular && 1 << unit.shape.x_bits <= unit.lanes {
+            return BlockWarps { count: warps, across: one, along: Some(warps), height };
+        }
+        let width = b.lshr(field(offset_of!(LaunchFrame, block)), lane_bits(unit));
+        let across = b.intrinsic("llvm.umax", &[i32], &[width, one]);
         BlockWarps { count: warps, across, along: Some(b.udiv(warps, across)), height }
     }
 
@@ -208,10 +213,15 @@ fn runs_along_rows(unit: Unit<'_, '_>, kernel: &Prepared) -> bool {
     regular && !kernel.cfg.order().iter().any(surprises)
 }
 
-/// A loop over `0 .. limit` whose body is being emitted.
+/// A loop over `0 .. limit` whose body is being emitted; none where the limit is known to be 1.
 pub(super) struct Counter<'c> {
-    phi: llvm::Phi<'c>,
+    value: Value<'c>,
     limit: Value<'c>,
+    round: Option<CountedLoop<'c>>,
+}
+
+struct CountedLoop<'c> {
+    phi: llvm::Phi<'c>,
     head: Block<'c>,
     after: Block<'c>,
 }
@@ -220,28 +230,32 @@ impl<'c> Counter<'c> {
     pub(super) fn begin(unit: Unit<'_, 'c>, limit: Value<'c>, name: &str) -> Counter<'c> {
         let b = unit.b;
         let before = b.block();
-        let (head, after) = (b.append_block(name), b.append_block("after"));
         let zero = limit.ty().zero();
+        if limit.as_int() == Some(1) {
+            return Counter { value: zero, limit, round: None };
+        }
+        let (head, after) = (b.append_block(name), b.append_block("after"));
         let any = b.icmp(IntPredicate::Ne, limit, zero);
         b.cond_br(any, head, after);
         b.position_at_end(head);
         let phi = b.phi(limit.ty());
         phi.add_incoming(zero, before);
-        Counter { phi, limit, head, after }
+        Counter { value: phi.value(), limit, round: Some(CountedLoop { phi, head, after }) }
     }
 
     pub(super) fn value(&self) -> Value<'c> {
-        self.phi.value()
+        self.value
     }
 
     pub(super) fn end(self, unit: Unit<'_, 'c>) {
         let b = unit.b;
-        let next = b.add(self.value(), self.value().ty().int_const(1));
-        self.phi.add_incoming(next, b.block());
+        let Some(CountedLoop { phi, head, after }) = self.round else { return };
+        let next = b.add(self.value, self.value.ty().int_const(1));
+        phi.add_incoming(next, b.block());
         let more = b.icmp(IntPredicate::Ne, next, self.limit);
-        let latch = b.cond_br(more, self.head, self.after);
+        let latch = b.cond_br(more, head, after);
         b.mark_loop(latch, &[LoopHint::DoNotUnroll, LoopHint::DoNotVectorize]);
-        b.position_at_end(self.after);
+        b.position_at_end(after);
     }
 }
 

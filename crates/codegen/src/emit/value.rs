@@ -318,10 +318,11 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     fn ntid(&self, axis: u8) -> Value<'c> {
-        if axis >= self.unit.shape.dims {
-            self.unit.types.i32.int_const(1)
-        } else {
-            self.dimension(offset_of!(LaunchFrame, block), axis)
+        let i32 = self.unit.types.i32;
+        match self.unit.shape.width() {
+            _ if axis >= self.unit.shape.dims => i32.int_const(1),
+            Some(width) if axis == 0 => i32.int_const(width.into()),
+            _ => self.dimension(offset_of!(LaunchFrame, block), axis),
         }
     }
 
