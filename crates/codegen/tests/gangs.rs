@@ -540,24 +540,33 @@ fn formula(steps: u32, parted: bool, meet: bool) -> Program {
     k.program(8, if meet { 1024 } else { 0 })
 }
 
+/// Computes a formula everywhere, which must come to the same, in gangs of so many warps where registers have 64 bytes. Elsewhere warps that do not meet
+/// run by themselves.
+fn runs_in_gangs_of(wanted: u32, launch: Launch, steps: u32, parted: bool, meet: bool) {
+    let program = formula(steps, parted, meet);
+    let threads: u32 = launch.block.iter().chain([&launch.grid[0]]).product();
+    let numbers = || (0..threads).map(|i| (i as f32 - 100.0).to_bits()).collect::<Vec<_>>();
+    let mut expected = numbers();
+    launch.interpret(&program, &[expected.as_mut_ptr() as u64]).unwrap();
+    for cpu in &launch::cpus() {
+        let compiled = launch.compile(&program, cpu).unwrap();
+        let mut got = numbers();
+        launch.run(&compiled, &[got.as_mut_ptr() as u64]).unwrap();
+        let what = format!("{launch:?}, {steps} steps, parted: {parted}, on {}", cpu.name());
+        assert!(got == expected, "{what}");
+        match cpu.registers().bytes {
+            64 => assert_eq!(compiled.info.gang, wanted, "{what}"),
+            _ if !meet => assert_eq!(compiled.info.gang, 1, "{what}"),
+            _ => {}
+        }
+    }
+}
+
 #[test]
 fn warps_that_meet_hide_the_latency_of_a_long_formula() {
     let launch = Launch { grid: [2, 1, 1], block: [256, 1, 1] };
-    for (steps, parted, wanted) in [(120, false, 8), (120, true, 1)] {
-        let program = formula(steps, parted, true);
-        let numbers = || (0..512).map(|i| (i as f32 - 100.0).to_bits()).collect::<Vec<_>>();
-        let mut expected = numbers();
-        launch.interpret(&program, &[expected.as_mut_ptr() as u64]).unwrap();
-        for cpu in &launch::cpus() {
-            let compiled = launch.compile(&program, cpu).unwrap();
-            let mut got = numbers();
-            launch.run(&compiled, &[got.as_mut_ptr() as u64]).unwrap();
-            assert!(got == expected, "{steps} steps on {}", cpu.name());
-            if cpu.registers().bytes == 64 {
-                assert_eq!(compiled.info.gang, wanted, "{steps} steps on {}", cpu.name());
-            }
-        }
-    }
+    runs_in_gangs_of(8, launch, 120, false, true);
+    runs_in_gangs_of(1, launch, 120, true, true);
 }
 
 #[test]
@@ -565,26 +574,11 @@ fn two_warps_hide_the_latency_of_a_long_formula() {
     let wide = Launch { grid: [3, 1, 1], block: [128, 1, 1] };
     let odd = Launch { block: [96, 1, 1], ..wide };
     let rows = Launch { block: [64, 2, 1], ..wide };
-    for (launch, steps, parted, wanted) in [
-        (wide, 40, false, 2),
-        // The processor sees what comes next by itself.
-        (wide, 4, false, 1),
-        // More lanes go one way or the other less often.
-        (wide, 40, true, 1),
-        (odd, 40, false, 1),
-        (rows, 40, false, 1),
-    ] {
-        let program = formula(steps, parted, false);
-        let numbers = || (0..384).map(|i| (i as f32 - 100.0).to_bits()).collect::<Vec<_>>();
-        let mut expected = numbers();
-        launch.interpret(&program, &[expected.as_mut_ptr() as u64]).unwrap();
-        for cpu in &launch::cpus() {
-            let compiled = launch.compile(&program, cpu).unwrap();
-            let mut got = numbers();
-            launch.run(&compiled, &[got.as_mut_ptr() as u64]).unwrap();
-            assert!(got == expected, "{launch:?}, {steps} steps on {}", cpu.name());
-            let gang = if cpu.registers().bytes == 64 { wanted } else { 1 };
-            assert_eq!(compiled.info.gang, gang, "{launch:?}, {steps} steps on {}", cpu.name());
-        }
-    }
+    runs_in_gangs_of(2, wide, 40, false, false);
+    // The processor sees what comes next by itself.
+    runs_in_gangs_of(1, wide, 4, false, false);
+    // More lanes go one way or the other less often.
+    runs_in_gangs_of(1, wide, 40, true, false);
+    runs_in_gangs_of(1, odd, 40, false, false);
+    runs_in_gangs_of(1, rows, 40, false, false);
 }
