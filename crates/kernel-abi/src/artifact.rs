@@ -4,8 +4,16 @@
 
 use crate::{EntryKind, Gangs, KernelInfo, Shape, XLayout};
 
+/// [`VERSION`], for texts.
+macro_rules! version {
+    () => {
+        7
+    };
+}
+pub(crate) use version;
+
 /// Version of the format, of the frames and of the entries: code of another version is compiled anew.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = version!();
 
 /// Name of a kernel's entry in its object.
 pub const ENTRY_SYMBOL: &str = "anywarp_kernel";

@@ -5,11 +5,13 @@
 
 use std::ffi::c_char;
 
+use crate::artifact::version;
+
 /// File name of the library.
 pub const FILE_NAME: &str = "libanywarp_compiler.so";
 
 /// What [`InterfaceFn`] must answer for the two sides to fit: the version of the project and of what they exchange.
-pub const INTERFACE: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
+pub const INTERFACE: &str = concat!(env!("CARGO_PKG_VERSION"), "/3.", version!());
 
 /// Symbol of [`InterfaceFn`].
 pub const INTERFACE_SYMBOL: &std::ffi::CStr = c"anywarp_compiler_interface";
