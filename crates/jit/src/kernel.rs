@@ -289,11 +289,7 @@ impl CompiledKernel for Kernel {
         unsafe {
             match self.entry {
                 Entry::Blocks(entry) => self.run_blocks(entry, frame, first, count),
-                Entry::Warps(entry, together) => {
-                    let mut blocks = first..first + count;
-                    let next = |launch: &LaunchFrame, _| blocks.next().map(|block| launch.ctaid(block));
-                    self.run_warps((entry, together), std::slice::from_mut(frame), next)
-                }
+                Entry::Warps(..) => self.run_each(frame, &mut (first..first + count)),
             }
         }
     }

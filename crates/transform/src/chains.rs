@@ -3,7 +3,7 @@
 //! A processor looks ahead over so many instructions. In a kernel without loops whose warp is longer than that, most of what it sees are the steps
 //! of one long formula, each of which needs the one before; the next warp, which does not, is out of sight.
 
-use simt_ir::{Approx, Block, Convert, FloatBinary, FloatUnary, InstData, Op, Space, Type};
+use simt_ir::{Approx, Block, Convert, FloatBinary, FloatUnary, InstData, Op, Space, Type, Value};
 
 use crate::{LaneShape, Prepared};
 
@@ -21,29 +21,51 @@ pub(crate) fn of(p: &Prepared) -> Option<Cost> {
     if p.loops.count() > 0 {
         return None;
     }
-    let mut ready = vec![0_u32; p.func.value_count()];
+    let mut chain = Chain::new(p);
     let mut work_of = vec![0_u32; p.func.blocks().len()];
-    let mut whole = Cost::default();
     for &block in p.cfg.order() {
         let data = p.func.block(block);
         for inst in &data.insts {
-            let inst = p.func.inst(*inst);
-            let cost = of_inst(p, inst)?;
-            let begin = inst.args.iter().map(|arg| ready[arg.index()]).max().unwrap_or(0);
-            let end = begin + cost.latency;
-            inst.results.iter().for_each(|result| ready[result.index()] = end);
-            work_of[p.linear.mask_of(block).index()] += cost.work;
-            whole = Cost { work: whole.work + cost.work, latency: whole.latency.max(end) };
+            work_of[p.linear.mask_of(block).index()] += chain.add(p.func.inst(*inst))?;
         }
         for target in data.term.targets() {
             for (param, arg) in p.func.block(target.block).params.iter().zip(&target.args) {
-                ready[param.index()] = ready[param.index()].max(ready[arg.index()]);
+                chain.pass(*arg, *param);
             }
         }
     }
     let most: Option<u32> = p.cfg.order().iter().map(|block: &Block| work_of[block.index()]).max();
     // Where lanes part, more of them part more often.
-    (most? * 8 >= whole.work * 7).then_some(whole)
+    (most? * 8 >= chain.whole.work * 7).then_some(chain.whole)
+}
+
+/// Operations one after another, each as soon as its operands are there.
+struct Chain<'a> {
+    p: &'a Prepared,
+    /// When each value is there.
+    ready: Vec<u32>,
+    whole: Cost,
+}
+
+impl<'a> Chain<'a> {
+    fn new(p: &'a Prepared) -> Chain<'a> {
+        Chain { p, ready: vec![0; p.func.value_count()], whole: Cost::default() }
+    }
+
+    /// Adds an operation; answers its work.
+    fn add(&mut self, inst: &InstData) -> Option<u32> {
+        let cost = of_inst(self.p, inst)?;
+        let begin = inst.args.iter().map(|arg| self.ready[arg.index()]).max().unwrap_or(0);
+        let end = begin + cost.latency;
+        inst.results.iter().for_each(|result| self.ready[result.index()] = end);
+        self.whole = Cost { work: self.whole.work + cost.work, latency: self.whole.latency.max(end) };
+        Some(cost.work)
+    }
+
+    /// A block passes a value on.
+    fn pass(&mut self, arg: Value, param: Value) {
+        self.ready[param.index()] = self.ready[param.index()].max(self.ready[arg.index()]);
+    }
 }
 
 /// What the block of a kernel takes that is most of it and in no loop, if there is one.
@@ -57,17 +79,11 @@ pub(crate) fn of_main_block(p: &Prepared) -> Option<(Block, Cost)> {
     if p.loops.innermost(main).is_some() || 2 * works(&main) < whole {
         return None;
     }
-    let mut ready = vec![0_u32; p.func.value_count()];
-    let mut sum = Cost::default();
+    let mut chain = Chain::new(p);
     for inst in &p.func.block(main).insts {
-        let inst = p.func.inst(*inst);
-        let cost = of_inst(p, inst)?;
-        let begin = inst.args.iter().map(|arg| ready[arg.index()]).max().unwrap_or(0);
-        let end = begin + cost.latency;
-        inst.results.iter().for_each(|result| ready[result.index()] = end);
-        sum = Cost { work: sum.work + cost.work, latency: sum.latency.max(end) };
+        chain.add(p.func.inst(*inst))?;
     }
-    Some((main, sum))
+    Some((main, chain.whole))
 }
 
 /// What an operation takes, unless that depends on more than its kind.

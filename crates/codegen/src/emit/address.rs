@@ -56,7 +56,7 @@ impl<'c> Emitter<'_, 'c> {
                     let bases = b.add(bases, b.splat(window, self.unit.rows()));
                     return Address::Rows { bases: self.offset(bases, access.offset), moved: None, offsets };
                 }
-                let (start, moves) = self.moved_rows(value);
+                let (start, moves) = self.before_moves(value);
                 let moved = moves.into_iter().map(|by| self.natural(by)).reduce(|sum, by| b.add(sum, by));
                 let bases = b.add(self.row_bases(start), b.splat(window, self.unit.rows()));
                 let offsets = offsets.iter().map(|offset| offset + access.offset).collect();
@@ -72,8 +72,8 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
-    /// What the rows of an address were before they moved by numbers that are the same for all, and these.
-    fn moved_rows(&mut self, mut address: IrValue) -> (IrValue, Vec<IrValue>) {
+    /// What an address was before it moved by numbers that are the same for all lanes, and these.
+    pub(super) fn before_moves(&mut self, mut address: IrValue) -> (IrValue, Vec<IrValue>) {
         let p = self.p;
         let mut moves = Vec::new();
         while let Some(data) = p.func.def_inst(address)

@@ -149,7 +149,7 @@ impl<'c> BlockWarps<'c> {
         let height = counts.then(|| field(offset_of!(LaunchFrame, block) + 4));
         let one = i32.int_const(1);
         // Most often that is known, and what is the same for all warps of a row is all that is left of a loop over them.
-        if unit.shape.x != XLayout::Irregular && 1 << unit.shape.x_bits <= unit.lanes {
+        if unit.shape.width().is_some_and(|width| width <= unit.lanes) {
             return BlockWarps { count: warps, across: one, along: Some(warps), height };
         }
         let width = b.lshr(field(offset_of!(LaunchFrame, block)), lane_bits(unit));

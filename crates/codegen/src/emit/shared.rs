@@ -1,6 +1,6 @@
 //! Functions of a module that its code calls where it would else have the same instructions in many places.
 
-use simt_ir::{Access, IntBinary, Op, Space, Type as IrType, Value as IrValue};
+use simt_ir::{Access, Space, Type as IrType, Value as IrValue};
 
 use super::LANES;
 use super::function::Emitter;
@@ -45,17 +45,9 @@ impl<'c> Emitter<'_, 'c> {
             return None;
         }
         let b = self.unit.b;
-        let mut start = address;
-        let mut further = self.window_scalar(access.space);
-        while let Some(sum) = p.func.def_inst(start)
-            && sum.op == Op::Int(IntBinary::Add)
-            && let Some(at) = (0..2).find(|at| p.shapes.of(sum.args[*at]).is_uniform())
-            && self.is_at_hand(sum.args[at])
-            && self.is_at_hand(sum.args[1 - at])
-        {
-            further = b.add(further, self.natural(sum.args[at]));
-            start = sum.args[1 - at];
-        }
+        let (start, moves) = self.before_moves(address);
+        let window = self.window_scalar(access.space);
+        let further = moves.into_iter().fold(window, |sum, by| b.add(sum, self.natural(by)));
         let further = self.offset(further, access.offset);
         if self.has_gather(size) && further.as_int() == Some(0) {
             return None;

@@ -42,8 +42,8 @@ pub fn together_entry(unit: Unit<'_, '_>, kernel: &Prepared, warp: Function<'_>)
     unit.machine.set_attributes(entry);
     let (frame, count, parted) = (entry.param(0), entry.param(1), entry.param(2));
     let before = entry.append_block("entry");
-    let [round, usual, rest, each, next, last, apart] =
-        ["round", "usual", "rest", "each", "next", "last", "apart"].map(|name| entry.append_block(name));
+    let [round, usual, each, next, last, apart] =
+        ["round", "usual", "each", "next", "last", "apart"].map(|name| entry.append_block(name));
     b.position_at_end(before);
     b.br(round);
     b.position_at_end(round);
@@ -57,12 +57,10 @@ pub fn together_entry(unit: Unit<'_, '_>, kernel: &Prepared, warp: Function<'_>)
     b.position_at_end(usual);
     let one = i32.int_const(1);
     let is_one = b.icmp(IntPredicate::Eq, count, one);
-    b.cond_br(is_one, last, rest);
-    b.position_at_end(rest);
-    b.br(each);
+    b.cond_br(is_one, last, each);
     b.position_at_end(each);
     let at = b.phi(i32);
-    at.add_incoming(one, rest);
+    at.add_incoming(one, usual);
     let own = b.call(warp, &[frame, at.value(), resume.value()]);
     let alike = b.icmp(IntPredicate::Eq, own, first);
     b.mark_odds(b.cond_br(alike, next, apart), 2000, 1);
