@@ -10,21 +10,29 @@ void copy(size_t bytes, const unsigned char *from, unsigned char *to) {
 
 // Twelve vectors of 64 bytes that do not wait for each other.
 template <typename T>
-static void multiply_add(int turns, T *out) {
+static T multiply_add(int turns, int part) {
     typedef T Vector __attribute__((vector_size(64)));
-    constexpr int parts = 64, chains = 12, lanes = 64 / sizeof(T);
+    constexpr int chains = 12, lanes = 64 / sizeof(T);
+    Vector sums[chains];
+    for (int i = 0; i < chains; i++) sums[i] = Vector{} + T(i);
+    const Vector factor = Vector{} + T(0.5), addend = Vector{} + T(part);
+    for (int turn = 0; turn < turns; turn++)
+        for (int i = 0; i < chains; i++) sums[i] = sums[i] * factor + addend;
+    T sum = 0;
+    for (int i = 0; i < chains; i++)
+        for (int lane = 0; lane < lanes; lane++) sum += sums[i][lane];
+    return sum;
+}
+
+template <typename T>
+static void multiply_add(int turns, T *out) {
 #pragma omp parallel for schedule(static)
-    for (int part = 0; part < parts; part++) {
-        Vector sums[chains];
-        for (int i = 0; i < chains; i++) sums[i] = Vector{} + T(i);
-        const Vector factor = Vector{} + T(0.5), addend = Vector{} + T(part);
-        for (int turn = 0; turn < turns; turn++)
-            for (int i = 0; i < chains; i++) sums[i] = sums[i] * factor + addend;
-        T sum = 0;
-        for (int i = 0; i < chains; i++)
-            for (int lane = 0; lane < lanes; lane++) sum += sums[i][lane];
-        out[part] = sum;
-    }
+    for (int part = 0; part < 64; part++) out[part] = multiply_add<T>(turns, part);
+}
+
+void multiply_add_shared_out(int turns, int parts, float *out) {
+#pragma omp parallel for schedule(dynamic)
+    for (int part = 0; part < parts; part++) out[part] = multiply_add<float>(turns, part);
 }
 
 void multiply_add_singles(int turns, float *out) { multiply_add(turns, out); }
