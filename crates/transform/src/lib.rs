@@ -4,7 +4,8 @@
 //! In order of use: [`traps`], [`simplify`], [`cancel`], [`decide`], [`narrow`](mod@narrow), [`normalize`], [`lcssa`], [`drift`], then the analyses [`sync`], [`shapes`] and
 //! [`linearize`], which code generation reads. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
-//! ([`places`]). What is loaded together may stay together ([`packs`]). Where indices are bounded, code that need not
+//! ([`places`]). What is loaded together may stay together ([`packs`]), and
+//! what a block keeps for itself in shared memory may stay in registers ([`held`]). Where indices are bounded, code that need not
 //! bound them may stand beside ([`within`]). Some have blocks that load the same as others beside and below them
 //! ([`tiled`]), and some come to the same fault whenever they run ([`retrace`]).
 
@@ -15,6 +16,7 @@ pub mod dispatch;
 pub mod drift;
 pub mod facts;
 pub mod gang;
+pub mod held;
 pub mod in_step;
 pub mod inline;
 pub mod lcssa;

@@ -471,6 +471,7 @@ pub(super) fn kernel_emitter<'a, 'c>(
     let mut emitter = Emitter::new(unit, kernel, place, mask, i64.zero());
     if !emitter.is_quick() && !kernel.dispatched {
         emitter.packs = Packs::find(kernel);
+        emitter.hold();
     }
     emitter
 }

@@ -12,6 +12,7 @@ use std::mem::offset_of;
 
 use kernel_abi::{BlockFrame, CompileError};
 use simt_ir::{Block, Inst, Op, Target, Terminator, Value as IrValue};
+use transform::held::Held;
 use transform::packs::Packs;
 use transform::{LaneShape, Prepared};
 
@@ -75,6 +76,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) slot_list: Vec<(Value<'c>, Type<'c>)>,
     /// Values that are kept together.
     pub(super) packs: Packs,
+    /// Shared memory that registers stand for.
+    pub(super) held: Held,
     /// The values whose slots others share, where that is known: see [`transform::places`].
     pub(super) places: Vec<IrValue>,
     /// Where slots are written.
@@ -144,6 +147,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             masks: HashMap::new(),
             slot_list: Vec::new(),
             packs: Packs::default(),
+            held: Held::default(),
             places: Vec::new(),
             writes: Vec::new(),
             local: HashMap::new(),

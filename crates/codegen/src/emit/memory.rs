@@ -54,7 +54,7 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn load(&mut self, inst: Inst, access: Access) -> Result<(), CompileError> {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
-        if self.is_joined(inst) {
+        if self.is_joined(inst) || self.load_held(inst) {
             return Ok(());
         }
         let lane = self.lane_type(data.results[0]);
@@ -143,7 +143,7 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn store(&mut self, inst: Inst, access: Access) -> Result<(), CompileError> {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
-        if self.is_joined(inst) {
+        if self.is_joined(inst) || self.held.is_unread(inst) {
             return Ok(());
         }
         let values = &data.args[1..];

@@ -42,6 +42,7 @@ mod exact;
 mod full;
 mod function;
 mod grouped;
+mod held;
 mod host;
 mod indexed;
 mod joined;
