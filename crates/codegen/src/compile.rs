@@ -147,7 +147,7 @@ fn emit_unoptimized<'c>(
     machine.prepare(module);
     let builder = Builder::new(module);
     let flushing = flush::in_hardware(&program, machine.cpu());
-    let emit::Emitted { state_bytes, waits, gang, retraced, tiled } =
+    let emit::Emitted { state_bytes, waits, may_wait, gang, retraced, tiled } =
         emit::module(&builder, &program, shape, machine, flushing, choice)?;
     if flushing {
         module.functions().for_each(|function| machine.set_flushing(function));
@@ -163,6 +163,7 @@ fn emit_unoptimized<'c>(
         globals: program.globals.clone(),
         flush_subnormals: flushing,
         waits,
+        may_wait,
         gang,
         retraced,
         tiled,

@@ -55,10 +55,13 @@ fn hold(stream: &Stream) -> Arc<AtomicBool> {
 
 #[test]
 fn a_kernel_that_was_short_runs_on_the_launching_thread() {
-    let setup = Setup::new();
-    let (kernel, threads) = noting(&setup, KernelInfo::default());
-    assert!(comes_to_run_at_once(&kernel, &stream(&setup.context), &threads));
-    assert!(comes_to_run_at_once(&kernel, setup.context.legacy_stream(), &threads));
+    let meeting = KernelInfo { may_wait: false, ..with_barriers() };
+    for info in [KernelInfo::default(), meeting] {
+        let setup = Setup::new();
+        let (kernel, threads) = noting(&setup, info);
+        assert!(comes_to_run_at_once(&kernel, &stream(&setup.context), &threads));
+        assert!(comes_to_run_at_once(&kernel, setup.context.legacy_stream(), &threads));
+    }
 }
 
 #[test]

@@ -115,6 +115,7 @@ fn info(program: &Program) -> KernelInfo {
         globals: program.globals.clone(),
         flush_subnormals: false,
         waits: program.functions.iter().any(|function| function.sees_others()),
+        may_wait: false,
         gang: 1,
         retraced: false,
         tiled: false,

@@ -7,7 +7,7 @@ use crate::{EntryKind, Gangs, KernelInfo, Shape, XLayout};
 /// [`VERSION`], for texts.
 macro_rules! version {
     () => {
-        7
+        8
     };
 }
 pub(crate) use version;
@@ -49,6 +49,7 @@ impl Artifact {
             info.state_bytes,
             info.flush_subnormals.into(),
             info.waits.into(),
+            info.may_wait.into(),
             info.gang,
             info.retraced.into(),
             info.tiled.into(),
@@ -81,6 +82,7 @@ impl Artifact {
             state_bytes: number()?,
             flush_subnormals: number()? != 0,
             waits: number()? != 0,
+            may_wait: number()? != 0,
             gang: number().filter(|gang| matches!(gang, 1 | 2 | 4 | 8))?,
             retraced: number()? != 0,
             tiled: number()? != 0,
@@ -167,6 +169,7 @@ mod tests {
             state_bytes: 192,
             flush_subnormals: true,
             waits: true,
+            may_wait: true,
             gang: 4,
             retraced: true,
             tiled: true,

@@ -151,6 +151,8 @@ pub struct KernelInfo {
     pub flush_subnormals: bool,
     /// Its blocks may wait for each other: none may keep another from starting.
     pub waits: bool,
+    /// They could, by a wait that is not seen in its code: threads meet in a loop that ends by what one of them reads.
+    pub may_wait: bool,
     /// Consecutive warps of a block that the code runs as one: see [`WarpEntry`](crate::WarpEntry). 1 when each runs by itself.
     pub gang: u32,
     /// Where a fault ends it, the frame does not tell in which block and warp. Code for a shape that makes no assumptions does, and comes to the same
@@ -161,13 +163,6 @@ pub struct KernelInfo {
     pub tiled: bool,
     /// Kind of the entry.
     pub entry: EntryKind,
-}
-
-impl KernelInfo {
-    /// Whether its threads may meet at barriers: it suspends, or a block is one gang and need not.
-    pub fn may_have_barriers(&self) -> bool {
-        self.entry == EntryKind::Warps || self.gang > 1
-    }
 }
 
 impl Default for KernelInfo {
@@ -182,6 +177,7 @@ impl Default for KernelInfo {
             globals: Vec::new(),
             flush_subnormals: false,
             waits: false,
+            may_wait: false,
             gang: 1,
             retraced: false,
             tiled: false,

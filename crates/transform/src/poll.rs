@@ -25,6 +25,8 @@ pub struct Polling {
     pub lanes_wait: Vec<LoopId>,
     /// Headers of all of them.
     pub headers: Vec<Block>,
+    /// There may be others: loops in which threads meet, and that end by what is read in them. One thread could wait, and tell the others.
+    pub may_hide: bool,
 }
 
 /// Finds loops that end when memory changes under them, in a function in normal form. `dims` are the dimensions of a block that may
@@ -41,7 +43,10 @@ pub fn find(
     let mut polling = Polling::default();
     for id in loops.ids() {
         let search = Search::new(func, cfg, loops, id);
-        let Some(looks) = search.polls() else { continue };
+        let Some(looks) = search.polls() else {
+            polling.may_hide |= search.may_hide();
+            continue;
+        };
         let header = loops.get(id).header;
         polling.headers.push(header);
         let parts = shapes.divergent_loops()[id.index()]
@@ -188,14 +193,29 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    /// The looks at memory that decide whether a thread stays in the loop, if any do.
-    fn polls(&self) -> Option<Vec<Inst>> {
+    /// Whether threads meet in the loop, and what one of them reads may decide when it ends.
+    fn may_hide(&self) -> bool {
+        let meet = |inst: &Inst| self.func.inst(*inst).op.is_barrier();
+        self.insts().iter().any(meet) && {
+            let found = self.decisive();
+            found.reads || found.through_frame
+        }
+    }
+
+    /// What decides whether a thread stays in the loop.
+    fn decisive(&self) -> Found {
         let mut found = Found::default();
         for (from, _) in self.loops.exit_edges(self.id, self.cfg) {
             if let Terminator::Branch { cond, .. } = self.func.block(from).term {
                 self.decides(cond, &mut found);
             }
         }
+        found
+    }
+
+    /// The looks at memory that decide whether a thread stays in the loop, if any do.
+    fn polls(&self) -> Option<Vec<Inst>> {
+        let mut found = self.decisive();
         if found.through_frame {
             // What is kept in the frame may come from any look.
             found.looks.extend(self.insts().into_iter().filter(|inst| self.looks(*inst)));
@@ -219,6 +239,7 @@ impl<'a> Search<'a> {
                 }
                 let data = self.func.inst(inst);
                 found.through_frame |= self.is_frame(inst);
+                found.reads |= reads(&data.op);
                 data.args.iter().for_each(|arg| self.decides(*arg, found));
             }
             Def::Param(block, index) => {
@@ -381,10 +402,28 @@ impl<'a> Search<'a> {
     }
 }
 
+/// Whether the result is of what others may have done.
+fn reads(op: &Op) -> bool {
+    match op {
+        Op::Load(access) => !access.invariant && !matches!(access.space, Space::Param | Space::Const),
+        Op::Atomic(..)
+        | Op::AtomicCas(_)
+        | Op::MbarrierArrive { .. }
+        | Op::Call(_)
+        | Op::CallIndirect(_)
+        | Op::Syscall(_)
+        | Op::Texture(_)
+        | Op::Recall(_) => true,
+        _ => false,
+    }
+}
+
 /// What decides whether a thread stays in a loop.
 #[derive(Default)]
 struct Found {
     looks: Vec<Inst>,
+    /// Something that is read does, if not a look.
+    reads: bool,
     /// Something that comes from the thread's frame does.
     through_frame: bool,
     seen: HashSet<Value>,
@@ -424,6 +463,31 @@ mod tests {
         b.switch_to(end);
         b.terminate(Terminator::Exit);
         prepare(b.finish(), true, &Shape::of([1; 3], [32, 1, 1])).unwrap().polling
+    }
+
+    #[test]
+    fn a_loop_in_which_threads_meet_hides_a_wait_if_it_ends_by_what_is_read() {
+        let kernel = |meets: bool, space: Space| {
+            until_zero(
+                |b, place| {
+                    if meets {
+                        let id = b.constant(Type::I32, 0);
+                        b.effect(Op::Barrier { kind: simt_ir::BarrierKind::Sync, count: false }, &[id]);
+                    }
+                    let place = match space {
+                        Space::Shared => b.constant(Type::I64, 1024),
+                        _ => place,
+                    };
+                    b.inst(Op::Load(Access::weak(space, 0)), &[place], Type::I32)
+                },
+                false,
+            )
+        };
+        assert!(kernel(true, Space::Shared).may_hide);
+        assert!(kernel(true, Space::Global).may_hide);
+        assert!(!kernel(true, Space::Const).may_hide, "that is the same for ever");
+        assert!(!kernel(false, Space::Shared).may_hide, "nobody could tell");
+        assert_eq!(kernel(true, Space::Shared).yields, [], "it is not seen to wait");
     }
 
     #[test]

@@ -170,6 +170,8 @@ pub struct Emitted {
     pub state_bytes: Option<u32>,
     /// Its blocks may wait for each other.
     pub waits: bool,
+    /// See [`KernelInfo::may_wait`](kernel_abi::KernelInfo::may_wait).
+    pub may_wait: bool,
     /// Warps of a block that run as one.
     pub gang: u32,
     /// See [`KernelInfo::retraced`](kernel_abi::KernelInfo::retraced).
@@ -227,7 +229,8 @@ pub fn module(
     call::functions(unit)?;
     let waits = kernel.dispatched || !kernel.polling.yields.is_empty();
     let tiled = !waits && transform::tiled::is_tiled(&kernel);
-    Ok(Emitted { state_bytes, waits, gang: shape.gang.into(), retraced, tiled })
+    let may_wait = kernel.polling.may_hide;
+    Ok(Emitted { state_bytes, waits, may_wait, gang: shape.gang.into(), retraced, tiled })
 }
 
 fn prepare(func: &Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, CompileError> {

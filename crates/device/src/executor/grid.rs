@@ -287,7 +287,7 @@ impl Grid {
         let is_short =
             !self.parts.cooperative && self.parts.ready.profile.is_short(self.blocks(), WORTH_SHARING);
         let info = self.parts.ready.kernel.info();
-        let may_wait = info.waits || info.may_have_barriers();
+        let may_wait = info.waits || info.may_wait;
         if chunks == 1 {
             return Sharing::None;
         }
@@ -558,9 +558,9 @@ fn in_turns(parts: &GridParts, needs: BlockNeeds, total: u64, threads: u32) -> O
 /// How threads take so many blocks, or clusters.
 fn supply_of(parts: &GridParts, total: u64, workers: u32, together: u64) -> Supply {
     // Blocks that wait for each other must not be in one thread's hands, so a kernel whose blocks may is spread one by one. One that
-    // has barriers could hide it, as long as its blocks could all be on the device together; larger grids cannot rely on that.
+    // could hide it can do so as long as its blocks could all be on the device together; larger grids cannot rely on that.
     let info = parts.ready.kernel.info();
-    let may_wait = info.may_have_barriers() && total <= together;
+    let may_wait = info.may_wait && total <= together;
     if parts.cooperative || info.waits || may_wait {
         return Supply::in_order(total, 1);
     }

@@ -47,8 +47,8 @@ impl GridParts {
     /// Whether the thread that launches it may as well run it: it has been short before, and its blocks wait for nobody.
     pub(crate) fn is_quick(&self) -> bool {
         let info = self.ready.kernel.info();
-        // A kernel that has barriers could hide that it waits for the host.
-        let may_wait = self.cooperative || info.waits || info.may_have_barriers();
+        // Perhaps for the host.
+        let may_wait = self.cooperative || info.waits || info.may_wait;
         let blocks = self.grid.iter().fold(1_u64, |all, n| all.saturating_mul((*n).into()));
         !may_wait && self.cluster.is_none() && self.ready.profile.is_short(blocks, QUICK)
     }
