@@ -6,9 +6,12 @@
 //! twice. In a loop that lanes leave one by one that saves more: while none has left, a comparison of two numbers tells so, and nothing need be
 //! kept of those that have.
 
+use std::collections::HashSet;
+
 use kernel_abi::{CompileError, Tier};
 use simt_ir::{
-    Block, InstData, IntBinary, IntCmp, IntUnary, Op, Target, Terminator, Type as IrType, Value as IrValue,
+    Block, Def, Inst, InstData, IntBinary, IntCmp, IntUnary, Op, Target, Terminator, Type as IrType,
+    Value as IrValue,
 };
 use transform::LaneShape;
 
@@ -158,6 +161,115 @@ impl<'a, 'c> Emitter<'a, 'c> {
                 let Some(way) = self.way_out_together(block, target) else { continue };
                 let Some(all) = self.surely_all(cond, holds) else { continue };
                 self.part(all, &way, other);
+            }
+        }
+        false
+    }
+
+    /// The lanes that go each of the two ways from the end of a block where lanes part. Where all surely go one way, which a comparison of two numbers
+    /// tells, nothing is asked of each: that takes registers of vectors, and with wide ones some processors have fewer units for narrow ones as well.
+    pub(super) fn ways_of_lanes(
+        &mut self,
+        block: Block,
+        cond: IrValue,
+        targets: [&'a Target; 2],
+    ) -> Result<[Value<'c>; 2], CompileError> {
+        let b = self.unit.b;
+        if !self.p.full[block.index()] {
+            return self.masks_of_ways(block, cond);
+        }
+        if self.p.loops.innermost(block).is_some() {
+            // Whether they all stay in it is asked of each.
+            self.catch_up()?;
+        }
+        let here = b.block();
+        self.leave_together(block);
+        let parted = b.block() != here;
+        let usual = if parted || self.is_quick() { None } else { self.usual_way(cond, targets) };
+        let Some((all, holds)) = usual else { return self.masks_of_ways(block, cond) };
+        let (some, masks) = (b.append_block("some"), b.append_block("masks"));
+        let branch = b.cond_br(all, masks, some);
+        b.mark_odds(branch, 2000, 1);
+        let before = b.block();
+        let mark = self.mark();
+        b.position_at_end(some);
+        let parts = self.masks_of_ways(block, cond)?;
+        let some = b.block();
+        b.br(masks);
+        self.forget_since(mark);
+        b.position_at_end(masks);
+        let ty = self.unit.types.mask;
+        let of_all = if holds { [ty.all_ones(), ty.zero()] } else { [ty.zero(), ty.all_ones()] };
+        let merged = |at: usize| {
+            let phi = b.phi(ty);
+            phi.add_incoming(of_all[at], before);
+            phi.add_incoming(parts[at], some);
+            phi.value()
+        };
+        Ok([merged(0), merged(1)])
+    }
+
+    fn masks_of_ways(&mut self, block: Block, cond: IrValue) -> Result<[Value<'c>; 2], CompileError> {
+        self.catch_up()?;
+        let b = self.unit.b;
+        let mask = self.mask(block);
+        let cond = self.vector(cond);
+        Ok([b.and(mask, cond), b.and(mask, b.not(cond))])
+    }
+
+    /// Instructions of a block that all lanes execute which only tell each lane where to go at its end: most often nobody asks.
+    fn put_off(&self, block: Block) -> Vec<Inst> {
+        let p = self.p;
+        let Terminator::Branch { cond, .. } = p.func.block(block).term else { return Vec::new() };
+        if self.is_quick() || !p.full[block.index()] || !p.shapes.divergent()[block.index()] {
+            return Vec::new();
+        }
+        let mut found = HashSet::new();
+        let mut work = vec![cond];
+        while let Some(value) = work.pop() {
+            let own = p.def_block[value.index()] == Some(block) && self.uses[value.index()] == 1;
+            let Def::Result(inst, _) = p.func.def(value) else { continue };
+            let data = p.func.inst(inst);
+            if !own || !p.shapes.of(value).is_varying() {
+                continue;
+            }
+            match data.op {
+                Op::IntCmp(_) => {}
+                Op::Int(IntBinary::And | IntBinary::Or) | Op::IntUnary(IntUnary::Not) => {
+                    work.extend(&data.args);
+                }
+                _ => continue,
+            }
+            found.insert(inst);
+        }
+        let in_order = p.func.block(block).insts.iter().copied();
+        in_order.filter(|inst| found.contains(inst)).collect()
+    }
+
+    /// Emits what has been put off.
+    fn catch_up(&mut self) -> Result<(), CompileError> {
+        for inst in std::mem::take(&mut self.put_off) {
+            self.begin_scratch();
+            self.inst(inst)?;
+        }
+        Ok(())
+    }
+
+    /// Which way lanes usually go, as what the predicate is then, and a number that tells whether all do.
+    fn usual_way(&mut self, cond: IrValue, [then, _]: [&'a Target; 2]) -> Option<(Value<'c>, bool)> {
+        // Few threads have nothing to do.
+        let holds = !self.comes_to_nothing(then.block);
+        self.surely_all(cond, holds).map(|all| (all, holds))
+    }
+
+    /// Whether a block leads to the end without doing anything.
+    fn comes_to_nothing(&self, mut block: Block) -> bool {
+        for _ in 0..3 {
+            let data = self.p.func.block(block);
+            match &data.term {
+                _ if !data.insts.is_empty() => return false,
+                Terminator::Jump(next) => block = next.block,
+                term => return matches!(term, Terminator::Return(_)),
             }
         }
         false
@@ -386,7 +498,11 @@ impl<'a, 'c> Emitter<'a, 'c> {
     }
 
     fn insts_once(&mut self, block: Block) -> Result<(), CompileError> {
+        self.put_off = self.put_off(block);
         for &inst in &self.p.func.block(block).insts {
+            if self.put_off.contains(&inst) {
+                continue;
+            }
             self.begin_scratch();
             self.inst(inst)?;
         }

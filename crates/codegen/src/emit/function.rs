@@ -66,6 +66,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) shared_base: Value<'c>,
     pub(super) blocks: Vec<Option<llvm::Block<'c>>>,
     pub(super) crossing: Vec<bool>,
+    /// How often each value is used.
+    pub(super) uses: Vec<u32>,
     in_prologue: HashMap<IrValue, bool>,
     pub(super) prologue_values: HashMap<IrValue, Value<'c>>,
     pub(super) prologue_regs: HashMap<simt_ir::SpecialReg, Value<'c>>,
@@ -110,6 +112,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) active_lanes: ActiveLanes,
     /// Where the code for all lanes begins of a block that has it beside that for some: see [`full`](super::full).
     pub(super) full_versions: HashMap<Block, Option<llvm::Block<'c>>>,
+    /// Instructions of the current block that nobody may ask for: see [`full`](super::full).
+    pub(super) put_off: Vec<Inst>,
     /// What has been tested before the code being emitted.
     pub(super) ahead: Ahead,
     /// Arguments and results of a device function.
@@ -139,6 +143,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             shared_base: unit.b.load(unit.types.i64, shared, 8),
             blocks: vec![None; count],
             crossing: p.crossing(),
+            uses: p.uses(),
             in_prologue: HashMap::new(),
             prologue_values: HashMap::new(),
             prologue_regs: HashMap::new(),
@@ -167,6 +172,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             active_lanes: ActiveLanes::Any,
             full_versions: HashMap::new(),
             ahead: Ahead::default(),
+            put_off: Vec::new(),
             arguments: None,
         }
     }
@@ -286,13 +292,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
                 self.go(next);
             }
             Terminator::Branch { cond, then, otherwise, .. } if p.shapes.divergent()[block.index()] => {
-                if p.full[block.index()] {
-                    self.leave_together(block);
-                }
-                let mask = self.mask(block);
-                let cond = self.vector(*cond);
-                let taken = b.and(mask, cond);
-                let not_taken = b.and(mask, b.not(cond));
+                let [taken, not_taken] = self.ways_of_lanes(block, *cond, [then, otherwise])?;
                 self.pass_on(then, taken);
                 self.pass_on(otherwise, not_taken);
                 let next = p.linear.next(block, &[then.block, otherwise.block]).expect("there are targets");
