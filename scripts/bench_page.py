@@ -19,8 +19,8 @@ def vectors(flags):
     return "AVX-512" if "avx512f" in flags else "AVX2" if "avx2" in flags else "SSE"
 
 
-def machine():
-    """The processor's name, how much memory there is, and its kind of vectors."""
+def machine(avx2_only):
+    """The processor's name, how much memory there is, and its kind of vectors, or of those that are used."""
     name, flags, memory = "an unknown processor", [], ""
     for line in open("/proc/cpuinfo"):
         key, _, value = line.partition(":")
@@ -32,9 +32,10 @@ def machine():
     for line in open("/proc/meminfo"):
         if line.startswith("MemTotal"):
             memory = f", {int(line.split()[1]) / 2**20:.0f} GiB of memory"
-    kind = vectors(flags)
+    has, kind = vectors(flags), "AVX2" if avx2_only else vectors(flags)
+    limited = f", of which all but PoCL use {kind} alone" if kind != has else ""
     virtual = ", a virtual machine" if "hypervisor" in flags else ""
-    described = f"{name} with {kind}{virtual}, {len(os.sched_getaffinity(0))} processors{memory}"
+    described = f"{name} with {has}{limited}{virtual}, {len(os.sched_getaffinity(0))} processors{memory}"
     return {"machine": described, "vectors": kind}
 
 

@@ -29,14 +29,16 @@ public:
 
     std::unique_ptr<Prepared> prepare(const Located &located, const Case &c, bool small) override {
         if (blas_) return product(c);
-        for (const Entry &entry : load_cases(located.path + "/fast.so"))
+        const char *chosen = getenv("BENCH_FAST");
+        const std::string fast_object = chosen ? chosen : "fast.so";
+        for (const Entry &entry : load_cases(located.path + "/" + fast_object))
             if (entry.name == std::string(located.entry.name)) {
                 // The same description in the fast object: its reference is the one compiled for this processor.
                 Case fast = c;
                 fast.reference = entry.make(small).reference;
                 return std::make_unique<HostCase>(std::move(fast));
             }
-        throw std::runtime_error("not in fast.so");
+        throw std::runtime_error("not in " + fast_object);
     }
 
     std::unique_ptr<Prepared> operation(const std::string &kind, size_t bytes) override {
