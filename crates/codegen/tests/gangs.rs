@@ -3,8 +3,8 @@
 mod kernel;
 mod launch;
 
-use codegen::Choice;
 use codegen::target::{Cpu, Level};
+use codegen::{Choice, Text};
 use kernel::Kernel;
 use kernel_abi::FaultKind;
 use launch::Launch;
@@ -581,4 +581,57 @@ fn two_warps_hide_the_latency_of_a_long_formula() {
     runs_in_gangs_of(1, wide, 40, true, false);
     runs_in_gangs_of(1, odd, 40, false, false);
     runs_in_gangs_of(1, rows, 40, false, false);
+}
+
+/// A kernel whose threads compute so many numbers, a long formula of the first, and add the others to it in the end: until then all of them are kept.
+fn long_with_much_kept(kept: i64, steps: u32) -> Program {
+    let mut k = Kernel { b: FunctionBuilder::new("kernel", Signature::default()) };
+    let (data, tid, none) = (k.param(0, Type::I64), k.reg(SpecialReg::Tid(0)), k.i32(0));
+    let place = k.element(data, none, none, tid);
+    let at = |index: i64| Access::weak(Space::Global, index * 4 * 64);
+    let [half, three] = [0.5f32, 3.0].map(|value| k.b.constant(Type::F32, value.to_bits().into()));
+    let number = |k: &mut Kernel, index: i64| {
+        let loaded = k.b.inst(Op::Load(at(index)), &[place], Type::F32);
+        k.b.inst(Op::Fma(FloatMode::default()), &[loaded, half, three], Type::F32)
+    };
+    let own: Vec<Value> = (0..kept).map(|index| number(&mut k, index)).collect();
+    let mut value = own[0];
+    for _ in 0..steps {
+        let product = k.b.inst(Op::Fma(FloatMode::default()), &[value, half, three], Type::F32);
+        let divide = Op::Float(FloatBinary::Div, FloatMode::default());
+        value = k.b.inst(divide, &[three, product], Type::F32);
+    }
+    for other in &own[1..] {
+        value = k.b.inst(Op::Fma(FloatMode::default()), &[value, half, *other], Type::F32);
+    }
+    k.b.effect(Op::Store(at(0)), &[place, value]);
+    k.b.terminate(Terminator::Exit);
+    k.program(8, 0)
+}
+
+#[test]
+fn strips_are_of_two_registers_where_one_would_wait() {
+    let launch = Launch { grid: [1, 1, 1], block: [64, 1, 1] };
+    let words: Vec<u64> =
+        (0..12 * 32).map(|at| u64::from((at as f32 / 7.0).to_bits()) << 32 | 0x3f80_0000).collect();
+    let lanes = |program: &Program| {
+        let cpu = Cpu::level_cpu(Level::Avx2);
+        let text = codegen::emit_text(program, &launch.shape(), &cpu, Text::OptimizedIr).unwrap();
+        [8, 16, 32].map(|lanes| text.contains(&format!("fdiv <{lanes} x float>")))
+    };
+    for (kept, steps, wanted) in [
+        (2, 40, [false, false, true]),
+        (6, 40, [false, true, false]),
+        (12, 40, [false, true, false]),
+        (12, 3, [true, false, false]),
+    ] {
+        let program = long_with_much_kept(kept, steps);
+        launch.must_agree(
+            &program,
+            &words,
+            |words| [words.as_mut_ptr() as u64],
+            format_args!("{kept} kept, {steps} steps"),
+        );
+        assert_eq!(lanes(&program), wanted, "{kept} kept, {steps} steps");
+    }
 }

@@ -212,7 +212,10 @@ fn in_strips(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) ->
         if !strip.is_possible() {
             break;
         }
-        if choice == Choice::InStrips || strip.registers_needed() <= warp.registers.count {
+        if choice == Choice::InStrips
+            || strip.registers_needed() <= warp.registers.count
+            || choice == Choice::WhereItPays && strip.hides_waits()
+        {
             return Some((shape, prepared));
         }
         if warp.value_registers() > 2 && strip.value_registers() <= 2 && fallback.is_none() {
@@ -470,7 +473,7 @@ impl<'a> Gang<'a> {
     /// The most registers that values take at once in some blocks.
     fn registers_in(&self, counts: impl Fn(Block) -> bool) -> u32 {
         let p = self.p;
-        let uses = self.uses();
+        let uses = self.p.uses();
         let mut live_in: HashMap<Block, HashSet<Value>> = HashMap::new();
         let mut changed = true;
         let mut most = 0;
@@ -515,16 +518,12 @@ impl<'a> Gang<'a> {
         most
     }
 
-    /// How often each value is used.
-    fn uses(&self) -> Vec<u32> {
-        let p = self.p;
-        let mut uses = vec![0; p.func.value_count()];
-        for &block in p.cfg.order() {
-            let data = p.func.block(block);
-            let args = data.insts.iter().flat_map(|inst| p.func.inst(*inst).args.iter().copied());
-            args.chain(data.term.uses()).for_each(|value| uses[value.index()] += 1);
-        }
-        uses
+    /// Whether lanes of one register alone would wait for one result after another, and those of a second fill that time: what of them does not fit
+    /// the registers is put aside, and costs less.
+    fn hides_waits(&self) -> bool {
+        let Some(cost) = chains::of(self.p) else { return false };
+        let waits = cost.work > LOOK_AHEAD && cost.work < AT_ONCE * cost.latency;
+        waits && self.value_registers() == 2 && self.registers_needed() <= 2 * self.registers.count
     }
 
     /// The registers that a value takes.

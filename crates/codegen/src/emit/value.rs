@@ -11,6 +11,9 @@ use super::unsupported;
 use crate::llvm::{IntPredicate, Ordering, Type, Value};
 use crate::math::value_type;
 
+/// Registers up to which an operation is done one by one: [`Emitter::in_order`].
+const MOST_IN_ORDER: u32 = 4;
+
 impl<'c> Emitter<'_, 'c> {
     /// Emits an instruction and defines its results.
     pub(super) fn inst(&mut self, inst: Inst) -> Result<(), CompileError> {
@@ -121,9 +124,38 @@ impl<'c> Emitter<'_, 'c> {
             }
             Op::IsSpace(space) => self.is_space(space, args[0]),
             op => self
-                .math_op(op, data, result, args)
+                .in_order(op, data, result, args)
+                .or_else(|| self.math_op(op, data, result, args))
                 .ok_or_else(|| unsupported(&format!("{op:?}"), data.loc))?,
         })
+    }
+
+    /// What an operation makes of what is loaded for it alone, register by register. LLVM takes vectors of several registers apart from the end, and loads
+    /// come with the operations they are for: the end of each piece of memory first, which is not the order in which processors fetch it ahead.
+    fn in_order(&self, op: Op, data: &InstData, result: IrValue, args: &[Value<'c>]) -> Option<Value<'c>> {
+        let b = self.unit.b;
+        let p = self.p;
+        let is_loaded_for_it = |arg: &IrValue| {
+            self.uses[arg.index()] == 1
+                && p.def_block[arg.index()] == Some(self.current)
+                && matches!(p.op_of(*arg), Some(Op::Load(_)))
+        };
+        let is_short = matches!(op, Op::Float(..) | Op::Fma(_) | Op::Int(_));
+        if self.is_quick() || !is_short || !data.args.iter().any(is_loaded_for_it) {
+            return None;
+        }
+        let (ty, bytes) = (args[0].ty(), self.unit.machine.cpu().registers().bytes);
+        let in_register = bytes * 8 / ty.scalar_bits();
+        let registers = ty.lanes() / in_register;
+        if !(2..=MOST_IN_ORDER).contains(&registers) || args.iter().any(|arg| arg.ty() != ty) {
+            return None;
+        }
+        let piece = |at: u32| {
+            let args: Vec<Value<'c>> =
+                args.iter().map(|arg| b.subvector(*arg, at * in_register, in_register)).collect();
+            self.math_op(op, data, result, &args)
+        };
+        (0..registers).map(piece).collect::<Option<_>>().map(|pieces| self.concatenated(pieces))
     }
 
     /// The result of a pure operation that is uniform or affine, from its operands' natural forms.
