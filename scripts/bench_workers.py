@@ -35,6 +35,16 @@ CLANG = ["clang++-22", "-std=c++17", "-O3", "-march=native", "-ffp-contract=fast
 AVX2_ONLY = {"ANYWARP_CPU": "avx2", "CL_CONFIG_CPU_TARGET_ARCH": "core-avx2", "BENCH_FAST": "fast-avx2.so"}
 
 
+def fast_object():
+    """The name of what the C++ of each kernel is compiled to."""
+    return os.environ.get("BENCH_FAST", "fast.so")
+
+
+def is_narrow():
+    """Whether AVX-512 is not to be used."""
+    return fast_object() == AVX2_ONLY["BENCH_FAST"]
+
+
 def say(text):
     print(f"\033[1m{text}\033[0m", flush=True)
 
@@ -143,9 +153,9 @@ def build(peers):
             work.add(ptx, [kernels], [nvcc, "-ptx", "-O3", "-std=c++17", "-arch=compute_80", kernels, "-o", ptx])
         if peers:
             options = re.match(r"// clang: (-\S+)", texts[1].read_text())
-            for name, more in (("fast.so", []), (AVX2_ONLY["BENCH_FAST"], ["-march=haswell"])):
-                chosen = [*CLANG, *(options.groups() if options else ()), *more]
-                work.add(out / name, texts, [*chosen, "-fPIC", "-shared", *texts, "-o", out / name], needed=False)
+            fast = out / fast_object()
+            chosen = [*CLANG, *(options.groups() if options else ()), *(["-march=haswell"] if is_narrow() else ())]
+            work.add(fast, texts, [*chosen, "-fPIC", "-shared", *texts, "-o", fast], needed=False)
             if kernels.exists():
                 work.add(out / "kernel.cl", [folder / "kernel.cl"], ["cp", folder / "kernel.cl", out / "kernel.cl"])
     source = common / "cuda.cpp"
@@ -162,8 +172,7 @@ def build(peers):
 def blas_kernels():
     """OpenBLAS takes its oldest kernels on processors that it does not know, such as newer ones: says what this one can do."""
     flags = Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split()
-    narrow = os.environ.get("BENCH_FAST") == AVX2_ONLY["BENCH_FAST"]
-    cores = [("avx512vl", "SkylakeX"), ("avx2", "Haswell")][narrow:]
+    cores = [("avx512vl", "SkylakeX"), ("avx2", "Haswell")][is_narrow():]
     core = next((core for flag, core in cores if flag in flags), None)
     return {"OPENBLAS_CORETYPE": core} if core else {}
 
@@ -196,7 +205,7 @@ def available(peers, against=None):
             found["PoCL"] = (opencl, vendors("pocl", pocl[0]))
         if intel := sorted(VENV.glob("lib/libintelocl.so.*")):
             found["Intel OpenCL"] = (opencl, {**vendors("intel", intel[0]), "LD_LIBRARY_PATH": str(VENV / "lib")})
-    if host.exists() and any((WORK / name / "fast.so").exists() for name in folders()):
+    if host.exists() and any((WORK / name / fast_object()).exists() for name in folders()):
         found["C++ OpenMP"] = (host, {})
         if blas := sorted(Path("/usr/lib").glob("*/openblas-pthread/libopenblas.so.0")):
             found["OpenBLAS"] = (host, {"BENCH_BLAS": str(blas[0]), **blas_kernels()})

@@ -55,8 +55,7 @@ fn hold(stream: &Stream) -> Arc<AtomicBool> {
 
 #[test]
 fn a_kernel_that_was_short_runs_on_the_launching_thread() {
-    let meeting = KernelInfo { may_wait: false, ..with_barriers() };
-    for info in [KernelInfo::default(), meeting] {
+    for info in [KernelInfo::default(), with_barriers()] {
         let setup = Setup::new();
         let (kernel, threads) = noting(&setup, info);
         assert!(comes_to_run_at_once(&kernel, &stream(&setup.context), &threads));
@@ -66,7 +65,10 @@ fn a_kernel_that_was_short_runs_on_the_launching_thread() {
 
 #[test]
 fn a_kernel_that_may_wait_for_the_host_never_does() {
-    for info in [KernelInfo { waits: true, ..KernelInfo::default() }, with_barriers()] {
+    for info in [
+        KernelInfo { waits: true, ..KernelInfo::default() },
+        KernelInfo { may_wait: true, ..with_barriers() },
+    ] {
         let setup = Setup::new();
         let stream = stream(&setup.context);
         let launching = Arc::new(AtomicU64::new(0));

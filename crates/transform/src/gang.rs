@@ -164,10 +164,8 @@ fn in_pairs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
         return None;
     }
     let cost = chains::of(warp.p)?;
-    let work = cost.work * registers;
-    let waits = work > LOOK_AHEAD && work < AT_ONCE * cost.latency;
     // What does not fit is put aside, and costs less than the waits as long as that is half of it.
-    if !waits || warp.registers_needed() > warp.registers.count {
+    if !waits(cost, registers) || warp.registers_needed() > warp.registers.count {
         return None;
     }
     let shape = shape.in_gangs(2);
@@ -191,6 +189,13 @@ fn in_turns(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
     let shape = shape.in_gangs(2);
     let prepared = prepare(func.clone(), true, &shape).ok()?;
     Gang::new(&prepared, &shape, warp.registers).is_possible().then_some((shape, prepared))
+}
+
+/// Whether the processor waits for one result after another where each value takes so many registers: it does not see what comes next, and has too
+/// little at hand.
+fn waits(cost: chains::Cost, registers: u32) -> bool {
+    let work = cost.work * registers;
+    work > LOOK_AHEAD && work < AT_ONCE * cost.latency
 }
 
 /// The shape with as few strips as it takes to keep what lives in loops in registers.
@@ -372,12 +377,11 @@ impl<'a> Gang<'a> {
     /// How many warps keep the processor busy where one is a long formula that waits for one result after another.
     fn busy_together(&self) -> Option<u8> {
         let (main, cost) = chains::of_main_block(self.p)?;
-        let work = cost.work * self.value_registers();
-        let wanted = AT_ONCE * cost.latency;
-        if work <= LOOK_AHEAD || work >= wanted {
+        let registers = self.value_registers();
+        if !waits(cost, registers) {
             return None;
         }
-        let warps = wanted.div_ceil(work).next_power_of_two();
+        let warps = (AT_ONCE * cost.latency).div_ceil(cost.work * registers).next_power_of_two();
         let fits = warps * self.registers_in(|block| block == main) <= self.registers.count;
         fits.then_some(warps as u8)
     }
@@ -522,8 +526,7 @@ impl<'a> Gang<'a> {
     /// the registers is put aside, and costs less.
     fn hides_waits(&self) -> bool {
         let Some(cost) = chains::of(self.p) else { return false };
-        let waits = cost.work > LOOK_AHEAD && cost.work < AT_ONCE * cost.latency;
-        waits && self.value_registers() == 2 && self.registers_needed() <= 2 * self.registers.count
+        waits(cost, 1) && self.value_registers() == 2 && self.registers_needed() <= 2 * self.registers.count
     }
 
     /// The registers that a value takes.

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::rc::Rc;
 
 use kernel_abi::Shape;
@@ -76,6 +77,8 @@ struct Known {
     /// Where each lane's element begins.
     places: Vec<u64>,
     bytes: u64,
+    /// From the first of their bytes to behind the last.
+    span: Range<u64>,
 }
 
 impl Known {
@@ -85,9 +88,7 @@ impl Known {
     }
 
     fn meets(&self, other: &Known) -> bool {
-        let end = |access: &Known| access.places.iter().max().map_or(0, |last| last + access.bytes);
-        let start = |access: &Known| access.places.iter().min().copied().unwrap_or(0);
-        start(self) < end(other) && start(other) < end(self)
+        self.span.start < other.span.end && other.span.start < self.span.end
     }
 }
 
@@ -95,9 +96,10 @@ impl Finder<'_> {
     fn find(&self) -> Option<Held> {
         let accesses = self.accesses()?;
         let (stores, loads): (Vec<&Known>, Vec<&Known>) = accesses.iter().partition(|access| access.is_store);
+        let by_inst: HashMap<Inst, &Known> = stores.iter().map(|store| (store.inst, *store)).collect();
         let mut sources: HashMap<Inst, (Inst, Reload)> = HashMap::new();
         for load in &loads {
-            if let Some(store) = self.store_for(load, &accesses)
+            if let Some(store) = self.store_for(load, &by_inst)
                 && let Some(lanes) = self.lanes(load, store)
             {
                 let value = self.inst(store.inst).args[1];
@@ -172,8 +174,9 @@ impl Finder<'_> {
         let is_right =
             |place: &u64| place.is_multiple_of(bytes) && place.saturating_add(bytes) <= self.window;
         let place = |number: &u64| number.checked_add_signed(access.offset).filter(is_right);
-        let places = numbers.iter().map(place).collect::<Option<_>>()?;
-        Some(Known { inst, block, is_store, places, bytes })
+        let places: Vec<u64> = numbers.iter().map(place).collect::<Option<_>>()?;
+        let span = *places.iter().min()?..places.iter().max()? + bytes;
+        Some(Known { inst, block, is_store, places, bytes, span })
     }
 
     /// What a value is in each lane, if that follows from where this is in its block.
@@ -209,8 +212,8 @@ impl Finder<'_> {
     }
 
     /// The store that wrote last where a load reads, if control comes from it in one way.
-    fn store_for<'k>(&self, load: &Known, accesses: &'k [Known]) -> Option<&'k Known> {
-        let known = |inst: &Inst| accesses.iter().find(|access| access.inst == *inst && access.is_store);
+    fn store_for<'k>(&self, load: &Known, stores: &HashMap<Inst, &'k Known>) -> Option<&'k Known> {
+        let known = |inst: &Inst| stores.get(inst).copied();
         let mut block = load.block;
         let insts = &self.p.func.block(block).insts;
         let mut before = &insts[..insts.iter().position(|inst| *inst == load.inst)?];

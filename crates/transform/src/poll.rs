@@ -43,10 +43,11 @@ pub fn find(
     let mut polling = Polling::default();
     for id in loops.ids() {
         let search = Search::new(func, cfg, loops, id);
-        let Some(looks) = search.polls() else {
-            polling.may_hide |= search.may_hide();
+        let Found { looks, reads, through_frame, .. } = search.decisive();
+        if looks.is_empty() {
+            polling.may_hide |= (reads || through_frame) && search.threads_meet();
             continue;
-        };
+        }
         let header = loops.get(id).header;
         polling.headers.push(header);
         let parts = shapes.divergent_loops()[id.index()]
@@ -193,13 +194,8 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    /// Whether threads meet in the loop, and what one of them reads may decide when it ends.
-    fn may_hide(&self) -> bool {
-        let meet = |inst: &Inst| self.func.inst(*inst).op.is_barrier();
-        self.insts().iter().any(meet) && {
-            let found = self.decisive();
-            found.reads || found.through_frame
-        }
+    fn threads_meet(&self) -> bool {
+        self.insts().iter().any(|inst| self.func.inst(*inst).op.is_barrier())
     }
 
     /// What decides whether a thread stays in the loop.
@@ -210,17 +206,11 @@ impl<'a> Search<'a> {
                 self.decides(cond, &mut found);
             }
         }
-        found
-    }
-
-    /// The looks at memory that decide whether a thread stays in the loop, if any do.
-    fn polls(&self) -> Option<Vec<Inst>> {
-        let mut found = self.decisive();
         if found.through_frame {
             // What is kept in the frame may come from any look.
             found.looks.extend(self.insts().into_iter().filter(|inst| self.looks(*inst)));
         }
-        (!found.looks.is_empty()).then_some(found.looks)
+        found
     }
 
     /// Adds the looks that a value computed in the loop depends on.
@@ -421,6 +411,7 @@ fn reads(op: &Op) -> bool {
 /// What decides whether a thread stays in a loop.
 #[derive(Default)]
 struct Found {
+    /// The looks at memory.
     looks: Vec<Inst>,
     /// Something that is read does, if not a look.
     reads: bool,

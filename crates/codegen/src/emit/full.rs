@@ -172,7 +172,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         &mut self,
         block: Block,
         cond: IrValue,
-        targets: [&'a Target; 2],
+        then: &Target,
     ) -> Result<[Value<'c>; 2], CompileError> {
         let b = self.unit.b;
         if !self.p.full[block.index()] {
@@ -185,7 +185,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let here = b.block();
         self.leave_together(block);
         let parted = b.block() != here;
-        let usual = if parted || self.is_quick() { None } else { self.usual_way(cond, targets) };
+        let usual = if parted || self.is_quick() { None } else { self.usual_way(cond, then) };
         let Some((all, holds)) = usual else { return self.masks_of_ways(block, cond) };
         let (some, masks) = (b.append_block("some"), b.append_block("masks"));
         let branch = b.cond_br(all, masks, some);
@@ -256,7 +256,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
     }
 
     /// Which way lanes usually go, as what the predicate is then, and a number that tells whether all do.
-    fn usual_way(&mut self, cond: IrValue, [then, _]: [&'a Target; 2]) -> Option<(Value<'c>, bool)> {
+    fn usual_way(&mut self, cond: IrValue, then: &Target) -> Option<(Value<'c>, bool)> {
         // Few threads have nothing to do.
         let holds = !self.comes_to_nothing(then.block);
         self.surely_all(cond, holds).map(|all| (all, holds))

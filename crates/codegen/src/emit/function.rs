@@ -292,7 +292,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
                 self.go(next);
             }
             Terminator::Branch { cond, then, otherwise, .. } if p.shapes.divergent()[block.index()] => {
-                let [taken, not_taken] = self.ways_of_lanes(block, *cond, [then, otherwise])?;
+                let [taken, not_taken] = self.ways_of_lanes(block, *cond, then)?;
                 self.pass_on(then, taken);
                 self.pass_on(otherwise, not_taken);
                 let next = p.linear.next(block, &[then.block, otherwise.block]).expect("there are targets");

@@ -205,9 +205,9 @@ pub fn code(name: &str) -> Arc<Code> {
     Code::from_ptx(&text, 90).unwrap()
 }
 
-/// A kernel whose threads meet until one of them has read something, so that its blocks may wait for each other.
+/// A kernel that waits at barriers.
 pub fn with_barriers() -> KernelInfo {
-    KernelInfo { entry: EntryKind::Warps, may_wait: true, ..KernelInfo::default() }
+    KernelInfo { entry: EntryKind::Warps, ..KernelInfo::default() }
 }
 
 /// A launch of so many blocks of 32 threads.
