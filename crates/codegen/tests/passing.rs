@@ -66,13 +66,15 @@ fn kernel(to: To) -> Program {
 #[test]
 fn many_lines_are_all_written() {
     const COUNT: u32 = 8 << 20;
-    let launch = Launch { grid: [COUNT / 256, 1, 1], block: [256, 1, 1] };
     let program = kernel(To::Other);
     let words: Vec<u32> = (0..COUNT).map(|at| at.wrapping_mul(0x9e37_79b9)).collect();
     for cpu in launch::cpus() {
-        let compiled = launch.compile(&program, &cpu).unwrap();
-        // Where lines begin and where not; all lanes of all warps, and not.
-        for (distance, limit) in [(0, COUNT), (0, COUNT - 45), (4, COUNT)] {
+        // Where lines begin and where not; all lanes of all warps, and not; each line once, and by two rows of the grid.
+        for (distance, limit, rows) in
+            [(0, COUNT, 1), (0, COUNT - 45, 1), (4, COUNT, 1), (0, COUNT / 2, 2), (4, COUNT / 2 - 45, 2)]
+        {
+            let launch = Launch { grid: [COUNT / 256 / rows, rows, 1], block: [256, 1, 1] };
+            let compiled = launch.compile(&program, &cpu).unwrap();
             let mut out = vec![0_u32; COUNT as usize + 64];
             let start = (out.as_mut_ptr() as u64).next_multiple_of(64) + distance;
             let first = ((start - out.as_ptr() as u64) / 4) as usize;
@@ -81,7 +83,7 @@ fn many_lines_are_all_written() {
             let (done, behind) = rest.split_at(limit as usize);
             let right = done.iter().zip(&words).all(|(got, word)| *got == word.wrapping_mul(3));
             let untouched = before.iter().chain(behind).all(|word| *word == 0);
-            assert!(right && untouched, "{distance}, {limit} on {}", cpu.name());
+            assert!(right && untouched, "{distance}, {limit}, {rows} on {}", cpu.name());
         }
     }
 }

@@ -506,6 +506,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             self.begin_scratch();
             self.inst(inst)?;
         }
+        self.fetch();
         Ok(())
     }
 

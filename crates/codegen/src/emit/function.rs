@@ -18,8 +18,10 @@ use transform::{LaneShape, Prepared};
 
 use super::ahead::Ahead;
 use super::cell::Cells;
+use super::fetch::Fetches;
 use super::full::ActiveLanes;
 use super::slots::SlotWrite;
+use super::stack::Scratch;
 use super::suspend::{Flow, SlotId, Suspension};
 use super::{Unit, unsupported};
 use crate::llvm::{self, IntPredicate, Type, Value};
@@ -94,8 +96,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) made: HashSet<IrValue>,
     /// What has been put into these, in order, since the block began.
     pub(super) added: Vec<(AtHand, IrValue)>,
-    /// Stack memory that an instruction uses and the next may use again, and how much of it the current one has taken.
-    scratch: HashMap<Type<'c>, (Vec<Value<'c>>, usize)>,
+    /// Stack memory that an instruction uses and the next may use again.
+    pub(super) scratch: Scratch<'c>,
     pub(super) flow: Flow,
     pub(super) suspensions: Vec<Suspension<'c>>,
     /// Latches at which another warp's turn comes: see [`turns`](super::turns).
@@ -116,6 +118,10 @@ pub struct Emitter<'a, 'c> {
     pub(super) put_off: Vec<Inst>,
     /// What has been tested before the code being emitted.
     pub(super) ahead: Ahead,
+    /// What it reads in order: see [`fetch`](super::fetch).
+    pub(super) fetches: Fetches<'c>,
+    /// Threads of the grid, where it has been computed.
+    pub(super) threads: Option<Value<'c>>,
     /// Arguments and results of a device function.
     pub(super) arguments: Option<(Value<'c>, Value<'c>)>,
 }
@@ -160,7 +166,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             wides: HashMap::new(),
             made: HashSet::new(),
             added: Vec::new(),
-            scratch: HashMap::new(),
+            scratch: Scratch::default(),
             flow: Flow::new(count),
             suspensions: Vec::new(),
             turns: Vec::new(),
@@ -172,6 +178,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
             active_lanes: ActiveLanes::Any,
             full_versions: HashMap::new(),
             ahead: Ahead::default(),
+            fetches: Fetches::default(),
+            threads: None,
             put_off: Vec::new(),
             arguments: None,
         }
@@ -754,44 +762,9 @@ impl<'a, 'c> Emitter<'a, 'c> {
         }
         b.icmp(IntPredicate::Ule, b.sub(base, ty.int_const(low as u64)), ty.int_const((high - low) as u64))
     }
-
-    // Stack memory
-
-    /// The next instruction has all scratch memory.
-    pub(super) fn begin_scratch(&mut self) {
-        self.scratch.values_mut().for_each(|(_, taken)| *taken = 0);
-    }
-
-    /// Stack memory for one `ty`, for the instruction being emitted.
-    pub(super) fn scratch(&mut self, ty: Type<'c>) -> Value<'c> {
-        let (known, taken) =
-            self.scratch.get(&ty).map_or((None, 0), |(all, taken)| (all.get(*taken).copied(), *taken));
-        let memory = known.unwrap_or_else(|| self.stack(ty));
-        let (all, count) = self.scratch.entry(ty).or_default();
-        if known.is_none() {
-            all.push(memory);
-        }
-        *count = taken + 1;
-        memory
-    }
-
-    /// Stack memory for one `ty`.
-    pub(super) fn stack(&mut self, ty: Type<'c>) -> Value<'c> {
-        let b = self.unit.b;
-        let here = b.block();
-        b.position_at_end(self.prologue);
-        let memory = b.alloca(ty, stack_align(ty));
-        b.position_at_end(here);
-        memory
-    }
 }
 
 /// Offsets as constants, in vectors of this type's integers.
 fn constants<'c>(ty: Type<'c>, offsets: &[i64]) -> Value<'c> {
     ty.int_vector(&offsets.iter().map(|offset| *offset as u64).collect::<Vec<_>>())
-}
-
-/// The alignment of stack memory for a type.
-pub(super) fn stack_align(ty: Type<'_>) -> u32 {
-    if ty.is_vector() || ty.is_array() { 64 } else { 8 }
 }

@@ -6,8 +6,9 @@
 use kernel_abi::CompileError;
 
 use super::full::ActiveLanes;
-use super::function::{Emitter, stack_align};
+use super::function::Emitter;
 use super::memory::Mark;
+use super::stack::stack_align;
 use crate::llvm::{Type, Value};
 use crate::target::Level;
 
@@ -69,7 +70,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// Asks for the line with an address, which need not be one of memory.
-    fn prefetch(&self, address: Value<'c>) {
+    pub(super) fn prefetch(&self, address: Value<'c>) {
         let (b, i32, ptr) = (self.unit.b, self.unit.types.i32, self.unit.types.ptr);
         let [to_read, near, data] = [0, 3, 1].map(|number| i32.int_const(number));
         b.intrinsic("llvm.prefetch", &[ptr], &[b.inttoptr(address), to_read, near, data]);

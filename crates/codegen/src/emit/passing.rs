@@ -90,22 +90,7 @@ impl<'c> Emitter<'_, 'c> {
     /// through in which warps take turns.
     fn stores_many(&mut self, bytes: u64) -> Option<Value<'c>> {
         let p = self.p;
-        let b = self.unit.b;
-        let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
-        let many = MANY.div_ceil(bytes);
-        let Some(id) = p.loops.innermost(self.current) else {
-            // Of other grids the first extent tells little.
-            if self.unit.shape.dims != 1 {
-                return None;
-            }
-            let field = |offset: usize| {
-                let number = b.load(i32, b.ptr_offset(self.place.launch, offset as i64), 4);
-                b.zext(b.mark_invariant(number), i64)
-            };
-            let threads =
-                b.mul(field(offset_of!(LaunchFrame, grid)), field(offset_of!(LaunchFrame, threads)));
-            return Some(b.icmp(IntPredicate::Uge, threads, i64.int_const(many)));
-        };
+        let Some(id) = p.loops.innermost(self.current) else { return Some(self.threads_move_many(bytes)) };
         if !self.turns.iter().any(|latch| p.loops.innermost(*latch) == Some(id)) {
             return None;
         }
@@ -114,6 +99,26 @@ impl<'c> Emitter<'_, 'c> {
             return None;
         }
         let limit = self.natural(limit);
-        Some(b.icmp(IntPredicate::Sge, limit, limit.ty().int_const(many)))
+        Some(self.unit.b.icmp(IntPredicate::Sge, limit, limit.ty().int_const(MANY.div_ceil(bytes))))
+    }
+
+    /// Whether so many bytes for each thread of the grid are more than caches keep.
+    pub(super) fn threads_move_many(&mut self, bytes: u64) -> Value<'c> {
+        let b = self.unit.b;
+        let threads = *self.threads.get_or_insert_with(|| {
+            let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
+            let here = b.block();
+            b.position_at_end(self.prologue);
+            let field = |offset: usize| {
+                let number = b.load(i32, b.ptr_offset(self.place.launch, offset as i64), 4);
+                b.zext(b.mark_invariant(number), i64)
+            };
+            let along = |axis: usize| field(offset_of!(LaunchFrame, grid) + 4 * axis);
+            let block = field(offset_of!(LaunchFrame, threads));
+            let threads = (0..3).map(along).fold(block, |threads, blocks| b.mul(threads, blocks));
+            b.position_at_end(here);
+            threads
+        });
+        b.icmp(IntPredicate::Uge, threads, threads.ty().int_const(MANY.div_ceil(bytes)))
     }
 }

@@ -3,7 +3,8 @@
 use kernel_abi::CompileError;
 
 use super::LANES;
-use super::function::{Emitter, stack_align};
+use super::function::Emitter;
+use super::stack::stack_align;
 use crate::llvm::{IntPredicate, Type, Value};
 
 impl<'c> Emitter<'_, 'c> {

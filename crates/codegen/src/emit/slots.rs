@@ -3,7 +3,8 @@
 use simt_ir::{Block, Value as IrValue};
 use transform::LaneShape;
 
-use super::function::{Emitter, stack_align};
+use super::function::Emitter;
+use super::stack::stack_align;
 use super::suspend::SlotId;
 use crate::llvm::{Type, Value};
 

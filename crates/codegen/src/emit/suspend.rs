@@ -10,7 +10,8 @@ use std::mem::offset_of;
 use kernel_abi::{BlockFrame, CompileError, Wait, WaitKind};
 use simt_ir::{BarrierKind, Block, ClusterBarrier, Inst, SourceLoc};
 
-use super::function::{Emitter, stack_align};
+use super::function::Emitter;
+use super::stack::stack_align;
 use super::unsupported;
 use crate::llvm::{self, Value};
 

@@ -1,0 +1,79 @@
+//! Memory that is asked for long before it is read: what kernels that stream read, and nothing else.
+#![cfg(target_arch = "x86_64")]
+
+use codegen::target::{Cpu, Level};
+use codegen::{Plan, Text};
+use kernel_abi::Shape;
+use simt_ir::Program;
+
+const SHAPE: fn() -> Shape = || Shape::of([8, 1, 1], [256, 1, 1]);
+
+/// Each thread has an element of `x`, whose address is `%x`, and one of `y`, whose is `%y`.
+fn program(step: &str) -> Program {
+    let source = format!(
+        ".version 9.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry kernel(.param .u64 x, .param .u64 y)\n{{\n\
+         .reg .b32 %t, %n, %b;\n.reg .f32 %f<6>;\n.reg .b64 %x, %y, %step;\n.reg .pred %p;\n\
+         ld.param.u64 %x, [x];\nld.param.u64 %y, [y];\nmov.u32 %t, %tid.x;\nmov.u32 %n, %ntid.x;\nmov.u32 %b, %ctaid.x;\n\
+         mad.lo.u32 %t, %b, %n, %t;\nmul.wide.u32 %step, %t, 4;\n\
+         add.u64 %x, %x, %step;\nadd.u64 %y, %y, %step;\n{step}\nret;\n}}"
+    );
+    let module = ptx::parse(&source).unwrap_or_else(|errors| panic!("{errors}\n{source}"));
+    ptx::lower::program(&source, &module, "kernel").unwrap_or_else(|errors| panic!("{errors}\n{source}"))
+}
+
+/// How far from what is read the lines are that the code asks for.
+fn asked(step: &str, level: Level, plan: Plan) -> Vec<u32> {
+    let text = codegen::emit_text_as(&program(step), &SHAPE(), &Cpu::level_cpu(level), plan, Text::Assembly)
+        .unwrap();
+    let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix("prefetcht0"));
+    let mut distances: Vec<u32> =
+        lines.map(|line| line.trim().split('(').next().unwrap().parse().unwrap_or(0)).collect();
+    distances.sort_unstable();
+    distances
+}
+
+const SUM: &str =
+    "ld.global.f32 %f0, [%x]; ld.global.f32 %f1, [%y]; add.rn.f32 %f0, %f0, %f1; st.global.f32 [%y], %f0;";
+
+#[test]
+fn each_line_that_a_warp_reads_in_order_is_asked_for() {
+    for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
+        assert_eq!(asked(SUM, level, Plan::FULL), [4096, 4096, 4160, 4160], "{level:?}");
+    }
+}
+
+#[test]
+fn neighbours_share_their_lines() {
+    let step = "ld.global.f32 %f0, [%x]; ld.global.f32 %f1, [%x+4]; add.rn.f32 %f0, %f0, %f1; st.global.f32 [%y], %f0;";
+    assert_eq!(asked(step, Level::Avx512, Plan::FULL), [4096, 4160]);
+}
+
+#[test]
+fn nothing_is_asked_for_that_does_not_go_on() {
+    let same_for_all = "ld.param.u64 %x, [x]; ld.global.f32 %f0, [%x]; st.global.f32 [%y], %f0;";
+    let ordered = "ld.relaxed.gpu.global.f32 %f0, [%x]; st.global.f32 [%y], %f0;";
+    let in_a_loop = "mov.b32 %f0, 0f00000000;\nloop: ld.global.f32 %f1, [%x]; add.rn.f32 %f0, %f0, %f1; add.u64 %x, %x, 65536;\n\
+                     sub.u32 %n, %n, 1; setp.ne.u32 %p, %n, 0; @%p bra loop; st.global.f32 [%y], %f0;";
+    for step in [same_for_all, ordered, in_a_loop] {
+        assert!(asked(step, Level::Avx512, Plan::FULL).is_empty(), "{step}");
+    }
+    // The places are asked for, but not what is there.
+    let anywhere = "ld.global.u32 %t, [%y]; ld.param.u64 %x, [x]; mul.wide.u32 %step, %t, 4; add.u64 %x, %x, %step;\n\
+                    ld.global.f32 %f0, [%x]; st.global.f32 [%y], %f0;";
+    assert_eq!(asked(anywhere, Level::Avx512, Plan::FULL), [4096, 4160]);
+}
+
+#[test]
+fn quick_code_asks_for_nothing() {
+    assert!(asked(SUM, Level::Avx512, Plan::QUICK).is_empty());
+}
+
+#[test]
+fn blocks_that_read_much_ask_for_nothing() {
+    let loads: Vec<String> =
+        (0..5).map(|at| format!("ld.global.f32 %f{at}, [%x]; add.u64 %x, %x, 1048576;")).collect();
+    let sums: Vec<String> = (1..5).map(|at| format!("add.rn.f32 %f0, %f0, %f{at};")).collect();
+    let step = format!("{} {} st.global.f32 [%y], %f0;", loads.join(" "), sums.join(" "));
+    assert!(asked(&step, Level::Avx512, Plan::FULL).is_empty());
+}
