@@ -14,6 +14,8 @@ use super::function::Emitter;
 use super::memory::Pattern;
 use crate::llvm::Value;
 
+/// Bytes of which the caches of one processor keep little. Below, what asks takes longer than what it spares.
+const MANY: u64 = 4 << 20;
 /// Bytes from what is read to what is asked for: the least that a page may have.
 const DISTANCE: i64 = 4096;
 /// Bytes of a line.
@@ -54,7 +56,7 @@ impl<'c> Emitter<'_, 'c> {
             return;
         }
         let b = self.unit.b;
-        let many = self.threads_move_many(least.into());
+        let many = self.threads_move(MANY, least.into());
         let (asks, after) = (b.append_block("fetch"), b.append_block("fetched"));
         let branch = b.cond_br(many, asks, after);
         // Where it does not, every instruction counts.

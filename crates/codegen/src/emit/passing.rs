@@ -90,7 +90,7 @@ impl<'c> Emitter<'_, 'c> {
     /// through in which warps take turns.
     fn stores_many(&mut self, bytes: u64) -> Option<Value<'c>> {
         let p = self.p;
-        let Some(id) = p.loops.innermost(self.current) else { return Some(self.threads_move_many(bytes)) };
+        let Some(id) = p.loops.innermost(self.current) else { return Some(self.threads_move(MANY, bytes)) };
         if !self.turns.iter().any(|latch| p.loops.innermost(*latch) == Some(id)) {
             return None;
         }
@@ -102,8 +102,8 @@ impl<'c> Emitter<'_, 'c> {
         Some(self.unit.b.icmp(IntPredicate::Sge, limit, limit.ty().int_const(MANY.div_ceil(bytes))))
     }
 
-    /// Whether so many bytes for each thread of the grid are more than caches keep.
-    pub(super) fn threads_move_many(&mut self, bytes: u64) -> Value<'c> {
+    /// Whether the grid has so many threads that so many bytes for each come to `many`.
+    pub(super) fn threads_move(&mut self, many: u64, bytes: u64) -> Value<'c> {
         let b = self.unit.b;
         let threads = *self.threads.get_or_insert_with(|| {
             let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
@@ -119,6 +119,6 @@ impl<'c> Emitter<'_, 'c> {
             b.position_at_end(here);
             threads
         });
-        b.icmp(IntPredicate::Uge, threads, threads.ty().int_const(MANY.div_ceil(bytes)))
+        b.icmp(IntPredicate::Uge, threads, threads.ty().int_const(many.div_ceil(bytes)))
     }
 }
