@@ -96,7 +96,7 @@ def start_time(cache, then=lambda process: None):
 
 def idling(process):
     """Milliseconds of processors that a process with a device takes in a second in which nothing is asked of it."""
-    time.sleep(0.2)  # who has just run something looks for more for a while
+    time.sleep(0.5)  # who has just run something looks for more for a while
     before = processor_time(process)
     time.sleep(1)
     return processor_time(process) - before

@@ -7,7 +7,7 @@ use super::State;
 
 /// How often the watch looks for progress, and after how many looks without work it ends.
 pub(super) const WATCH: Duration = Duration::from_millis(4);
-pub(super) const WATCHES: u32 = 250;
+pub(super) const WATCHES: u32 = 50;
 /// After how many looks nothing gets on where blocks run in quickly made code. They may take as long as that by themselves, and more threads would only keep
 /// processors from those who make better code.
 pub(super) const WATCHES_AT_FIRST: u32 = 12;
