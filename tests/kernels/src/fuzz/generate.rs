@@ -9,6 +9,7 @@ use super::patterns::{self, Around};
 use super::program::{
     Function, LOCAL_WORDS, Look, PLACES_OF_LOOKS, Program, SHARED_AT, SHARED_OPERATIONS, Statement,
 };
+use super::reduce;
 use super::table::{Table, any_register};
 use super::tensors::Tensors;
 use super::walk;
@@ -137,14 +138,7 @@ pub fn program(seed: u64, sources: &mut Sources) -> Program {
     let mut generator = Generator { random, sources, subject, functions, grid, plain, steady, budget };
     let place = Place { depth: 0, together: !free, masked: !plain, function: false, callable: 0 };
     let count = 4 + generator.random.below(10);
-    let mut body = generator.statements(count, place);
-    if matches!(generator.subject, Some(Subject::Matrices))
-        && !plain
-        && grid.block.iter().product::<u32>() == 128
-        && generator.random.chance(50)
-    {
-        body.push(Statement::Plain(matrices::of_warpgroup(&mut generator.random, true)));
-    }
+    let body = generator.statements(count, place);
     let tensors = matches!(generator.subject, Some(Subject::Tensors)) && !plain;
     let functions: Vec<Function> = (0..functions)
         .map(|index| {
@@ -154,7 +148,31 @@ pub fn program(seed: u64, sources: &mut Sources) -> Program {
             generator.statements(4, place)
         })
         .collect();
-    Program { seed, grid, plain, free, images: given, tensors, functions, body }
+    let wants_product = matches!(generator.subject, Some(Subject::Matrices))
+        && !plain
+        && grid.block.iter().product::<u32>() == 128
+        && generator.random.chance(50);
+    let mut program = Program { seed, grid, plain, free, images: given, tensors, functions, body };
+    // PTX leaves open what registers hold of lanes that have left: what they did, where warps stay together.
+    if wants_product && stays_in_step(&program) {
+        program.body.push(Statement::Plain(matrices::of_warpgroup(&mut generator.random, true)));
+    }
+    program
+}
+
+/// Whether the lanes of a warp stay together: no thread waits for another, in a loop or in another branch, and control enters loops in one place
+/// each.
+fn stays_in_step(program: &Program) -> bool {
+    fn stay(statements: &[Statement]) -> bool {
+        statements.iter().all(|statement| match statement {
+            Statement::Maze { .. } | Statement::Meet { .. } | Statement::Lock { .. } => false,
+            Statement::Exchange { in_memory, .. } => !in_memory,
+            other => reduce::lists(other).into_iter().all(|inner| stay(inner)),
+        })
+    }
+    let text = program.text();
+    let waits = [".test_wait", ".try_wait"].iter().any(|wait| text.contains(wait));
+    !waits && program.functions.iter().chain([&program.body]).all(|list| stay(list))
 }
 
 impl Generator<'_> {

@@ -42,7 +42,7 @@ fn size_of(statement: &Statement) -> usize {
 }
 
 /// The statements inside a statement.
-fn lists(statement: &Statement) -> Vec<&Vec<Statement>> {
+pub(super) fn lists(statement: &Statement) -> Vec<&Vec<Statement>> {
     match statement {
         Statement::Plain(_)
         | Statement::Guarded(..)
