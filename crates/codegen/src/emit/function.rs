@@ -571,6 +571,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         self.vectors.clear();
         self.wides.clear();
         self.added.clear();
+        self.fetches = Fetches::default();
     }
 
     /// What is at hand now.
