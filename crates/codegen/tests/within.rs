@@ -8,7 +8,7 @@ use simt_ir::*;
 /// An index bounded by a width, of 32 or 64 bits.
 type Bound = fn(&mut FunctionBuilder, Value, Value) -> Value;
 
-const BOUNDS: [(&str, Bound); 8] = [
+const BOUNDS: [(&str, Bound); 9] = [
     ("nearest", |b, x, width| {
         let (zero, last) = (zero_like(b, x), less_one(b, width));
         let x = int(b, IntBinary::MaxS, x, zero);
@@ -33,6 +33,12 @@ const BOUNDS: [(&str, Bound); 8] = [
         int(b, IntBinary::RemU, square, width)
     }),
     ("unsigned rest", |b, x, width| int(b, IntBinary::RemU, x, width)),
+    ("unsigned rest once around", |b, x, width| {
+        let three = b.constant(b.func().ty(x), 3);
+        let x = int(b, IntBinary::Add, width, x);
+        let x = int(b, IntBinary::Add, x, three);
+        int(b, IntBinary::RemU, x, width)
+    }),
     ("other side", |b, x, width| {
         let (zero, last) = (zero_like(b, x), less_one(b, width));
         let beyond = b.inst(Op::IntCmp(IntCmp::GeS), &[x, width], Type::Pred);

@@ -1,13 +1,16 @@
-//! Addresses that a loop moves on by the same in all rows.
+//! Addresses that a loop moves on by the same in all rows, or in all lanes.
 //!
 //! Where a warp covers several rows of a block, an address is a vector: the first of each row. A loop that moves it on adds to that vector,
 //! and takes the rows' addresses out of it for each access, which is a good part of the work of a loop over tiles, and work for the same units as
 //! its arithmetic: what is accessed next waits for what is computed now. Here the address before the loop stays as it is, and beside it a number, the
 //! same for all lanes, counts how far it has moved. The rows' addresses are taken out of the vector once.
+//!
+//! Likewise where the lanes enter a loop at places that nothing is known of, as after one that some of them have left sooner: how they lie to each other is the
+//! same in every iteration, and found out once (`emit::regular`).
 
 use std::collections::{HashMap, HashSet};
 
-use simt_ir::{Block, Cfg, Def, Function, IntBinary, Op, Type, Value};
+use simt_ir::{Block, Cfg, Def, Function, IntBinary, Op, Space, Type, Value};
 
 use crate::{LaneShape, Loops, Shapes};
 
@@ -31,10 +34,10 @@ struct Moves {
     sums: Vec<Value>,
 }
 
-/// After: what a loop moves on by the same in all rows is what it was before the loop and a uniform number. Keeps loops closed. Returns whether anything
+/// After: what a loop moves on by the same in all rows, or lanes, is what it was before the loop and a uniform number. Keeps loops closed. Returns whether anything
 /// changed.
 pub fn part(func: &mut Function, cfg: &Cfg, loops: &Loops, shapes: &Shapes) -> bool {
-    let finder = Finder { func, cfg, loops, shapes };
+    let finder = Finder { func, cfg, loops, shapes, addressed: addressed(func, shapes) };
     let found: Vec<Drift> = loops.ids().flat_map(|id| finder.of_loop(loops.get(id).header)).collect();
     let mut moved = HashMap::new();
     for drift in &found {
@@ -80,6 +83,29 @@ struct Finder<'a> {
     cfg: &'a Cfg,
     loops: &'a Loops,
     shapes: &'a Shapes,
+    /// What memory is accessed at, but for what is the same for all lanes.
+    addressed: HashSet<Value>,
+}
+
+/// What accesses of global memory have for addresses, once what is the same for all lanes is taken off.
+fn addressed(func: &Function, shapes: &Shapes) -> HashSet<Value> {
+    let insts = func.blocks().flat_map(|block| &func.block(block).insts).map(|inst| func.inst(*inst));
+    let addresses = insts.filter_map(|data| match data.op {
+        Op::Load(access) | Op::Store(access) => {
+            matches!(access.space, Space::Global | Space::Generic).then(|| data.args[0])
+        }
+        _ => None,
+    });
+    let start = |mut address: Value| {
+        while let Some(data) = func.def_inst(address)
+            && data.op == Op::Int(IntBinary::Add)
+            && let Some(at) = (0..2).find(|at| shapes.of(data.args[*at]).is_uniform())
+        {
+            address = data.args[1 - at];
+        }
+        address
+    };
+    addresses.map(start).collect()
 }
 
 impl Finder<'_> {
@@ -89,8 +115,13 @@ impl Finder<'_> {
     }
 
     fn of_param(&self, header: Block, index: usize, param: Value) -> Option<Drift> {
-        let is_address = matches!(self.func.ty(param), Type::I32 | Type::I64);
-        if !is_address || !matches!(self.shapes.of(param), LaneShape::Rows(_)) {
+        let ty = self.func.ty(param);
+        let gains = match self.shapes.of(param) {
+            LaneShape::Rows(_) => matches!(ty, Type::I32 | Type::I64),
+            LaneShape::Varying => ty == Type::I64 && self.addressed.contains(&param),
+            LaneShape::Uniform | LaneShape::Affine(_) => false,
+        };
+        if !gains {
             return None;
         }
         let mut entering = None;
@@ -186,7 +217,7 @@ fn pass(func: &mut Function, from: Block, to: Block, arg: Value) {
 mod tests {
     use kernel_abi::Shape;
     use simt_ir::{
-        Access, Convert, FunctionBuilder, Inst, IntCmp, Signature, Space, SpecialReg, Target, Terminator,
+        Access, Convert, FunctionBuilder, Inst, IntCmp, Signature, SpecialReg, Target, Terminator,
     };
 
     use super::*;
@@ -199,6 +230,11 @@ mod tests {
 
     /// A loop that loads from a row of its thread's and moves on by `step`, which is told a number that is the same for all and one that is not.
     fn walk(step: impl FnOnce(Value, Value) -> Value, block: [u32; 3]) -> Prepared {
+        walk_from(false, step, block)
+    }
+
+    /// Likewise; `anywhere`: from what is found in memory.
+    fn walk_from(anywhere: bool, step: impl FnOnce(Value, Value) -> Value, block: [u32; 3]) -> Prepared {
         let mut b = FunctionBuilder::new("kernel", Signature::default());
         let zero = b.constant(Type::I64, 0);
         let param = |b: &mut FunctionBuilder, at| {
@@ -212,7 +248,10 @@ mod tests {
         let (x, y) = (tid(&mut b, 0), tid(&mut b, 1));
         let row = int(&mut b, IntBinary::Mul, y, pitch);
         let row = int(&mut b, IntBinary::Add, base, row);
-        let start = int(&mut b, IntBinary::Add, row, x);
+        let mut start = int(&mut b, IntBinary::Add, row, x);
+        if anywhere {
+            start = b.inst(Op::Load(Access::weak(Space::Global, 0)), &[start], Type::I64);
+        }
         let at = b.var(Type::I64);
         b.write(at, start);
         let (body, end) = (b.block(), b.block());
@@ -251,6 +290,12 @@ mod tests {
     fn rows_that_move_by_themselves_stay_together() {
         let p = walk(|_, row| row, [16, 16, 1]);
         assert!(matches!(carried(&p), (shapes, 1) if matches!(shapes[..], [LaneShape::Rows(_)])));
+    }
+
+    #[test]
+    fn lanes_that_begin_anywhere_move_together() {
+        let p = walk_from(true, |pitch, _| pitch, [32, 8, 1]);
+        assert_eq!(carried(&p), (vec![LaneShape::Uniform], 2), "how far, and the address");
     }
 
     #[test]

@@ -30,6 +30,9 @@ const PASSED: usize = 12;
 /// How far definitions are followed.
 const DEPTH: u32 = 64;
 
+/// How many sums are followed to find a term.
+const TERMS: u32 = 4;
+
 /// A kernel that goes another way where indices stay within bounds, if that makes accesses regular. Its calls have been inlined.
 pub fn split(kernel: &Function, shape: &Shape) -> Option<Function> {
     if !kernel.blocks().flat_map(|block| &kernel.block(block).insts).any(|inst| may_bound(kernel, *inst)) {
@@ -42,15 +45,48 @@ pub fn split(kernel: &Function, shape: &Shape) -> Option<Function> {
     decide::decide(&mut func, shape);
     prepare::isolate_barriers(&mut func);
     normalize::normalize(&mut func, true).ok()?;
+    // Nothing uses what this adds until a part does, so it comes after what removes that.
+    let around = once_around(&mut func);
+    cancel::cancel(&mut func);
     let cfg = Cfg::new(&func);
     let dom = DomTree::new(&cfg);
     let loops = Loops::new(&cfg, &dom, func.blocks().len()).ok()?;
     lcssa::close_loops(&mut func, &cfg, &dom, &loops);
-    let parts = Search { func: &func, cfg: &cfg, dom: &dom, loops: &loops, shape }.parts();
+    let parts = Search { func: &func, cfg: &cfg, dom: &dom, loops: &loops, shape, around: &around }.parts();
     for part in &parts {
         part.divide(&mut func);
     }
     (!parts.is_empty()).then_some(func)
+}
+
+/// Remainders of what has the divisor added, as `(x + width - 1) % width`: so that nothing is divided that is below zero. It is usually taken off again. After: the
+/// kernel computes what is left then.
+fn once_around(func: &mut Function) -> HashMap<Inst, Value> {
+    let mut found = HashMap::new();
+    for block in func.blocks() {
+        for inst in func.block(block).insts.clone() {
+            let data = func.inst(inst);
+            let (&[dividend, divisor], loc) = (&data.args[..], data.loc) else { continue };
+            let is_rest = matches!(data.op, Op::Int(IntBinary::RemS | IntBinary::RemU));
+            if !is_rest || !has_term(func, dividend, divisor, TERMS) {
+                continue;
+            }
+            let ty = func.ty(dividend);
+            let less = func.make_inst(Op::Int(IntBinary::Sub), vec![dividend, divisor], &[ty], loc);
+            let insts = &mut func.block_mut(block).insts;
+            let at = insts.iter().position(|other| *other == inst).expect("it is in its block");
+            insts.insert(at, less);
+            found.insert(inst, func.inst(less).results[0]);
+        }
+    }
+    found
+}
+
+/// Whether a value is a sum with this term, and not a multiple of it.
+fn has_term(func: &Function, sum: Value, term: Value, depth: u32) -> bool {
+    let Some(data) = func.def_inst(sum).filter(|_| depth > 0) else { return false };
+    data.op == Op::Int(IntBinary::Add)
+        && data.args.iter().any(|arg| *arg == term || has_term(func, *arg, term, depth - 1))
 }
 
 /// Whether an instruction is of a kind that bounds an index.
@@ -110,6 +146,8 @@ struct Search<'a> {
     dom: &'a DomTree,
     loops: &'a Loops,
     shape: &'a Shape,
+    /// What [`once_around`] found.
+    around: &'a HashMap<Inst, Value>,
 }
 
 impl Search<'_> {
@@ -253,16 +291,24 @@ impl Lanes<'_> {
             (Kind::Same, Kind::Even) if !matches!(op, IntBinary::RemS | IntBinary::RemU) => (second, first),
             _ => return None,
         };
-        let tests = match op {
+        let usual = self.search.around.get(&inst).copied().unwrap_or(even);
+        if self.kind(usual) != Kind::Even {
+            return None;
+        }
+        let mut tests = match op {
             IntBinary::MinS => vec![(IntCmp::LeS, even, Some(limit))],
             IntBinary::MaxS => vec![(IntCmp::GeS, even, Some(limit))],
             IntBinary::MinU => vec![(IntCmp::LeU, even, Some(limit))],
             IntBinary::MaxU => vec![(IntCmp::GeU, even, Some(limit))],
-            IntBinary::RemU => vec![(IntCmp::LtU, even, Some(limit))],
-            IntBinary::RemS => vec![(IntCmp::GeS, even, None), (IntCmp::LtS, even, Some(limit))],
+            IntBinary::RemU => vec![(IntCmp::LtU, usual, Some(limit))],
+            IntBinary::RemS => vec![(IntCmp::GeS, usual, None), (IntCmp::LtS, usual, Some(limit))],
             _ => return None,
         };
-        Some(Bound { result, usual: even, tests })
+        if usual != even {
+            // With the divisor it must not have wrapped.
+            tests.push((if op == IntBinary::RemU { IntCmp::GeU } else { IntCmp::GeS }, even, Some(limit)));
+        }
+        Some(Bound { result, usual, tests })
     }
 
     /// A choice between what grows evenly and what is the same for all lanes: usually the former.
@@ -384,7 +430,7 @@ impl Part {
         let rest = func.split_block(self.block, self.at);
         let loc = func.inst(func.block(rest).insts[0]).loc;
         if let Some(after) = after {
-            sink(func, rest, after);
+            sink(func, rest, after, self.bounds.iter().map(|bound| bound.usual).collect());
             join(func, rest, after);
         }
         let is_left = |bound: &&Bound| {
@@ -467,9 +513,8 @@ impl Part {
     }
 }
 
-/// Moves to the beginning of the next block what is computed beside accesses, unless that leaves many results for it.
-fn sink(func: &mut Function, from: Block, to: Block) {
-    let mut needed: HashSet<Value> = HashSet::new();
+/// Moves to the beginning of the next block what is computed beside accesses and what else is needed, unless that leaves many results for it.
+fn sink(func: &mut Function, from: Block, to: Block, mut needed: HashSet<Value>) {
     let (mut kept, mut moved) = (Vec::new(), Vec::new());
     for &inst in func.block(from).insts.iter().rev() {
         let data = func.inst(inst);
@@ -604,10 +649,21 @@ mod tests {
             let beyond = b.inst(Op::IntCmp(IntCmp::GtS), &[x, limit], Type::Pred);
             b.inst(Op::Select, &[beyond, zero, x], Type::I32)
         };
-        let indices: [Bounded; 4] = [
+        let indices: [Bounded; 6] = [
             nearest,
             other_side,
             |b, x, limit| int(b, IntBinary::RemS, x, limit),
+            |b, x, limit| {
+                let beyond = int(b, IntBinary::Add, x, limit);
+                int(b, IntBinary::RemS, beyond, limit)
+            },
+            |b, x, limit| {
+                let (two, most) = (b.constant(Type::I32, 2), b.constant(Type::I32, u64::from(-2i32 as u32)));
+                let beyond = int(b, IntBinary::Add, limit, x);
+                let beyond = int(b, IntBinary::Add, beyond, two);
+                let beyond = int(b, IntBinary::Add, most, beyond);
+                int(b, IntBinary::RemU, beyond, limit)
+            },
             |b, x, limit| int(b, IntBinary::MinU, limit, x),
         ];
         for index in indices {

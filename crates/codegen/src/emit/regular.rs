@@ -69,8 +69,13 @@ impl<'c> Emitter<'_, 'c> {
             || access.order != Order::Weak
             || access.space == Space::Local
             || !self.p.shapes.of(value).is_varying()
-            || !self.is_of_places(value, DEPTH)
         {
+            return None;
+        }
+        if let Some(places) = self.places_before_loop(value, access, bytes) {
+            return Some(self.tested(places, bytes));
+        }
+        if !self.is_of_places(value, DEPTH) {
             return None;
         }
         let b = self.unit.b;
@@ -87,7 +92,31 @@ impl<'c> Emitter<'_, 'c> {
             _ => return None,
         };
         // A lane that is not active may have anything, but what it has must be one number here and where the access goes.
-        let places = Places { numbers: b.freeze(numbers), step, offset, base };
+        Some(self.tested(Places { numbers: b.freeze(numbers), step, offset, base }, bytes))
+    }
+
+    /// Where the lanes were before the loop that moves them on by the same: what is found out about that is the same in each iteration.
+    fn places_before_loop(&mut self, value: IrValue, access: Access, bytes: u32) -> Option<Places<'c>> {
+        let p = self.p;
+        let id = p.loops.innermost(self.current)?;
+        if p.func.ty(value) != IrType::I64 || access.space == Space::Shared {
+            return None;
+        }
+        let (start, moves) = self.before_moves(value);
+        let is_before = p.def_block[start.index()].is_some_and(|block| !p.loops.contains(id, block));
+        if moves.is_empty() || !is_before || !p.shapes.of(start).is_varying() {
+            return None;
+        }
+        let b = self.unit.b;
+        let window = self.offset(self.window_scalar(access.space), access.offset);
+        let moved = moves.into_iter().map(|by| self.natural(by)).fold(window, |sum, by| b.add(sum, by));
+        let numbers = b.freeze(self.vector(start));
+        Some(Places { numbers, step: bytes, offset: 0, base: Base::Window(moved) })
+    }
+
+    /// With the test whether they lie side by side.
+    fn tested(&mut self, places: Places<'c>, bytes: u32) -> SideBySide<'c> {
+        let b = self.unit.b;
         let first = b.extract(places.numbers, 0);
         let along = self.along(&places, first, self.unit.lanes);
         let mut holds = b.all(b.icmp(IntPredicate::Eq, places.numbers, along));
@@ -96,7 +125,7 @@ impl<'c> Emitter<'_, 'c> {
         }
         let start = self.start(&places, first);
         let offsets = (0..i64::from(self.unit.lanes)).map(|lane| lane * i64::from(bytes)).collect();
-        Some(SideBySide { holds, address: Address::Affine(start, offsets), places })
+        SideBySide { holds, address: Address::Affine(start, offsets), places }
     }
 
     /// Loads elements whose lanes do not all lie side by side: as those of rows of a tile, which go on elsewhere where a row ends. Where the lanes of each

@@ -123,11 +123,26 @@ impl<'c> Emitter<'_, 'c> {
                 b.sub(args[0], base)
             }
             Op::IsSpace(space) => self.is_space(space, args[0]),
+            Op::Int(op @ (IntBinary::DivS | IntBinary::DivU | IntBinary::RemS | IntBinary::RemU))
+                if self.has_divisor_for_all(data, args[0]) =>
+            {
+                let divisor = self.natural(data.args[1]);
+                self.unit.math().divide_by_same(op, args[0], divisor)
+            }
             op => self
                 .in_order(op, data, result, args)
                 .or_else(|| self.math_op(op, data, result, args))
                 .ok_or_else(|| unsupported(&format!("{op:?}"), data.loc))?,
         })
+    }
+
+    /// Whether all lanes divide numbers of 32 bits by the same, which is not known before it runs.
+    fn has_divisor_for_all(&self, data: &InstData, dividends: Value<'c>) -> bool {
+        let p = self.p;
+        let divisor = data.args[1];
+        dividends.ty().scalar_bits() == 32
+            && p.shapes.of(divisor).is_uniform()
+            && p.func.constant(divisor).is_none()
     }
 
     /// What an operation makes of what is loaded for it alone, register by register. LLVM takes vectors of several registers apart from the end, and loads

@@ -167,22 +167,53 @@ impl<'c> Lowering<'_, 'c> {
         b.shuffle(b.bitcast(even, ty), b.bitcast(odd, ty), &order)
     }
 
-    /// Quotient and remainder as the hardware has them: all ones by zero, MIN / -1 = MIN, MIN % -1 = 0. Unused halves are
-    /// dead code.
+    /// A quotient or remainder, as `op` says, of 32 bits in each lane by what is the same for all.
+    pub fn divide_by_same(&self, op: IntBinary, x: Value<'c>, divisor: Value<'c>) -> Value<'c> {
+        let signed = matches!(op, IntBinary::DivS | IntBinary::RemS);
+        let all = self.b.splat(divisor, x.ty().lanes());
+        let (quotient, remainder) =
+            self.divide_with(signed, x, all, || self.divide_by_reciprocal(signed, x, divisor));
+        if matches!(op, IntBinary::DivS | IntBinary::DivU) { quotient } else { remainder }
+    }
+
     fn divide(&self, signed: bool, x: Value<'c>, y: Value<'c>) -> (Value<'c>, Value<'c>) {
         let b = self.b;
         let ty = x.ty();
+        let in_float = ty.is_vector() && ty.scalar_bits() <= 32 && y.as_int().is_none();
+        let divisor = self.safe_divisor(signed, y);
+        self.divide_with(signed, x, y, || match (in_float, signed) {
+            (true, _) => self.divide_in_float(signed, x, divisor),
+            (false, true) => b.sdiv(x, divisor),
+            (false, false) => b.udiv(x, divisor),
+        })
+    }
+
+    /// A divisor by which nothing traps: 1 in place of 0 and of -1.
+    fn safe_divisor(&self, signed: bool, y: Value<'c>) -> Value<'c> {
+        let b = self.b;
+        let ty = y.ty();
         let by_zero = b.icmp(IntPredicate::Eq, y, ty.zero());
         // Dividing by -1 is negation, which wraps where the instruction would trap.
         let by_minus_one = b.icmp(IntPredicate::Eq, y, ty.all_ones());
         let unsafe_divisor = if signed { b.or(by_zero, by_minus_one) } else { by_zero };
-        let divisor = b.select(unsafe_divisor, ty.int_const(1), y);
-        let in_float = ty.is_vector() && ty.scalar_bits() <= 32 && y.as_int().is_none();
-        let mut quotient = match (in_float, signed) {
-            (true, _) => self.divide_in_float(signed, x, divisor),
-            (false, true) => b.sdiv(x, divisor),
-            (false, false) => b.udiv(x, divisor),
-        };
+        b.select(unsafe_divisor, ty.int_const(1), y)
+    }
+
+    /// Quotient and remainder as the hardware has them: all ones by zero, MIN / -1 = MIN, MIN % -1 = 0, and elsewhere what the quotient by a
+    /// [safe divisor](Self::safe_divisor) says. Unused halves are dead code.
+    fn divide_with(
+        &self,
+        signed: bool,
+        x: Value<'c>,
+        y: Value<'c>,
+        quotient: impl FnOnce() -> Value<'c>,
+    ) -> (Value<'c>, Value<'c>) {
+        let b = self.b;
+        let ty = x.ty();
+        let by_zero = b.icmp(IntPredicate::Eq, y, ty.zero());
+        let by_minus_one = b.icmp(IntPredicate::Eq, y, ty.all_ones());
+        let divisor = self.safe_divisor(signed, y);
+        let mut quotient = quotient();
         let mut remainder = b.sub(x, b.mul(quotient, divisor));
         if signed {
             quotient = b.select(by_minus_one, b.neg(x), quotient);
@@ -190,6 +221,23 @@ impl<'c> Lowering<'_, 'c> {
         }
         let ones = ty.all_ones();
         (b.select(by_zero, ones, quotient), b.select(by_zero, ones, remainder))
+    }
+
+    /// The quotient of 32 bits by what is the same for all lanes, with one division for all of them. A half is added to the magnitude of what is divided, so
+    /// that quotients are at least half a divisor's part away from any integer: f64, whose two roundings are off by 2^-20 of such a part, cuts off what it should.
+    fn divide_by_reciprocal(&self, signed: bool, x: Value<'c>, divisor: Value<'c>) -> Value<'c> {
+        let b = self.b;
+        let context = b.context();
+        let (double, i32) = (context.double(), context.int(32));
+        let to_float =
+            |value: Value<'c>| if signed { b.sitofp(value, double) } else { b.uitofp(value, double) };
+        let divisor = self.safe_divisor(signed, divisor);
+        let reciprocal = b.splat(b.fdiv(double.float_const(1.0), to_float(divisor)), x.ty().lanes());
+        let x = to_float(x);
+        let half = x.ty().float_const(0.5);
+        let half = if signed { b.copysign(half, x) } else { half };
+        let quotient = b.fmul(b.fadd(x, half), reciprocal);
+        if signed { b.fptosi(quotient, i32) } else { b.fptoui(quotient, i32) }
     }
 
     /// The quotient of up to 32 bits by floating-point division, since vectors have no integer division: f64 holds both
