@@ -10,6 +10,9 @@ use simt_ir::Program;
 const THREADS: u32 = 64;
 const LAUNCH: Launch = Launch { grid: [1, 1, 1], block: [THREADS, 1, 1] };
 
+/// How many elements a lane is further when it comes to the second loop.
+type Count = fn(u32) -> u32;
+
 /// Each thread goes over every 64th element of `x` from its own on: so many as `counts` says first, then two at a time up to the `n`-th. It stores
 /// the sums that it comes by on its way in `y`, and its last in `sums`.
 fn program() -> Program {
@@ -75,7 +78,7 @@ ret;
 fn however_they_lie_when_they_come_lanes_go_over_their_elements() {
     const ELEMENTS: usize = 1024;
     let program = program();
-    let counts: [(&str, fn(u32) -> u32); 6] = [
+    let counts: [(&str, Count); 6] = [
         ("none has come further", |_| 0),
         ("all as far", |_| 2),
         ("some at the beginning further", |lane| u32::from(lane % 32 < 9)),
