@@ -107,11 +107,16 @@ pub fn kernel_record(host_function: usize) -> Option<Arc<Kernel>> {
     read().kernels.get(&host_function).and_then(|all| all.first()).cloned()
 }
 
-/// The host function of a kernel that was found before.
-pub fn host_function(kernel: cudaKernel_t) -> Option<usize> {
+/// The host functions of the kernels that were found before.
+pub fn host_functions() -> Vec<(usize, cudaKernel_t)> {
     let registry = read();
-    let is_it = |all: &Vec<Arc<Kernel>>| all.iter().any(|candidate| candidate.found() == Some(kernel));
-    registry.kernels.iter().find(|(_, all)| is_it(all)).map(|(&host_function, _)| host_function)
+    let found = |(&host_function, all): (&usize, &Vec<Arc<Kernel>>)| {
+        all.iter()
+            .filter_map(|kernel| kernel.found())
+            .map(|kernel| (host_function, kernel))
+            .collect::<Vec<_>>()
+    };
+    registry.kernels.iter().flat_map(found).collect()
 }
 
 /// The variable of which `symbol` is the host shadow, or, if it is managed, the address.

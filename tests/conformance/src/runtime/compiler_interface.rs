@@ -141,6 +141,31 @@ pub fn a_registered_kernel_is_launched_as_the_compiler_does() {
     assert_eq!(read::<f32>(sum, 3), [11.0, 22.0, 33.0]);
 }
 
+pub fn a_node_tells_the_host_function_of_its_kernel() {
+    let (_binary, _) = registered();
+    let counter = malloc_with(&[0u32]);
+    let host: *mut c_void = std::ptr::from_ref(&BUMP).cast_mut().cast();
+    let (mut arguments, mut main, mut node) = ([arg(&counter)], cudaGraph_t::NULL, cudaGraphNode_t::NULL);
+    // SAFETY: numbers and pointers, for which zero is a value.
+    let nothing: cudaKernelNodeParams = unsafe { std::mem::zeroed() };
+    let params = cudaKernelNodeParams {
+        func: host,
+        gridDim: size(1),
+        blockDim: size(1),
+        kernelParams: arguments.as_mut_ptr(),
+        ..nothing
+    };
+    let mut described = nothing;
+    cuda!(
+        cudaGraphCreate(&mut main, 0);
+        cudaGraphAddKernelNode(&mut node, main, null(), 0, &params);
+        cudaGraphKernelNodeGetParams(node, &mut described);
+    );
+    assert_eq!(described.func, host);
+    // It serves again, as programs do that change a captured launch.
+    cuda!(cudaGraphKernelNodeSetParams(node, &described));
+}
+
 pub fn registering_needs_no_driver() {
     let mut context = driver::CUcontext::NULL;
     let (_binary, handle) = registered();

@@ -107,7 +107,7 @@ pub(super) fn launch_to_driver(launch: &cudaKernelNodeParams) -> CudaResult<CUDA
 /// The runtime's description, with the host function where the kernel is a registered one.
 fn from_driver(launch: &CUDA_KERNEL_NODE_PARAMS) -> cudaKernelNodeParams {
     let handle = if launch.func.is_null() { launch.kern.0 } else { launch.func.0 };
-    let named = registry::host_function(CUkernel(handle)).unwrap_or(handle);
+    let named = host_function(handle).unwrap_or(handle);
     cudaKernelNodeParams {
         func: ptr::with_exposed_provenance_mut(named),
         gridDim: dim3 { x: launch.gridDimX, y: launch.gridDimY, z: launch.gridDimZ },
@@ -116,4 +116,14 @@ fn from_driver(launch: &CUDA_KERNEL_NODE_PARAMS) -> cudaKernelNodeParams {
         kernelParams: launch.kernelParams,
         extra: launch.extra,
     }
+}
+
+/// The host function of a kernel, or of what it is in the current context: the driver may tell of either.
+fn host_function(handle: usize) -> Option<usize> {
+    let is_it = |kernel: CUkernel| {
+        let mut function = CUfunction::NULL;
+        kernel.0 == handle
+            || call!(cuKernelGetFunction(&mut function, kernel)).is_ok() && function.0 == handle
+    };
+    registry::host_functions().into_iter().find(|(_, kernel)| is_it(*kernel)).map(|(host, _)| host)
 }
