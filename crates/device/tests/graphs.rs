@@ -257,7 +257,7 @@ fn a_capture_spreads_and_is_joined() {
     s.fill(Fill::linear(word, 0, 1, 8)).unwrap();
     fork.record(&s).unwrap();
     t.wait_event(&fork).unwrap();
-    assert_eq!(t.capture_status().0, CaptureStatus::Active);
+    assert_eq!(t.capture_status().unwrap().0, CaptureStatus::Active);
     launch(&kernel, &s, &blocks(2), &[word, 1]).unwrap();
     launch(&kernel, &t, &blocks(2), &[word, 10]).unwrap();
     let counter = calls.clone();
@@ -268,7 +268,7 @@ fn a_capture_spreads_and_is_joined() {
     join.record(&t).unwrap();
     s.wait_event(&join).unwrap();
     let graph = s.end_capture().unwrap();
-    assert_eq!(s.capture_status().0, CaptureStatus::None);
+    assert_eq!(s.capture_status().unwrap().0, CaptureStatus::None);
     assert_eq!((graph.nodes().len(), graph.edges().len()), (4, 3));
     setup.context.synchronize().unwrap();
     assert_eq!(calls.load(Ordering::SeqCst), 0, "captured work does not run");
@@ -290,7 +290,7 @@ fn what_spoils_a_capture() {
     t.synchronize().unwrap();
     let begin = |mode| s.begin_capture(mode, Graph::new(), &[]).unwrap();
     let spoiled = || {
-        assert_eq!(s.capture_status().0, CaptureStatus::Invalidated);
+        assert_eq!(s.capture_status().unwrap().0, CaptureStatus::Invalidated);
         assert_eq!(s.host_function(|| ()), Err(Error::StreamCaptureInvalidated));
         assert_eq!(s.end_capture().err(), Some(Error::StreamCaptureInvalidated));
         assert_eq!(s.end_capture().err(), Some(Error::IllegalState));

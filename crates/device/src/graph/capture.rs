@@ -277,6 +277,10 @@ impl Capture {
         if self.is_spoiled() { Err(Error::StreamCaptureInvalidated) } else { Ok(()) }
     }
 
+    fn holds_legacy(&self, context: ContextId) -> bool {
+        self.context == context && self.has_blocking_stream()
+    }
+
     fn has_blocking_stream(&self) -> bool {
         self.slots.lock().iter().any(|slot| slot.upgrade().is_some_and(|slot| slot.is_blocking))
     }
@@ -325,8 +329,13 @@ pub(crate) fn check_legacy(context: ContextId) -> Result<()> {
     if ACTIVE_COUNT.load(Ordering::Acquire) == 0 {
         return Ok(());
     }
-    let depends = |capture: &&Arc<Capture>| capture.context == context && capture.has_blocking_stream();
-    spoil_where(depends, Error::StreamCaptureImplicit)
+    spoil_where(|capture| capture.holds_legacy(context), Error::StreamCaptureImplicit)
+}
+
+/// Whether work in the legacy default stream of a context would depend on what is captured.
+pub(crate) fn is_legacy_held(context: ContextId) -> bool {
+    ACTIVE_COUNT.load(Ordering::Acquire) != 0
+        && ACTIVE.lock().iter().any(|capture| capture.holds_legacy(context))
 }
 
 fn spoil_where(condition: impl Fn(&&Arc<Capture>) -> bool, error: Error) -> Result<()> {

@@ -289,8 +289,14 @@ impl Stream {
     }
 
     /// Whether the stream captures, and what.
-    pub fn capture_status(&self) -> (CaptureStatus, Option<CaptureInfo>) {
-        self.capture.status()
+    ///
+    /// # Errors
+    /// [`Error::StreamCaptureImplicit`] for the legacy default stream while a stream that waits for it captures, which goes on.
+    pub fn capture_status(&self) -> Result<(CaptureStatus, Option<CaptureInfo>)> {
+        if self.kind == StreamKind::Legacy && capture::is_legacy_held(self.context()?.id()) {
+            return Err(Error::StreamCaptureImplicit);
+        }
+        Ok(self.capture.status())
     }
 
     /// From now on what is queued becomes nodes of `graph` behind `dependencies`: of a new graph for most uses.

@@ -55,7 +55,7 @@ fn cuStreamIsCapturing(
     captureStatus: Out<CUstreamCaptureStatus>,
 ) -> CuResult {
     captureStatus.check()?;
-    let (status, _) = find(hStream, default)?.capture_status();
+    let (status, _) = find(hStream, default)?.capture_status()?;
     captureStatus.set(status_code(status))?;
     Ok(())
 }
@@ -68,7 +68,7 @@ fn cuStreamGetCaptureInfo(
     id_out: Out<u64>,
 ) -> CuResult {
     captureStatus_out.check()?;
-    let (status, info) = find(hStream, default)?.capture_status();
+    let (status, info) = find(hStream, default)?.capture_status()?;
     captureStatus_out.set(status_code(status))?;
     if let Some(info) = info {
         id_out.set_if_wanted(info.id);
@@ -121,7 +121,7 @@ fn capture_info(
     count: Out<usize>,
 ) -> CuResult {
     outputs.status.check()?;
-    let (status, info) = find(stream, default)?.capture_status();
+    let (status, info) = find(stream, default)?.capture_status()?;
     outputs.status.set(status_code(status))?;
     let Some(info) = info.filter(|_| status == CaptureStatus::Active) else { return Ok(()) };
     outputs.id.set_if_wanted(info.id);

@@ -254,6 +254,26 @@ pub fn the_legacy_stream_waits_for_no_capture() {
     }
 }
 
+pub fn the_legacy_stream_does_not_tell_while_it_is_held() {
+    new_context();
+    let (own, blocking) = (own_stream(), stream(CU_STREAM_DEFAULT));
+    let (mut status, mut id) = (CU_STREAM_CAPTURE_STATUS_ACTIVE, 0);
+    cu!(
+        cuStreamBeginCapture_v2(own, GLOBAL);
+        cuStreamIsCapturing(CUstream::NULL, &mut status);
+        cuStreamBeginCapture_v2(blocking, RELAXED);
+    );
+    assert_eq!(status, CU_STREAM_CAPTURE_STATUS_NONE);
+    fails!(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cuStreamIsCapturing(CUstream::NULL, &mut status));
+    fails!(
+        CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+        cuStreamGetCaptureInfo_v2(CUstream::NULL, &mut status, &mut id, null_mut(), null_mut(), null_mut())
+    );
+    // Asking spoils nothing.
+    assert_eq!((ended(blocking), ended(own)), (CUDA_SUCCESS, CUDA_SUCCESS));
+    cu!(cuStreamIsCapturing(CUstream::NULL, &mut status));
+}
+
 pub fn captured_events_are_not_asked_for() {
     new_context();
     let (s, captured, before) = (own_stream(), event(0), event(0));
