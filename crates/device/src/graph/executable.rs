@@ -162,7 +162,7 @@ impl ExecutableGraph {
     /// Leaves a node out of launches, or takes it in again.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] for a conditional node, and for a node that the graph did not have.
+    /// [`Error::InvalidValue`] for a node that is no kernel, copy or fill, and for one that the graph did not have.
     pub fn set_enabled(&self, node: NodeId, enabled: bool) -> Result<()> {
         self.change(node, |step| {
             step.check_can_be_left_out()?;
@@ -272,7 +272,10 @@ impl Steps {
 
 impl Step {
     fn check_can_be_left_out(&self) -> Result<()> {
-        if self.bodies.is_empty() { Ok(()) } else { Err(Error::InvalidValue) }
+        match self.operation {
+            Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_) => Ok(()),
+            _ => Err(Error::InvalidValue),
+        }
     }
 }
 

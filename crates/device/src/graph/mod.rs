@@ -154,6 +154,9 @@ impl Graph {
     pub fn add(&self, operation: Operation, dependencies: &[NodeId]) -> Result<NodeId> {
         let mut nodes = self.nodes.lock();
         nodes.check_dependencies(dependencies)?;
+        if let Operation::Free { address } = operation {
+            nodes.check_not_freed(address)?;
+        }
         let id = new_id();
         nodes.insert(id, operation, dependencies.to_vec());
         Ok(id)
@@ -493,6 +496,12 @@ impl Nodes {
             .iter()
             .all(|dependency| self.all.contains_key(dependency) && seen.insert(*dependency));
         if valid { Ok(()) } else { Err(Error::InvalidValue) }
+    }
+
+    fn check_not_freed(&self, freed: u64) -> Result<()> {
+        let frees = |node: &Node| matches!(node.operation, Operation::Free { address } if address == freed);
+        let again = self.of_memory > 0 && self.all.values().any(frees);
+        if again { Err(Error::InvalidValue) } else { Ok(()) }
     }
 
     /// Whether `to` depends on `from`, however indirectly.

@@ -82,6 +82,8 @@ pub fn a_graph_that_frees_what_it_allocates_leaves_nothing_in_use() {
     let (graph, filled, p) = graph();
     let mut freed = CUgraphNode::NULL;
     cu!(cuGraphAddMemFreeNode(&mut freed, graph, &filled, 1, p));
+    // Once is all.
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&mut CUgraphNode(0), graph, &freed, 1, p));
     let executable = instantiate(graph, 0);
     for _ in 0..3 {
         cu!(cuGraphLaunch(executable, CUstream::NULL); cuCtxSynchronize());

@@ -298,6 +298,12 @@ pub fn copies_and_fills_of_nodes_are_exchanged() {
     );
     run(executable);
     assert_eq!((read::<u32>(words, 6), enabled), (vec![1, 2, 3, 2, 0, 7], 0));
+    // What is no kernel, copy or fill is always there.
+    let joined = graph();
+    let joint = empty(joined, &[]);
+    let empty_graph = instantiate(joined);
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphNodeSetEnabled(empty_graph, joint, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphNodeGetEnabled(empty_graph, joint, &mut enabled));
     run(instantiate(main));
     assert_eq!(read::<u32>(words, 6), [1, 2, 3, 2, 3, 8]);
     // SAFETY: zeros are a description.
