@@ -363,24 +363,35 @@ impl Function {
         value
     }
 
-    /// Removes the parameters of a block for which `keep` is false, and the arguments passed for them.
-    pub fn retain_params(&mut self, block: Block, keep: impl Fn(usize, Value) -> bool) {
-        let old = std::mem::take(&mut self.block_mut(block).params);
-        let kept: Vec<bool> = old.iter().enumerate().map(|(i, value)| keep(i, *value)).collect();
-        for (value, kept) in old.into_iter().zip(&kept) {
-            if *kept {
-                let position = self.block(block).params.len() as u32;
-                self.values[value.index()].def = Def::Param(block, position);
-                self.block_mut(block).params.push(value);
-            } else {
-                self.values[value.index()].def = Def::Removed;
+    /// Removes the parameters for which `keep` is false, and the arguments passed for them: all at once, since every edge
+    /// has to be looked at.
+    pub fn retain_params(&mut self, keep: impl Fn(Block, Value) -> bool) {
+        let mut kept: Vec<Option<Vec<bool>>> = vec![None; self.blocks.len()];
+        for block in self.blocks() {
+            let keeps: Vec<bool> = self.block(block).params.iter().map(|param| keep(block, *param)).collect();
+            if keeps.iter().all(|keeps| *keeps) {
+                continue;
             }
+            let old = std::mem::take(&mut self.block_mut(block).params);
+            for (value, keeps) in old.into_iter().zip(&keeps) {
+                self.values[value.index()].def = if *keeps {
+                    let params = &mut self.block_mut(block).params;
+                    params.push(value);
+                    Def::Param(block, params.len() as u32 - 1)
+                } else {
+                    Def::Removed
+                };
+            }
+            kept[block.index()] = Some(keeps);
+        }
+        if kept.iter().all(Option::is_none) {
+            return;
         }
         for data in &mut self.blocks {
             for target in data.term.targets_mut() {
-                if target.block == block {
-                    let mut keep = kept.iter();
-                    target.args.retain(|_| *keep.next().unwrap_or(&true));
+                if let Some(keeps) = &kept[target.block.index()] {
+                    let mut keeps = keeps.iter();
+                    target.args.retain(|_| *keeps.next().unwrap_or(&true));
                 }
             }
         }

@@ -46,7 +46,7 @@ pub fn part(func: &mut Function, cfg: &Cfg, loops: &Loops, shapes: &Shapes) -> b
     func.map_uses(|value| moved.get(&value).copied().unwrap_or(value));
     let headers: HashSet<Block> = found.iter().map(|drift| drift.header).collect();
     for header in headers {
-        func.retain_params(header, |_, param| !moved.contains_key(&param));
+        func.retain_params(|block, param| block != header || !moved.contains_key(&param));
     }
     let sums = found.iter().flat_map(|drift| &drift.moves).flat_map(|(_, moves)| &moves.sums);
     remove_unused(func, sums.copied().collect());
@@ -71,7 +71,7 @@ fn remove_unused(func: &mut Function, mut sums: HashSet<Value>) {
                         func.block_mut(block).insts.retain(|inst| *inst != sum);
                     }
                 }
-                Def::Param(block, _) => func.retain_params(block, |_, param| param != value),
+                Def::Param(..) => func.retain_params(|_, param| param != value),
                 Def::Removed => {}
             }
         }

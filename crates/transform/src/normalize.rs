@@ -34,9 +34,9 @@ pub fn find_loops(func: &Function) -> Result<Loops, Irreducible> {
 
 fn clear_unreachable(func: &mut Function) {
     let cfg = Cfg::new(func);
+    func.retain_params(|block, _| cfg.is_reachable(block));
     for block in func.blocks() {
         if !cfg.is_reachable(block) {
-            func.retain_params(block, |_, _| false);
             let data = func.block_mut(block);
             data.insts.clear();
             data.term = Terminator::Trap;
@@ -167,5 +167,40 @@ fn isolate_exits(func: &mut Function, loops: &Loops) {
             }
         }
         func.block_mut(from).term = term;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simt_ir::{FunctionBuilder, Signature};
+
+    #[test]
+    fn unreachable_blocks_neither_take_nor_pass_values() {
+        let mut b =
+            FunctionBuilder::new("f", Signature { params: vec![Type::I32], results: vec![Type::I32] });
+        let value = b.param(0);
+        let (dead, also_dead, join) = (b.block(), b.block(), b.block());
+        b.terminate(Terminator::Jump(Target { block: join, args: vec![value] }));
+        let mut func = b.finish();
+        let passed_on = func.add_param(dead, Type::I32);
+        let (first, second) = (func.add_param(also_dead, Type::I32), func.add_param(also_dead, Type::I32));
+        let result = func.add_param(join, Type::I32);
+        func.block_mut(dead).term =
+            Terminator::Jump(Target { block: also_dead, args: vec![passed_on, passed_on] });
+        func.block_mut(also_dead).term = Terminator::Branch {
+            cond: first,
+            then: Target { block: join, args: vec![second] },
+            otherwise: Target { block: dead, args: vec![first] },
+            uniform: false,
+        };
+        func.block_mut(join).term = Terminator::Return(vec![result]);
+        clear_unreachable(&mut func);
+        for block in [dead, also_dead] {
+            assert!(func.block(block).params.is_empty());
+            assert!(matches!(func.block(block).term, Terminator::Trap));
+        }
+        assert_eq!(func.block(join).params, [result]);
+        assert_eq!(func.block(Function::ENTRY).term.targets()[0].args, [value]);
     }
 }

@@ -87,11 +87,7 @@ fn drop_trivial_params(func: &mut Function) {
             }
             value
         });
-        for block in func.blocks() {
-            if func.block(block).params.iter().any(|param| replaced.contains_key(param)) {
-                func.retain_params(block, |_, param| !replaced.contains_key(&param));
-            }
-        }
+        func.retain_params(|_, param| !replaced.contains_key(&param));
     }
 }
 
@@ -135,7 +131,6 @@ pub fn remove_unused(func: &mut Function) {
         }
         work.extend(passed.get(&value).into_iter().flatten());
     }
-    let entry_params = func.block(Function::ENTRY).params.clone();
     for &block in cfg.order() {
         let mut insts = func.block(block).insts.clone();
         insts.retain(|inst| {
@@ -149,10 +144,10 @@ pub fn remove_unused(func: &mut Function) {
             }
         }
         func.block_mut(block).insts = insts;
-        if func.block(block).params.iter().any(|p| !needed[p.index()] && !entry_params.contains(p)) {
-            func.retain_params(block, |_, p| needed[p.index()] || entry_params.contains(&p));
-        }
     }
+    func.retain_params(|block, param| {
+        needed[param.index()] || block == Function::ENTRY || !cfg.is_reachable(block)
+    });
 }
 
 /// Atomics that need not answer what was there.
