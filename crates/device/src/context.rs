@@ -395,6 +395,7 @@ impl Context {
     /// Makes host memory of the program known to the device.
     pub fn register_host(&self, address: u64, size: u64, flags: u32) -> Result<()> {
         self.check()?;
+        capture::check_unsafe_call()?;
         self.hardware.space.register(self.hardware.ordinal, self.id, address, size, flags)?;
         self.unless_ended(address).map(drop)
     }

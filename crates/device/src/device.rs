@@ -111,9 +111,13 @@ impl Device {
         Ok(())
     }
 
-    /// Makes a pool.
-    pub fn create_pool(&self, kind: PoolKind) -> Arc<Pool> {
-        Arc::new(Pool::new(self.ordinal(), kind, self.hardware.space.clone()))
+    /// Makes a pool of at most so many bytes, in whole pieces as it takes them (0: as many as there are).
+    pub fn create_pool(&self, kind: PoolKind, most: u64) -> Arc<Pool> {
+        let pool = Pool::new(self.ordinal(), kind, self.hardware.space.clone());
+        if most != 0 {
+            pool.limit(most);
+        }
+        Arc::new(pool)
     }
 
     /// Makes a pool of at most so many bytes (0: as many as the device likes) that other processes can open.

@@ -220,7 +220,7 @@ fn stream_ordered_allocations() {
     let device = setup.platform.device(0).unwrap();
     let usage = device.default_pool().used();
     assert!(usage.current == 0 && usage.high >= 4 << 20, "{usage:?}");
-    let pool = device.create_pool(PoolKind::Device);
+    let pool = device.create_pool(PoolKind::Device, 0);
     let address = stream.allocate_from(&pool, 5000).unwrap();
     assert_eq!((pool.used().current, device.default_pool().used().current), (5000, 0));
     device.set_current_pool(pool.clone()).unwrap();
@@ -239,7 +239,7 @@ fn what_pools_keep_is_there_for_others_in_need() {
     let setup = Setup::new();
     let stream = setup.context.create_stream(StreamKind::NonBlocking, 0).unwrap();
     let device = setup.platform.device(0).unwrap();
-    let pool = device.create_pool(PoolKind::Device);
+    let pool = device.create_pool(PoolKind::Device, 0);
     pool.set_threshold(u64::MAX);
     let address = stream.allocate_from(&pool, 200 << 20).unwrap();
     assert_eq!(setup.context.allocate(100 << 20), Err(Error::OutOfMemory));

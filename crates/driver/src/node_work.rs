@@ -14,7 +14,7 @@ use cuda_abi::args::Array;
 use cuda_abi::driver::*;
 use device::Launch;
 use device::graph::{KernelCall, Operation};
-use device::memory::Fill;
+use device::memory::{Allocation, Fill, Kind};
 use device::stream::WordOperation;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -82,6 +82,10 @@ impl Work {
     /// A fill of memory, in a context.
     pub fn fill(params: &CUDA_MEMSET_NODE_PARAMS, context: CUcontext) -> CuResult<Self> {
         context_of(context)?;
+        // A call that fills nothing does nothing; a node must fill something.
+        if params.width == 0 || params.height == 0 {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
         let fill = Fill {
             address: params.dst.0,
             pitch: params.pitch as u64,
@@ -161,8 +165,13 @@ impl Work {
     }
 
     /// The freeing of what a graph allocated.
-    pub fn free(address: CUdeviceptr) -> Self {
-        Operation::Free { address: address.0 }.into()
+    pub fn free(address: CUdeviceptr) -> CuResult<Self> {
+        let allocation = crate::platform::platform()?.memory().find(address.0);
+        let is_whole = |found: Allocation| found.kind == Kind::Graph && found.base == address.0;
+        if !allocation.is_some_and(is_whole) {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
+        Ok(Operation::Free { address: address.0 }.into())
     }
 
     /// Whatever a structure for any kind of node says.
@@ -193,7 +202,7 @@ impl Work {
                 CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => Work::words(&params.words),
                 CU_GRAPH_NODE_TYPE_WAIT_EVENT => Work::wait(params.event),
                 CU_GRAPH_NODE_TYPE_EVENT_RECORD => Work::record(params.event),
-                CU_GRAPH_NODE_TYPE_MEM_FREE => Ok(Work::free(params.free)),
+                CU_GRAPH_NODE_TYPE_MEM_FREE => Work::free(params.free),
                 CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => Work::signal(&params.signal),
                 CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => Work::await_semaphores(&params.wait),
                 CU_GRAPH_NODE_TYPE_CONDITIONAL => Err(CUDA_ERROR_NOT_SUPPORTED.into()),

@@ -139,7 +139,7 @@ fn with_sort<T>(sort: Sort, act: impl FnOnce(&mut Sorted) -> T) -> CuResult<T> {
         Some(index) => index,
         None => {
             let (ordinal, kind) = sort.pools();
-            let default = device(ordinal)?.create_pool(kind);
+            let default = device(ordinal)?.create_pool(kind, 0);
             all.push(Sorted { sort, current: default.clone(), default });
             all.len() - 1
         }
@@ -203,7 +203,7 @@ pub fn create(props: &CUmemPoolProps) -> CuResult<CUmemoryPool> {
     let (ordinal, kind) = sort.pools();
     let device = device(ordinal)?;
     let pool = match (CUmemAllocationHandleType(props.handleTypes), kind) {
-        (CU_MEM_HANDLE_TYPE_NONE, _) => device.create_pool(kind),
+        (CU_MEM_HANDLE_TYPE_NONE, _) => device.create_pool(kind, props.maxSize as u64),
         (CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, _) => {
             let place = match sort {
                 Sort::Device(_) => MemoryPlace::Device,

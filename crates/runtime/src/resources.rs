@@ -89,19 +89,34 @@ pub fn from_driver(resource: &CUDA_RESOURCE_DESC) -> CudaResult<cudaResourceDesc
 /// Whether a resource can be read so.
 ///
 /// # Errors
-/// [`cudaErrorInvalidNormSetting`] for words whose channels are normalized already, read as what is to be.
+/// [`cudaErrorInvalidNormSetting`] for what has more than 16 bits, or is a fraction already, read as one, and [`cudaErrorInvalidFilterSetting`] for
+/// integers between which there is nothing.
 pub fn check_reading(resource: &CUDA_RESOURCE_DESC, texture: &cudaTextureDesc) -> CudaResult {
-    let array = match resource.resType {
-        // SAFETY: the type names the member that is set, a plain number.
-        CU_RESOURCE_TYPE_ARRAY => unsafe { resource.res.hArray },
-        _ => return Ok(()),
+    // SAFETY: the type names the member that is set, plain numbers.
+    let format = match resource.resType {
+        CU_RESOURCE_TYPE_ARRAY => {
+            let array = unsafe { resource.res.hArray };
+            // What is no array is told by whoever makes the object.
+            if array.is_null() { None } else { array_descriptor(array).ok().map(|array| array.Format) }
+        }
+        CU_RESOURCE_TYPE_PITCH2D => Some(unsafe { resource.res.pitch2D }.format),
+        _ => None,
     };
-    if array.is_null() || texture.readMode != cudaReadModeNormalizedFloat {
-        return Ok(());
+    let Some(format) = format else { return Ok(()) };
+    let is_narrow = [
+        CU_AD_FORMAT_UNSIGNED_INT8,
+        CU_AD_FORMAT_UNSIGNED_INT16,
+        CU_AD_FORMAT_SIGNED_INT8,
+        CU_AD_FORMAT_SIGNED_INT16,
+    ]
+    .contains(&format);
+    let is_wide = [CU_AD_FORMAT_UNSIGNED_INT32, CU_AD_FORMAT_SIGNED_INT32].contains(&format);
+    let is_float = [CU_AD_FORMAT_FLOAT, CU_AD_FORMAT_UNORM_INT_101010_2].contains(&format);
+    if texture.readMode == cudaReadModeNormalizedFloat {
+        return if is_wide || is_float { Err(cudaErrorInvalidNormSetting) } else { Ok(()) };
     }
-    // What is no array is told by whoever makes the object.
-    let is_word = array_descriptor(array).is_ok_and(|array| array.Format == CU_AD_FORMAT_UNORM_INT_101010_2);
-    if is_word { Err(cudaErrorInvalidNormSetting) } else { Ok(()) }
+    let is_between = texture.filterMode == cudaFilterModeLinear;
+    if is_between && (is_narrow || is_wide) { Err(cudaErrorInvalidFilterSetting) } else { Ok(()) }
 }
 
 /// The driver's description of how a texture reads: what is a field here is a flag there.

@@ -40,6 +40,8 @@ struct Account {
     /// Taken from the device.
     reserved: PoolBytes,
     threshold: u64,
+    /// The most that it may hold, if that is limited.
+    most: Option<u64>,
     /// It ends with its last allocation.
     is_closed: bool,
 }
@@ -97,7 +99,7 @@ impl AddressSpace {
     /// Counts an allocation of a pool.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] when its device has not as much left.
+    /// [`Error::OutOfMemory`] when its device has not as much left, or the pool must not hold as much.
     pub(super) fn take_from_account(&self, pool: PoolId, memory: &DeviceMemory, size: u64) -> Result<()> {
         self.take(pool, memory, size).or_else(|error| {
             if self.release_all_unused() { self.take(pool, memory, size) } else { Err(error) }
@@ -108,6 +110,9 @@ impl AddressSpace {
         let mut accounts = self.accounts.lock();
         let Some(account) = accounts.by_id.get_mut(&pool) else { return memory.charge(size) };
         let needed = account.used.current.checked_add(size).ok_or(Error::OutOfMemory)?;
+        if account.most.is_some_and(|most| needed > most) {
+            return Err(Error::OutOfMemory);
+        }
         if needed > account.reserved.current {
             account.grow(memory, needed)?;
         }
@@ -180,6 +185,13 @@ impl AddressSpace {
         if let Some(account) = self.accounts.lock().by_id.get_mut(&pool) {
             account.threshold = bytes;
             self.are_pools_full.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// From now on a pool holds no more than so many bytes, in whole pieces.
+    pub(super) fn limit_pool(&self, pool: PoolId, most: u64) {
+        if let Some(account) = self.accounts.lock().by_id.get_mut(&pool) {
+            account.most = most.checked_next_multiple_of(PIECE);
         }
     }
 

@@ -62,6 +62,11 @@ impl Pool {
         Pool { id, device, kind, access, space, reuse }
     }
 
+    /// From now on it holds no more than so many bytes, in pieces as the device gives them.
+    pub(crate) fn limit(&self, most: u64) {
+        self.space.limit_pool(self.id, most);
+    }
+
     /// Its identity.
     pub fn id(&self) -> PoolId {
         self.id

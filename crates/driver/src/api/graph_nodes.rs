@@ -342,7 +342,7 @@ fn cuGraphAddMemFreeNode(
     numDependencies: usize,
     dptr: CUdeviceptr,
 ) -> CuResult {
-    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, Work::free(dptr))?;
+    graphs::add(phGraphNode, hGraph, dependencies, numDependencies, Work::free(dptr)?)?;
     Ok(())
 }
 

@@ -51,7 +51,7 @@ pub fn unsafe_calls_are_unsupported() {
         alloc(64),
         CUDA_ARRAY_DESCRIPTOR { Width: 8, Height: 8, Format: CU_AD_FORMAT_FLOAT, NumChannels: 1 },
     );
-    let (mut array, mut host) = (CUarray::NULL, null_mut());
+    let (mut array, mut host, own) = (CUarray::NULL, null_mut(), [0_u64; 8]);
     cu!(cuArrayCreate_v2(&mut array, &descriptor); cuMemHostAlloc(&mut host, 64, 0));
     cu!(cuEventRecord(e, other); cuCtxSynchronize());
     for mode in [GLOBAL, THREAD] {
@@ -63,6 +63,12 @@ pub fn unsafe_calls_are_unsupported() {
                 ("pitch", &|| code!(cuMemAllocPitch_v2(&mut CUdeviceptr(0), &mut 0, 64, 4, 4)), BAD, SPOILED),
                 ("host", &|| code!(cuMemHostAlloc(&mut null_mut(), 64, 0)), BAD, SPOILED),
                 ("managed", &|| code!(cuMemAllocManaged(&mut CUdeviceptr(0), 64, 1)), BAD, SPOILED),
+                (
+                    "register",
+                    &|| code!(cuMemHostRegister_v2(own.as_ptr().cast_mut().cast(), 64, 0)),
+                    BAD,
+                    SPOILED,
+                ),
                 ("array", &|| code!(cuArrayCreate_v2(&mut CUarray(0), &descriptor)), BAD, SPOILED),
                 ("stream query", &|| code!(cuStreamQuery(other)), BAD, SPOILED),
                 ("stream wait", &|| code!(cuStreamSynchronize(other)), BAD, SPOILED),

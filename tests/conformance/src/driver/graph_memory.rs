@@ -82,7 +82,15 @@ pub fn a_graph_that_frees_what_it_allocates_leaves_nothing_in_use() {
     let (graph, filled, p) = graph();
     let mut freed = CUgraphNode::NULL;
     cu!(cuGraphAddMemFreeNode(&mut freed, graph, &filled, 1, p));
-    // Once is all.
+    // Nothing but the whole of what a graph allocates, and once is all.
+    let (other, within) = (alloc(64), CUdeviceptr(p.0 + 64));
+    for address in [other, within] {
+        fails!(
+            CUDA_ERROR_INVALID_VALUE,
+            cuGraphAddMemFreeNode(&mut CUgraphNode(0), graph, &filled, 1, address)
+        );
+    }
+    cu!(cuMemFree_v2(other));
     fails!(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&mut CUgraphNode(0), graph, &freed, 1, p));
     let executable = instantiate(graph, 0);
     for _ in 0..3 {

@@ -28,6 +28,17 @@ fn ask(pool: CUmemoryPool, attribute: CUmemPool_attribute) -> u64 {
     value
 }
 
+pub fn a_pool_holds_no_more_than_it_may() {
+    new_context();
+    let pool = pool(&CUmemPoolProps { maxSize: 1 << 20, ..props() });
+    let mut p = CUdeviceptr(0);
+    // In whole pieces, as a pool takes them, which an H100 has of 32 MiB.
+    cu!(cuMemAllocFromPoolAsync(&mut p, 8 << 20, pool, CUstream::NULL));
+    let another = &mut CUdeviceptr(0);
+    fails!(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocFromPoolAsync(another, 128 << 20, pool, CUstream::NULL));
+    cu!(cuMemFreeAsync(p, CUstream::NULL); cuCtxSynchronize(); cuMemPoolDestroy(pool));
+}
+
 pub fn memory_is_allocated_and_freed_in_order() {
     new_context();
     let s = stream(CU_STREAM_NON_BLOCKING);

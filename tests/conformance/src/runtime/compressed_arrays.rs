@@ -150,12 +150,21 @@ const READER: &str = ".version 8.0
 
 /// The code of making a texture of an array, and the texture.
 fn texture(array: cudaArray_t, read: cudaTextureReadMode, srgb: i32) -> (cudaError_t, cudaTextureObject_t) {
+    filtered(array, read, srgb, cudaFilterModePoint)
+}
+
+fn filtered(
+    array: cudaArray_t,
+    read: cudaTextureReadMode,
+    srgb: i32,
+    filter: cudaTextureFilterMode,
+) -> (cudaError_t, cudaTextureObject_t) {
     let mut res = cudaResource { reserved: [0; 32] };
     res.array = array;
     let resource = cudaResourceDesc { resType: cudaResourceTypeArray, res, flags: 0 };
     let reading = cudaTextureDesc {
         addressMode: [cudaAddressModeClamp; 3],
-        filterMode: cudaFilterModePoint,
+        filterMode: filter,
         readMode: read,
         sRGB: srgb,
         borderColor: [0.0; 4],
@@ -198,6 +207,27 @@ pub fn kernels_read_compressed_texels() {
     assert_eq!((told[0], told[3]), (1.0, 1.0));
     assert!(told[1] < 0.25, "{told:?}: the middle is darker");
     assert_eq!(texture(curved, cudaReadModeNormalizedFloat, 0).0, cudaErrorInvalidValue);
+}
+
+pub fn what_a_format_cannot_be_read_as() {
+    use cudaChannelFormatKind as Kind;
+    let channel = |bits: i32, kind: Kind| cudaChannelFormatDesc { x: bits, y: 0, z: 0, w: 0, f: kind };
+    let (signed, unsigned, float) =
+        (cudaChannelFormatKindSigned, cudaChannelFormatKindUnsigned, cudaChannelFormatKindFloat);
+    let (whole, part) = (cudaReadModeElementType, cudaReadModeNormalizedFloat);
+    // Of each format, the codes as integers, between integers, and as fractions of one.
+    let cases = [
+        (channel(8, unsigned), [cudaSuccess, cudaErrorInvalidFilterSetting, cudaSuccess]),
+        (channel(16, signed), [cudaSuccess, cudaErrorInvalidFilterSetting, cudaSuccess]),
+        (channel(32, signed), [cudaSuccess, cudaErrorInvalidFilterSetting, cudaErrorInvalidNormSetting]),
+        (channel(32, float), [cudaSuccess, cudaSuccess, cudaErrorInvalidNormSetting]),
+    ];
+    for (format, codes) in cases {
+        let array = array(&format, 8, 8);
+        let told = [(whole, cudaFilterModePoint), (whole, cudaFilterModeLinear), (part, cudaFilterModePoint)]
+            .map(|(read, filter)| filtered(array, read, 0, filter).0);
+        assert_eq!(told, codes, "{} bits of {:?}", format.x, format.f);
+    }
 }
 
 pub fn words_of_three_tens_and_two() {

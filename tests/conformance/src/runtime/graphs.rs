@@ -211,6 +211,7 @@ pub fn nodes_that_copy_and_fill() {
     fails!(cudaErrorGraphExecUpdateFailure, cudaGraphExecUpdate(ready, graph(), &mut info));
     assert_ne!(info.result.0, 0);
     fails!(cudaErrorInvalidValue, cudaGraphAddMemsetNode(&mut set, main, null(), 0, null()));
+    fails!(cudaErrorInvalidValue, cudaGraphAddMemsetNode(&mut set, main, null(), 0, &fill(first, 1, 0)));
     fails!(cudaErrorInvalidValue, cudaGraphAddMemcpyNode(&mut set, main, null(), 0, null()));
 }
 
