@@ -92,13 +92,14 @@ pub fn from_driver(resource: &CUDA_RESOURCE_DESC) -> CudaResult<cudaResourceDesc
 /// [`cudaErrorInvalidNormSetting`] for what has more than 16 bits, or is a fraction already, read as one, and [`cudaErrorInvalidFilterSetting`] for
 /// integers between which there is nothing.
 pub fn check_reading(resource: &CUDA_RESOURCE_DESC, texture: &cudaTextureDesc) -> CudaResult {
-    // SAFETY: the type names the member that is set, plain numbers.
     let format = match resource.resType {
         CU_RESOURCE_TYPE_ARRAY => {
+            // SAFETY: the type names the member that is set, a plain number.
             let array = unsafe { resource.res.hArray };
             // What is no array is told by whoever makes the object.
             if array.is_null() { None } else { array_descriptor(array).ok().map(|array| array.Format) }
         }
+        // SAFETY: likewise, plain numbers.
         CU_RESOURCE_TYPE_PITCH2D => Some(unsafe { resource.res.pitch2D }.format),
         _ => None,
     };
