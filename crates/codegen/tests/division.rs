@@ -36,8 +36,7 @@ add.u64 %at, %at, %step;
 st.global.v4.u32 [%at], {%r0, %r1, %r2, %r3};
 ret;
 }";
-    let module = ptx::parse(source).unwrap_or_else(|errors| panic!("{errors}"));
-    ptx::lower::program(source, &module, "kernel").unwrap_or_else(|errors| panic!("{errors}"))
+    launch::kernel_of(source)
 }
 
 #[test]
@@ -57,8 +56,7 @@ fn what_is_divided_by_the_same_is_divided_exactly() {
             }
         });
         let numbers: Vec<u32> = numbers.chain(std::iter::repeat_n(0, 4 * THREADS)).collect();
-        let words: Vec<u64> =
-            numbers.chunks(2).map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32).collect();
+        let words = launch::in_pairs(&numbers);
         let params = |words: &mut [u64]| {
             let start = words.as_mut_ptr() as u64;
             [start, start + 4 * THREADS as u64, divisor.into()]

@@ -1,6 +1,8 @@
 //! Memory that is asked for long before it is read: what kernels that stream read, and nothing else.
 #![cfg(target_arch = "x86_64")]
 
+mod launch;
+
 use codegen::target::{Cpu, Level};
 use codegen::{Plan, Text};
 use kernel_abi::Shape;
@@ -18,8 +20,7 @@ fn program(step: &str) -> Program {
          mad.lo.u32 %t, %b, %n, %t;\nmul.wide.u32 %step, %t, 4;\n\
          add.u64 %x, %x, %step;\nadd.u64 %y, %y, %step;\n{step}\nret;\n}}"
     );
-    let module = ptx::parse(&source).unwrap_or_else(|errors| panic!("{errors}\n{source}"));
-    ptx::lower::program(&source, &module, "kernel").unwrap_or_else(|errors| panic!("{errors}\n{source}"))
+    launch::kernel_of(&source)
 }
 
 /// How far from what is read the lines are that the code asks for.

@@ -111,8 +111,7 @@ impl Use {
 
     fn program(&self) -> Program {
         let source = self.text();
-        let module = ptx::parse(&source).unwrap_or_else(|errors| panic!("{errors}\n{source}"));
-        ptx::lower::program(&source, &module, "kernel").unwrap_or_else(|errors| panic!("{errors}\n{source}"))
+        launch::kernel_of(&source)
     }
 
     /// Stores of vectors, those of the output and of the tiles' first contents among them.

@@ -18,8 +18,7 @@ fn program(step: &str) -> Program {
          ld.param.u64 %x, [x];\nld.param.u64 %y, [y];\nmov.u32 %t, %tid.x;\nmul.wide.u32 %step, %t, 4;\n\
          add.u64 %x, %x, %step;\nadd.u64 %y, %y, %step;\n{step}\nret;\n}}"
     );
-    let module = ptx::parse(&source).unwrap_or_else(|errors| panic!("{errors}\n{source}"));
-    ptx::lower::program(&source, &module, "kernel").unwrap_or_else(|errors| panic!("{errors}\n{source}"))
+    launch::kernel_of(&source)
 }
 
 const STEPS: [(&str, &str); 3] = [

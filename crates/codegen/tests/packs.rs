@@ -186,8 +186,7 @@ impl Plot {
 
     fn program(&self) -> Program {
         let source = self.text();
-        let module = ptx::parse(&source).unwrap_or_else(|errors| panic!("{errors}\n{source}"));
-        ptx::lower::program(&source, &module, "kernel").unwrap_or_else(|errors| panic!("{errors}\n{source}"))
+        launch::kernel_of(&source)
     }
 }
 

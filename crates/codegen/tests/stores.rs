@@ -151,8 +151,7 @@ fn tile(width: u32, pitch: u32) -> Program {
         bytes = 7 * pitch,
         elements = 7 * width,
     );
-    let module = ptx::parse(&source).unwrap_or_else(|errors| panic!("{errors}\n{source}"));
-    ptx::lower::program(&source, &module, "kernel").unwrap_or_else(|errors| panic!("{errors}\n{source}"))
+    launch::kernel_of(&source)
 }
 
 #[test]

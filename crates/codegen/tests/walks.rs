@@ -70,8 +70,7 @@ add.u64 %at, %at, %step;
 st.global.f32 [%at], %sum;
 ret;
 }";
-    let module = ptx::parse(source).unwrap_or_else(|errors| panic!("{errors}"));
-    ptx::lower::program(source, &module, "kernel").unwrap_or_else(|errors| panic!("{errors}"))
+    launch::kernel_of(source)
 }
 
 #[test]
@@ -92,8 +91,7 @@ fn however_they_lie_when_they_come_lanes_go_over_their_elements() {
             let mut words = vec![0_u32; 64 + 2 * ELEMENTS + 64];
             (0..THREADS).for_each(|lane| words[lane as usize] = count(lane));
             (0..ELEMENTS).for_each(|at| words[64 + at] = (at as f32 / 3.0).to_bits());
-            let words: Vec<u64> =
-                words.chunks(2).map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32).collect();
+            let words = launch::in_pairs(&words);
             let params = |words: &mut [u64]| {
                 let start = words.as_mut_ptr() as u64;
                 let [x, y, sums] = [64, 64 + ELEMENTS, 64 + 2 * ELEMENTS].map(|at| start + 4 * at as u64);

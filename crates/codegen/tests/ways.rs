@@ -36,8 +36,7 @@ fn program(bounds: &str, goes: &str) -> Program {
          mov.u32 %v, 5;\n{bounds}\n{goes}\n\
          IN:\nld.global.u32 %n, [%in];\nadd.u32 %v, %v, %n;\n{work}st.global.u32 [%out], %v;\nOUT:\nret;\n}}"
     );
-    let module = ptx::parse(&source).unwrap_or_else(|errors| panic!("{errors}\n{source}"));
-    ptx::lower::program(&source, &module, "kernel").unwrap_or_else(|errors| panic!("{errors}\n{source}"))
+    launch::kernel_of(&source)
 }
 
 #[test]

@@ -110,13 +110,10 @@ pub fn kernel_record(host_function: usize) -> Option<Arc<Kernel>> {
 /// The host functions of the kernels that were found before.
 pub fn host_functions() -> Vec<(usize, cudaKernel_t)> {
     let registry = read();
-    let found = |(&host_function, all): (&usize, &Vec<Arc<Kernel>>)| {
-        all.iter()
-            .filter_map(|kernel| kernel.found())
-            .map(|kernel| (host_function, kernel))
-            .collect::<Vec<_>>()
-    };
-    registry.kernels.iter().flat_map(found).collect()
+    let kernels = registry.kernels.iter();
+    let each =
+        kernels.flat_map(|(host_function, all)| all.iter().map(move |kernel| (*host_function, kernel)));
+    each.filter_map(|(host_function, kernel)| Some((host_function, kernel.found()?))).collect()
 }
 
 /// The variable of which `symbol` is the host shadow, or, if it is managed, the address.

@@ -104,21 +104,34 @@ pub fn check_reading(resource: &CUDA_RESOURCE_DESC, texture: &cudaTextureDesc) -
         _ => None,
     };
     let Some(format) = format else { return Ok(()) };
-    let is_narrow = [
-        CU_AD_FORMAT_UNSIGNED_INT8,
-        CU_AD_FORMAT_UNSIGNED_INT16,
-        CU_AD_FORMAT_SIGNED_INT8,
-        CU_AD_FORMAT_SIGNED_INT16,
-    ]
-    .contains(&format);
-    let is_wide = [CU_AD_FORMAT_UNSIGNED_INT32, CU_AD_FORMAT_SIGNED_INT32].contains(&format);
-    let is_float = [CU_AD_FORMAT_FLOAT, CU_AD_FORMAT_UNORM_INT_101010_2].contains(&format);
-    if texture.readMode == cudaReadModeNormalizedFloat {
-        return if is_wide || is_float { Err(cudaErrorInvalidNormSetting) } else { Ok(()) };
+    match texture.readMode {
+        cudaReadModeNormalizedFloat if NO_FRACTIONS.contains(&format) => Err(cudaErrorInvalidNormSetting),
+        cudaReadModeElementType
+            if texture.filterMode == cudaFilterModeLinear && INTEGERS.contains(&format) =>
+        {
+            Err(cudaErrorInvalidFilterSetting)
+        }
+        _ => Ok(()),
     }
-    let is_between = texture.filterMode == cudaFilterModeLinear;
-    if is_between && (is_narrow || is_wide) { Err(cudaErrorInvalidFilterSetting) } else { Ok(()) }
 }
+
+/// Formats that are not read as fractions of one.
+const NO_FRACTIONS: [CUarray_format; 4] = [
+    CU_AD_FORMAT_UNSIGNED_INT32,
+    CU_AD_FORMAT_SIGNED_INT32,
+    CU_AD_FORMAT_FLOAT,
+    CU_AD_FORMAT_UNORM_INT_101010_2,
+];
+
+/// Formats of whole numbers.
+const INTEGERS: [CUarray_format; 6] = [
+    CU_AD_FORMAT_UNSIGNED_INT8,
+    CU_AD_FORMAT_UNSIGNED_INT16,
+    CU_AD_FORMAT_UNSIGNED_INT32,
+    CU_AD_FORMAT_SIGNED_INT8,
+    CU_AD_FORMAT_SIGNED_INT16,
+    CU_AD_FORMAT_SIGNED_INT32,
+];
 
 /// The driver's description of how a texture reads: what is a field here is a flag there.
 pub fn texture_to_driver(texture: &cudaTextureDesc) -> CUDA_TEXTURE_DESC {

@@ -44,10 +44,7 @@ pub fn part(func: &mut Function, cfg: &Cfg, loops: &Loops, shapes: &Shapes) -> b
         moved.insert(drift.param, drift.rewrite(func));
     }
     func.map_uses(|value| moved.get(&value).copied().unwrap_or(value));
-    let headers: HashSet<Block> = found.iter().map(|drift| drift.header).collect();
-    for header in headers {
-        func.retain_params(|block, param| block != header || !moved.contains_key(&param));
-    }
+    func.retain_params(|_, param| !moved.contains_key(&param));
     let sums = found.iter().flat_map(|drift| &drift.moves).flat_map(|(_, moves)| &moves.sums);
     remove_unused(func, sums.copied().collect());
     !found.is_empty()

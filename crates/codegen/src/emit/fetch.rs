@@ -6,7 +6,6 @@
 
 use std::collections::HashSet;
 
-use kernel_abi::Tier;
 use simt_ir::{Access, Order, Space, Value as IrValue};
 
 use super::address::Address;
@@ -33,10 +32,12 @@ pub(super) struct Fetches<'c> {
 }
 
 impl<'c> Emitter<'_, 'c> {
-    /// Notes what a load reads whose lanes, of so many bytes each, lie one after another.
+    /// Notes what a load reads whose lanes, of so many bytes each, lie one after another, and which no loop repeats: that goes on elsewhere.
     pub(super) fn note_read(&mut self, value: IrValue, access: Access, address: &Address<'c>, bytes: u32) {
         let is_plain = access.order == Order::Weak && matches!(access.space, Space::Global | Space::Generic);
-        if self.unit.machine.tier() != Tier::Full || !is_plain || !matches!(address, Address::Affine(..)) {
+        let goes_on =
+            matches!(address, Address::Affine(..)) && self.p.loops.innermost(self.current).is_none();
+        if self.is_quick() || !is_plain || !goes_on {
             return;
         }
         let Pattern::Consecutive(start) = self.pattern(address, bytes, 1, true) else { return };
@@ -52,9 +53,6 @@ impl<'c> Emitter<'_, 'c> {
             return;
         }
         let Some(least) = pieces.iter().map(|(_, bytes)| bytes / self.unit.lanes).min() else { return };
-        if self.p.loops.innermost(self.current).is_some() {
-            return;
-        }
         let b = self.unit.b;
         let many = self.threads_move(MANY, least.into());
         let (asks, after) = (b.append_block("fetch"), b.append_block("fetched"));

@@ -5,6 +5,9 @@
 //! of a gather or a scatter, and the test costs little beside these. Where it runs along rows that end within a warp, as those of a tile with its
 //! borders do, the lanes are in a few runs. An index that comes from memory or from numbers with fractions is as
 //! irregular as what it comes from, and is not tested.
+//!
+//! Where a loop moves all lanes on by the same from wherever they came to it (`transform::drift`), they lie to each other as they did then, which
+//! needs one test for all iterations.
 
 use kernel_abi::CompileError;
 use simt_ir::{Access, Convert, Op, Order, Space, Type as IrType, Value as IrValue};

@@ -171,8 +171,9 @@ impl<'c> Lowering<'_, 'c> {
     pub fn divide_by_same(&self, op: IntBinary, x: Value<'c>, divisor: Value<'c>) -> Value<'c> {
         let signed = matches!(op, IntBinary::DivS | IntBinary::RemS);
         let all = self.b.splat(divisor, x.ty().lanes());
+        let divisor = self.safe_divisor(signed, divisor);
         let (quotient, remainder) =
-            self.divide_with(signed, x, all, || self.divide_by_reciprocal(signed, x, divisor));
+            self.divide_with(signed, x, all, |_| self.divide_by_reciprocal(signed, x, divisor));
         if matches!(op, IntBinary::DivS | IntBinary::DivU) { quotient } else { remainder }
     }
 
@@ -180,8 +181,7 @@ impl<'c> Lowering<'_, 'c> {
         let b = self.b;
         let ty = x.ty();
         let in_float = ty.is_vector() && ty.scalar_bits() <= 32 && y.as_int().is_none();
-        let divisor = self.safe_divisor(signed, y);
-        self.divide_with(signed, x, y, || match (in_float, signed) {
+        self.divide_with(signed, x, y, |divisor| match (in_float, signed) {
             (true, _) => self.divide_in_float(signed, x, divisor),
             (false, true) => b.sdiv(x, divisor),
             (false, false) => b.udiv(x, divisor),
@@ -199,21 +199,21 @@ impl<'c> Lowering<'_, 'c> {
         b.select(unsafe_divisor, ty.int_const(1), y)
     }
 
-    /// Quotient and remainder as the hardware has them: all ones by zero, MIN / -1 = MIN, MIN % -1 = 0, and elsewhere what the quotient by a
-    /// [safe divisor](Self::safe_divisor) says. Unused halves are dead code.
+    /// Quotient and remainder as the hardware has them: all ones by zero, MIN / -1 = MIN, MIN % -1 = 0, and elsewhere what `quotient` says of a
+    /// [safe divisor](Self::safe_divisor). Unused halves are dead code.
     fn divide_with(
         &self,
         signed: bool,
         x: Value<'c>,
         y: Value<'c>,
-        quotient: impl FnOnce() -> Value<'c>,
+        quotient: impl FnOnce(Value<'c>) -> Value<'c>,
     ) -> (Value<'c>, Value<'c>) {
         let b = self.b;
         let ty = x.ty();
         let by_zero = b.icmp(IntPredicate::Eq, y, ty.zero());
         let by_minus_one = b.icmp(IntPredicate::Eq, y, ty.all_ones());
         let divisor = self.safe_divisor(signed, y);
-        let mut quotient = quotient();
+        let mut quotient = quotient(divisor);
         let mut remainder = b.sub(x, b.mul(quotient, divisor));
         if signed {
             quotient = b.select(by_minus_one, b.neg(x), quotient);
@@ -231,7 +231,6 @@ impl<'c> Lowering<'_, 'c> {
         let (double, i32) = (context.double(), context.int(32));
         let to_float =
             |value: Value<'c>| if signed { b.sitofp(value, double) } else { b.uitofp(value, double) };
-        let divisor = self.safe_divisor(signed, divisor);
         let reciprocal = b.splat(b.fdiv(double.float_const(1.0), to_float(divisor)), x.ty().lanes());
         let x = to_float(x);
         let half = x.ty().float_const(0.5);

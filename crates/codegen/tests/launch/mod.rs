@@ -16,6 +16,17 @@ use kernel_abi::{
 };
 use simt_ir::{Program, RuntimeFunction};
 
+/// The program of the PTX kernel called `kernel`.
+pub fn kernel_of(source: &str) -> Program {
+    let module = ptx::parse(source).unwrap_or_else(|errors| panic!("{errors}\n{source}"));
+    ptx::lower::program(source, &module, "kernel").unwrap_or_else(|errors| panic!("{errors}\n{source}"))
+}
+
+/// Words of 32 bits as memory has them, two to one of 64.
+pub fn in_pairs(words: &[u32]) -> Vec<u64> {
+    words.chunks(2).map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32).collect()
+}
+
 unsafe extern "C" fn vprintf(_: *mut BlockFrame, mask: u32, f: *const u64, _: *const u64, r: *mut i32) {
     for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
         // SAFETY: the arrays have 32 elements.

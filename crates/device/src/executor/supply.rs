@@ -15,7 +15,7 @@ const PIECES_ALONE: u64 = 4;
 
 /// The part of what is left of a section that a thread takes at a time: a few chunks at first, one by one in the end, so that all threads
 /// end at about the same time. With larger parts, those on a slower processor, or in a section whose blocks take longer, are still at what they took when
-/// all the rest is done: by a fourth at a time a tenth of the time is lost where one of 16 processors is half as fast.
+/// all the rest is done: with a fourth at a time, counting says, a tenth of the time is lost where one of 16 processors is half as fast.
 const PART: u32 = 16;
 
 /// The blocks of a grid, or its clusters, that are still to be taken.

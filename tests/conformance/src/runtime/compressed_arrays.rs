@@ -153,6 +153,7 @@ fn texture(array: cudaArray_t, read: cudaTextureReadMode, srgb: i32) -> (cudaErr
     filtered(array, read, srgb, cudaFilterModePoint)
 }
 
+/// Likewise, filtered so.
 fn filtered(
     array: cudaArray_t,
     read: cudaTextureReadMode,
