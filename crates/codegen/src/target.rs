@@ -182,6 +182,10 @@ const QUICK_PASSES: &CStr = c"always-inline,globaldce,function(sroa,early-cse,si
 /// Loads in a row that may change places, in such code: with as few as that their number costs nothing.
 const RUN: u32 = 12;
 
+/// Lanes of the largest masks that are words where processors have no registers for masks: what four vector registers hold. Words of larger ones
+/// would be kept in memory.
+const WIDE_MASKS: u32 = 32;
+
 /// Options of LLVM's code generation, after a program's name; LLVM is in our library alone.
 ///
 /// * Loops here have few addresses, and those that a processor's instructions compute: finding cheaper ones takes up to a tenth of the time of
@@ -323,7 +327,11 @@ impl Machine {
             module.join_choices();
         }
         if self.cpu.level() < Level::Avx512 {
-            module.widen_crossing_masks(self.cpu.vector_bits() / 8);
+            let bytes = self.cpu.vector_bits() / 8;
+            if self.cpu.level() == Level::Avx2 {
+                module.widen_masks(WIDE_MASKS);
+            }
+            module.widen_crossing_masks(bytes);
         }
         if self.tier == Tier::Quick {
             module.end_runs_of_loads(RUN);

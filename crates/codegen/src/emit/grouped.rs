@@ -152,7 +152,7 @@ impl<'c> Emitter<'_, 'c> {
             || access.space == Space::Local
             || access.order != Order::Weak
             || !self.p.shapes.checks(value).is_empty()
-            || !matches!(self.pattern(address, size, count, load), Pattern::Scattered(_))
+            || !matches!(self.pattern(address, size, count, load), Pattern::Scattered)
             || matches!(address, Address::Uniform(_))
         {
             return None;

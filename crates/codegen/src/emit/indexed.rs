@@ -1,5 +1,5 @@
 //! Scattered accesses that have one base and an index of 32 bits in each lane: the processor takes these as they are, in half as many
-//! instructions as it takes addresses in, and computes the addresses itself.
+//! instructions as it takes addresses in, and computes the addresses itself. Where lanes go one by one (`each`) the vectors are shorter, too.
 
 use simt_ir::{Access, Convert, IntBinary, Op, Order, Shift, Space, Type as IrType, Value as IrValue};
 
@@ -10,9 +10,19 @@ use crate::llvm::Value;
 impl<'c> Emitter<'_, 'c> {
     /// The host addresses of an access in this form, if the address is computed like that and the access may be a gather or a scatter.
     pub(super) fn indexed(&mut self, address: IrValue, access: Access, bytes: u32) -> Option<Address<'c>> {
-        let is_simple = access.lanes == 1 && access.order == Order::Weak && access.space != Space::Local;
-        if !is_simple || !self.has_gather(bytes) || !self.p.shapes.of(address).is_varying() {
+        let is_simple = access.order == Order::Weak && access.space != Space::Local;
+        if !is_simple || !self.p.shapes.of(address).is_varying() {
             return None;
+        }
+        match self.has_gather(4) {
+            true if access.lanes > 1 || !self.has_gather(bytes) => return None,
+            // Of 32 bits as they are.
+            false if self.p.func.ty(address) == IrType::I32 => {
+                let indices = self.vector(address);
+                let indices = self.offset(indices, access.offset);
+                return Some(Address::Indexed(self.window_scalar(access.space), indices, 1));
+            }
+            _ => {}
         }
         let sum = self.p.func.def_inst(address)?;
         if sum.op != Op::Int(IntBinary::Add) || self.p.func.ty(address) != IrType::I64 {
@@ -38,7 +48,7 @@ impl<'c> Emitter<'_, 'c> {
         self.unit.b.ptr_index(self.unit.b.inttoptr(base), indices, bytes)
     }
 
-    /// An index of 32 bits, and what a processor can multiply it by once it is extended.
+    /// An index of 32 bits, and what it is multiplied by once it is extended: of what is gathered what a processor can multiply it by.
     fn scaled_index(&self, value: IrValue) -> Option<(IrValue, u32)> {
         let func = &self.p.func;
         let data = func.def_inst(value)?;
@@ -55,6 +65,8 @@ impl<'c> Emitter<'_, 'c> {
         let extension = func.def_inst(wide)?;
         let is_index =
             extension.op == Op::Convert(Convert::SExt) && func.ty(extension.args[0]) == IrType::I32;
-        (is_index && matches!(scale, 1 | 2 | 4 | 8)).then(|| (extension.args[0], scale as u32))
+        let is_scale = matches!(scale, 1 | 2 | 4 | 8) || !self.has_gather(4);
+        let scale = u32::try_from(scale).ok().filter(|_| is_index && is_scale)?;
+        Some((extension.args[0], scale))
     }
 }

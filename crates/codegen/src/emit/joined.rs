@@ -38,7 +38,7 @@ impl Emitter<'_, '_> {
             return Ok(false);
         }
         let own = self.address(address, access);
-        if !matches!(self.pattern(&own, size, 1, true), Pattern::Strided(..) | Pattern::Scattered(_)) {
+        if !matches!(self.pattern(&own, size, 1, true), Pattern::Strided(..) | Pattern::Scattered) {
             return Ok(false);
         }
         let neighbours = self.neighbours(inst, access);
@@ -141,7 +141,7 @@ impl Emitter<'_, '_> {
             || access.lanes != 1
             || access.order != Order::Weak
             || !self.p.shapes.checks(address).is_empty()
-            || !matches!(self.pattern(&own, size, 1, false), Pattern::Strided(..) | Pattern::Scattered(_))
+            || !matches!(self.pattern(&own, size, 1, false), Pattern::Strided(..) | Pattern::Scattered)
         {
             return Ok(false);
         }

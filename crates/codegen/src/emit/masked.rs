@@ -9,8 +9,11 @@ use super::full::ActiveLanes;
 use super::function::Emitter;
 use super::memory::Mark;
 use super::stack::stack_align;
-use crate::llvm::{Type, Value};
+use crate::llvm::{IntPredicate, Type, Value};
 use crate::target::Level;
+
+/// Bytes of a page: where one can be read all can.
+const PAGE: u64 = 4096;
 
 impl<'c> Emitter<'_, 'c> {
     /// Whether masked accesses of consecutive elements of so many bytes are instructions.
@@ -64,7 +67,7 @@ impl<'c> Emitter<'_, 'c> {
                 let part = this.repeated(b.subvector(mask, at, elements), count);
                 this.store_run(b.subvector(wide, at * count, elements * count), *start, part, mark);
             }
-            Vec::new()
+            Ok(Vec::new())
         };
         self.by_mask(store).map(|_| ())
     }
@@ -83,11 +86,11 @@ impl<'c> Emitter<'_, 'c> {
         count: u32,
         mask: Value<'c>,
         mark: Mark,
-    ) -> Value<'c> {
+    ) -> Result<Value<'c>, CompileError> {
         let b = self.unit.b;
         let ptr = b.inttoptr(start);
         let (ty, size) = (lane.vector(count), lane.scalar_bits() / 8);
-        if self.is_full() {
+        Ok(if self.is_full() {
             self.marked(b.load(ty, ptr, size), mark)
         } else if self.has_masked(size) {
             if self.unit.machine.cpu().has_plain_prefetch_only() && !self.is_quick() {
@@ -95,9 +98,22 @@ impl<'c> Emitter<'_, 'c> {
             }
             b.masked_load(ty, ptr, size, mask, ty.zero())
         } else {
-            let addresses = self.run(start, count, size);
-            self.load_each(lane, addresses, Some(mask))
-        }
+            let one_by_one = |this: &mut Self| {
+                let addresses = this.run(start, count, size);
+                Ok(vec![this.load_each(lane, addresses, Some(mask))])
+            };
+            let loaded = match PAGE.checked_sub(u64::from(count * size)) {
+                Some(last) if !self.wants_less_code() => {
+                    // All of them can be read where one is read and the rest lies in the same page.
+                    let in_page = b.and(start, start.ty().int_const(PAGE - 1));
+                    let in_page = b.icmp(IntPredicate::Ule, in_page, start.ty().int_const(last));
+                    let at_once = |this: &mut Self| Ok(vec![this.marked(b.load(ty, ptr, size), mark)]);
+                    self.either(b.and(in_page, b.any(mask)), at_once, one_by_one)?
+                }
+                _ => one_by_one(self)?,
+            };
+            loaded[0]
+        })
     }
 
     fn store_run(&mut self, value: Value<'c>, start: Value<'c>, mask: Value<'c>, mark: Mark) {
@@ -124,16 +140,16 @@ impl<'c> Emitter<'_, 'c> {
     /// some.
     fn by_mask(
         &mut self,
-        access: impl Fn(&mut Self) -> Vec<Value<'c>>,
+        access: impl Fn(&mut Self) -> Result<Vec<Value<'c>>, CompileError>,
     ) -> Result<Vec<Value<'c>>, CompileError> {
         if self.is_full() || self.active_lanes == ActiveLanes::NotAll || !self.has_slow_masks() {
-            return Ok(access(self));
+            return access(self);
         }
         let mask = self.active();
         self.either(
             self.unit.b.all(mask),
-            |this| Ok(this.knowing(ActiveLanes::All, &access)),
-            |this| Ok(access(this)),
+            |this| this.knowing(ActiveLanes::All, &access),
+            |this| access(this),
         )
     }
 

@@ -24,8 +24,8 @@ pub(super) enum Pattern<'c> {
     /// Every n-th element from this address.
     Strided(u32, Value<'c>),
     /// Anywhere.
-    Scattered(Value<'c>),
-    /// Likewise, as [`Address::Indexed`].
+    Scattered,
+    /// Likewise, as [`Address::Indexed`], where the processor has an instruction for it.
     Indexed(Value<'c>, Value<'c>, u32),
 }
 
@@ -272,15 +272,7 @@ impl<'c> Emitter<'_, 'c> {
                 let (mask, ty) = (self.active(), lane.vector(self.unit.lanes));
                 vec![b.gather(ty, self.elements(base, indices, bytes), size, mask, ty.zero())]
             }
-            Pattern::Scattered(addresses) => {
-                let (word, per) = self.word_of(lane, count);
-                let mut elements = Vec::new();
-                for at in (0..count).step_by(per as usize) {
-                    let words = self.gather(word, self.offset(addresses, i64::from(at * size)));
-                    elements.extend(self.split(b.bitcast(words, lane.vector(self.unit.lanes * per)), per));
-                }
-                elements
-            }
+            Pattern::Scattered => self.load_scattered(address, lane, count, mark),
         })
     }
 
@@ -349,7 +341,12 @@ impl<'c> Emitter<'_, 'c> {
             Pattern::Indexed(base, indices, bytes) => {
                 b.scatter(values[0], self.elements(base, indices, bytes), size, mask);
             }
-            Pattern::Scattered(addresses) => {
+            Pattern::Scattered => {
+                if self.is_full() && !self.has_gather(4) {
+                    self.store_one_by_one(address, values, mark);
+                    return Ok(());
+                }
+                let addresses = self.all_addresses(address);
                 let (word, per) = self.word_of(values[0].ty().scalar(), count);
                 for (at, values) in values.chunks(per as usize).enumerate() {
                     let words = b.bitcast(self.join(values), word.vector(self.unit.lanes));
@@ -368,7 +365,7 @@ impl<'c> Emitter<'_, 'c> {
 
     /// What scattered lanes of `count` elements are accessed by: the largest words of several elements, and how many are in
     /// one. A vector is aligned to its size, so its words are aligned too.
-    fn word_of(&self, lane: Type<'c>, count: u32) -> (Type<'c>, u32) {
+    pub(super) fn word_of(&self, lane: Type<'c>, count: u32) -> (Type<'c>, u32) {
         let bits = lane.scalar_bits();
         match count.min(64 / bits) {
             1 => (lane, 1),
@@ -403,12 +400,13 @@ impl<'c> Emitter<'_, 'c> {
     /// How lanes of `count` elements of `size` bytes lie.
     pub(super) fn pattern(&self, address: &Address<'c>, size: u32, count: u32, load: bool) -> Pattern<'c> {
         let b = self.unit.b;
-        let scattered = || Pattern::Scattered(self.all_addresses(address));
         let (offsets, rows) = match address {
             Address::Affine(_, offsets) => (offsets, self.unit.lanes as usize),
             Address::Rows { offsets, .. } => (offsets, self.unit.row_lanes() as usize),
-            Address::Uniform(_) | Address::Varying(_) => return scattered(),
-            Address::Indexed(base, indices, bytes) => return Pattern::Indexed(*base, *indices, *bytes),
+            Address::Indexed(base, indices, bytes) if self.has_gather(size) => {
+                return Pattern::Indexed(*base, *indices, *bytes);
+            }
+            Address::Uniform(_) | Address::Varying(_) | Address::Indexed(..) => return Pattern::Scattered,
         };
         // The address of a lane that may serve others.
         let start = |lane: usize| match address {
@@ -461,7 +459,7 @@ impl<'c> Emitter<'_, 'c> {
         {
             return indexed().unwrap_or_else(|| Pattern::Strided((step / element) as u32, start(0)));
         }
-        scattered()
+        Pattern::Scattered
     }
 
     /// In code that is to be there soon: elements at known distances as one gather or scatter, where the accesses that run faster are many

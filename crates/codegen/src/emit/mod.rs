@@ -39,6 +39,7 @@ mod atomic;
 mod bulk;
 mod call;
 mod cell;
+mod each;
 mod entry;
 mod exact;
 mod fetch;

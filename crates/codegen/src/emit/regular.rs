@@ -84,12 +84,12 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let is_narrow = self.p.func.ty(value) == IrType::I32;
         let (numbers, step, offset, base) = match address {
-            Address::Indexed(base, indices, scale) if *scale == bytes => {
-                (*indices, 1, 0, Base::Elements(*base, *scale))
-            }
-            Address::Varying(_) if is_narrow => {
+            Address::Varying(_) | Address::Indexed(..) if is_narrow => {
                 let window = self.window_scalar(access.space);
                 (self.vector(value), bytes, access.offset, Base::Window(window))
+            }
+            Address::Indexed(base, indices, scale) if *scale == bytes => {
+                (*indices, 1, 0, Base::Elements(*base, *scale))
             }
             Address::Varying(addresses) => (*addresses, bytes, 0, Base::None),
             _ => return None,

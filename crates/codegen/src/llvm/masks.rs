@@ -167,6 +167,6 @@ pub(super) unsafe fn instructions(function: LLVMValueRef) -> impl Iterator<Item 
     }
 }
 
-fn some<T>(pointer: *mut T) -> Option<*mut T> {
+pub(super) fn some<T>(pointer: *mut T) -> Option<*mut T> {
     (!pointer.is_null()).then_some(pointer)
 }

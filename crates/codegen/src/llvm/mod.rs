@@ -19,6 +19,7 @@ mod nested;
 mod types;
 mod value;
 mod vector;
+mod wide_masks;
 
 pub use arithmetic::{FloatPredicate, IntPredicate};
 pub use builder::Builder;

@@ -1,0 +1,127 @@
+//! Scattered accesses of all lanes, one after another, where the processor has no instruction that does them at once.
+//!
+//! Each lane's address should then be a number in a register of its own. Where the lanes differ by constants those go into the accesses, and
+//! indices of 32 bits leave a vector two at a time and are extended and scaled as scalars, which is half of what addresses that were computed
+//! as vectors take.
+
+use super::address::Address;
+use super::function::Emitter;
+use super::memory::Mark;
+use crate::llvm::{Type, Value};
+
+/// The most that one access of a lane's takes.
+const BITS: u32 = 128;
+
+impl<'c> Emitter<'_, 'c> {
+    /// Loads `count` elements for each active lane from anywhere.
+    pub(super) fn load_scattered(
+        &mut self,
+        address: &Address<'c>,
+        lane: Type<'c>,
+        count: u32,
+        mark: Mark,
+    ) -> Vec<Value<'c>> {
+        if self.is_full() && !self.has_gather(4) {
+            return self.load_one_by_one(address, lane, count, mark);
+        }
+        let b = self.unit.b;
+        let size = lane.scalar_bits() / 8;
+        let addresses = self.all_addresses(address);
+        let (word, per) = self.word_of(lane, count);
+        let mut elements = Vec::new();
+        for at in (0..count).step_by(per as usize) {
+            let words = self.gather(word, self.offset(addresses, i64::from(at * size)));
+            elements.extend(self.split(b.bitcast(words, lane.vector(self.unit.lanes * per)), per));
+        }
+        elements
+    }
+
+    /// The address of each lane.
+    fn place_of_each(&self, address: &Address<'c>) -> Vec<Value<'c>> {
+        let b = self.unit.b;
+        let lanes = self.unit.lanes;
+        match address {
+            Address::Uniform(address) => vec![*address; lanes as usize],
+            Address::Affine(base, offsets) => {
+                offsets.iter().map(|offset| self.offset(*base, *offset)).collect()
+            }
+            Address::Rows { bases, moved, offsets } => {
+                let rows = offsets.chunks(self.unit.row_lanes() as usize).enumerate();
+                let row = |(row, offsets): (usize, &[i64])| {
+                    let base = b.extract(*bases, row as u32);
+                    let base = moved.map_or(base, |moved| b.add(base, moved));
+                    offsets.iter().map(|offset| self.offset(base, *offset)).collect::<Vec<_>>()
+                };
+                rows.flat_map(row).collect()
+            }
+            Address::Varying(addresses) => (0..lanes).map(|lane| b.extract(*addresses, lane)).collect(),
+            Address::Indexed(base, indices, bytes) => {
+                let place = |index| b.add(*base, b.mul(index, index.ty().int_const((*bytes).into())));
+                self.widened_indices(*indices).into_iter().map(place).collect()
+            }
+        }
+    }
+
+    /// The lanes of a vector of signed integers of 32 bits, as integers of 64.
+    fn widened_indices(&self, indices: Value<'c>) -> Vec<Value<'c>> {
+        let b = self.unit.b;
+        let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
+        let lanes = indices.ty().lanes();
+        if !lanes.is_multiple_of(2) {
+            return (0..lanes).map(|lane| b.sext(b.extract(indices, lane), i64)).collect();
+        }
+        let pairs = b.bitcast(indices, i64.vector(lanes / 2));
+        let both = |pair: u32| {
+            let pair = b.extract(pairs, pair);
+            [b.sext(b.trunc(pair, i32), i64), b.ashr(pair, i64.int_const(32))]
+        };
+        (0..lanes / 2).flat_map(both).collect()
+    }
+
+    /// Loads `count` elements for every lane: all lanes' first, all lanes' second and so on.
+    fn load_one_by_one(
+        &self,
+        address: &Address<'c>,
+        lane: Type<'c>,
+        count: u32,
+        mark: Mark,
+    ) -> Vec<Value<'c>> {
+        let b = self.unit.b;
+        let size = lane.scalar_bits() / 8;
+        let per = count.min(BITS / lane.scalar_bits());
+        let ty = if per == 1 { lane } else { lane.vector(per) };
+        let places = self.place_of_each(address);
+        let part = |at: u32| {
+            let load = |place: &Value<'c>| {
+                let ptr = b.inttoptr(self.offset(*place, (at * size).into()));
+                self.marked(b.load(ty, ptr, size * per), mark)
+            };
+            let loaded = places.iter().map(load);
+            if per > 1 {
+                return self.split(self.concatenated(loaded.collect()), per);
+            }
+            let none = lane.vector(self.unit.lanes).poison();
+            vec![loaded.zip(0..).fold(none, |all, (element, lane)| b.insert(all, element, lane))]
+        };
+        (0..count).step_by(per as usize).flat_map(part).collect()
+    }
+
+    /// Stores an element of each of these vectors for every lane, lowest lane first.
+    pub(super) fn store_one_by_one(&self, address: &Address<'c>, values: &[Value<'c>], mark: Mark) {
+        let b = self.unit.b;
+        let places = self.place_of_each(address);
+        let bits = values[0].ty().scalar_bits();
+        let per = (values.len() as u32).min(BITS / bits);
+        for (part, values) in (0..).zip(values.chunks(per as usize)) {
+            let wide = self.join(values);
+            for (place, lane) in places.iter().zip(0..) {
+                let value = match per {
+                    1 => b.extract(wide, lane),
+                    _ => b.subvector(wide, lane * per, per),
+                };
+                let ptr = b.inttoptr(self.offset(*place, i64::from(part * per * bits / 8)));
+                self.marked(b.store(value, ptr, per * bits / 8), mark);
+            }
+        }
+    }
+}
