@@ -327,11 +327,10 @@ impl Machine {
             module.join_choices();
         }
         if self.cpu.level() < Level::Avx512 {
-            let bytes = self.cpu.vector_bits() / 8;
             if self.cpu.level() == Level::Avx2 {
                 module.widen_masks(WIDE_MASKS);
             }
-            module.widen_crossing_masks(bytes);
+            module.widen_crossing_masks(self.cpu.vector_bits() / 8);
         }
         if self.tier == Tier::Quick {
             module.end_runs_of_loads(RUN);

@@ -92,10 +92,10 @@ fn assembly_uses_the_vectors_of_the_level() {
     }
 }
 
-/// A mask of 64 lanes that goes around a loop and is read after it.
-fn crossing_mask(module: Module<'_>, machine: &Machine) {
+/// A mask that goes around a loop and is read after it.
+fn crossing_mask(module: Module<'_>, machine: &Machine, count: u32) {
     let context = module.context();
-    let (ptr, i32, mask) = (context.ptr(), context.int(32), context.int(1).vector(64));
+    let (ptr, i32, mask) = (context.ptr(), context.int(32), context.int(1).vector(count));
     let function = module.add_function("crossing", context.void(), &[ptr, i32], Linkage::External);
     machine.set_attributes(function);
     let b = Builder::new(module);
@@ -106,15 +106,15 @@ fn crossing_mask(module: Module<'_>, machine: &Machine) {
     let (left, at) = (b.phi(mask), b.phi(i32));
     left.add_incoming(mask.all_ones(), entry);
     at.add_incoming(i32.zero(), entry);
-    let lanes = i32.int_vector(&(0..64).collect::<Vec<_>>());
-    let limit = b.splat(b.sub(function.param(1), at.value()), 64);
+    let lanes = i32.int_vector(&(0..u64::from(count)).collect::<Vec<_>>());
+    let limit = b.splat(b.sub(function.param(1), at.value()), count);
     let still = b.and(left.value(), b.icmp(IntPredicate::Slt, lanes, limit));
     let next = b.add(at.value(), i32.int_const(1));
     left.add_incoming(still, body);
     at.add_incoming(next, body);
     b.cond_br(b.any(still), body, exit);
     b.position_at_end(exit);
-    b.masked_store(b.splat(next, 64), function.param(0), 4, b.xor(still, left.value()));
+    b.masked_store(b.splat(next, count), function.param(0), 4, b.xor(still, left.value()));
     b.ret_void();
 }
 
@@ -125,7 +125,7 @@ fn masks_without_registers_of_their_own_stay_vectors_between_blocks() {
         let machine = Machine::for_cpu(&Cpu::level_cpu(level)).unwrap();
         let module = context.module("test");
         machine.prepare(module);
-        crossing_mask(module, &machine);
+        crossing_mask(module, &machine, 64);
         machine.optimize(module).unwrap();
         module.verify().unwrap();
         let text = module.to_string();
@@ -135,6 +135,27 @@ fn masks_without_registers_of_their_own_stay_vectors_between_blocks() {
         let assembly = machine.emit_assembly(module).unwrap();
         let inserts = assembly.lines().filter(|line| line.contains("pinsrb")).count();
         assert_eq!(inserts, 0, "{level:?}: a lane at a time");
+    }
+}
+
+#[test]
+fn masks_of_a_few_registers_are_words_wherever_they_go() {
+    for count in [8, 16, 32] {
+        let context = Context::new();
+        let machine = Machine::for_cpu(&Cpu::level_cpu(Level::Avx2)).unwrap();
+        let module = context.module("test");
+        machine.prepare(module);
+        crossing_mask(module, &machine, count);
+        machine.optimize(module).unwrap();
+        module.verify().unwrap();
+        let text = module.to_string();
+        assert!(text.contains(&format!("phi <{count} x i32>")), "{text}");
+        let computes = |line: &&str| {
+            ["phi", "and", "xor"].iter().any(|op| line.contains(&format!(" {op} <{count} x i1>")))
+        };
+        assert_eq!(text.lines().find(computes), None);
+        let assembly = machine.emit_assembly(module).unwrap();
+        assert!(!assembly.contains("vpack") && !assembly.contains("vpmovzx"), "{assembly}");
     }
 }
 

@@ -1,0 +1,160 @@
+//! Lanes that access memory one by one, and bytes of some lanes, where the processor has no instruction for either: against the interpreter, and how
+//! they are addressed.
+#![cfg(target_arch = "x86_64")]
+
+mod launch;
+
+use codegen::Text;
+use codegen::target::{Cpu, Level};
+use launch::{Launch, in_pairs, kernel_of};
+use simt_ir::Program;
+
+const THREADS: u32 = 64;
+const LAUNCH: Launch = Launch { grid: [1, 1, 1], block: [THREADS, 1, 1] };
+
+/// Each thread `%t` has a word, whose address is `%own` and which is `%i`; `%data` begins where the threads' words end.
+fn program(step: &str) -> Program {
+    kernel_of(&format!(
+        ".version 9.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry kernel(.param .u64 words)\n{{\n\
+         .shared .align 16 .b8 tile[8448];\n\
+         .reg .b16 %h;\n.reg .b32 %t, %i, %v<4>, %s;\n.reg .b64 %own, %data, %x;\n.reg .pred %p;\n\
+         ld.param.u64 %data, [words];\nmov.u32 %t, %tid.x;\nmul.wide.u32 %own, %t, 4;\nadd.u64 %own, %own, %data;\n\
+         add.u64 %data, %data, {};\nld.global.u32 %i, [%own];\nmov.b32 %v0, 0;\n{step}\n\
+         st.global.u32 [%own], %v0;\nret;\n}}",
+        4 * THREADS
+    ))
+}
+
+/// The words of all threads, and as many times eight words of data.
+fn words(own: impl Fn(u32) -> u32) -> Vec<u64> {
+    let data = (0..8 * THREADS).map(|at| at.wrapping_mul(0x9e37_79b9));
+    in_pairs(&(0..THREADS).map(own).chain(data).collect::<Vec<_>>())
+}
+
+fn agrees(step: &str) {
+    // Indices in no order, some of them negative.
+    let own = |t: u32| (t * 37 % 64).wrapping_sub(8);
+    LAUNCH.must_agree(&program(step), &words(own), |words| [words.as_mut_ptr() as u64], step);
+}
+
+fn assembly(step: &str, level: Level) -> String {
+    codegen::emit_text(&program(step), &LAUNCH.shape(), &Cpu::level_cpu(level), Text::Assembly).unwrap()
+}
+
+/// An element of so many bytes at an index that a thread has from memory.
+fn indexed(bytes: u32) -> String {
+    format!("mul.wide.s32 %x, %i, {bytes};\nadd.u64 %x, %x, %data;")
+}
+
+/// A column of a tile whose rows are 33 words.
+const COLUMN: &str = "mov.u32 %s, tile;\nmad.lo.u32 %s, %t, 132, %s;\nst.shared.u32 [%s+4], %i;\nbar.sync 0;\nxor.b32 %t, %t, 63;\n\
+                      mov.u32 %s, tile;\nmad.lo.u32 %s, %t, 132, %s;\nld.shared.u32 %v0, [%s+4];";
+
+#[test]
+fn elements_of_every_size_are_found() {
+    let loads = [
+        (1, "ld.global.u8 %h, [%x+40]; cvt.u32.u16 %v0, %h;"),
+        (2, "ld.global.s16 %h, [%x+40]; cvt.s32.s16 %v0, %h;"),
+        (4, "ld.global.u32 %v0, [%x+32];"),
+        (8, "ld.global.v2.u32 {%v1, %v2}, [%x+64]; sub.u32 %v0, %v1, %v2;"),
+        (
+            16,
+            "ld.global.v4.u32 {%v0, %v1, %v2, %v3}, [%x+128]; sub.u32 %v0, %v0, %v1; xor.b32 %v2, %v2, %v3; add.u32 %v0, %v0, %v2;",
+        ),
+    ];
+    for (bytes, load) in loads {
+        let step = format!("{}{load}", indexed(bytes));
+        agrees(&step);
+        // Of some lanes, and of those who are in order.
+        agrees(&format!("{}setp.lt.s32 %p, %i, 13;\n@%p bra done;\n{load}\ndone:", indexed(bytes)));
+        agrees(&format!("{}add.u32 %i, %t, 2;\n{}{load}", "and.b32 %t, %t, 31;\n", indexed(bytes)));
+    }
+    agrees(COLUMN);
+    agrees(&format!(
+        "and.b32 %v1, %i, 1;\nsetp.eq.u32 %p, %v1, 0;\n@%p bra done;\n{}\ndone:",
+        COLUMN.replace("bar.sync 0;", "")
+    ));
+}
+
+#[test]
+fn elements_of_every_size_are_stored() {
+    for (bytes, store) in [
+        (1, "cvt.u16.u32 %h, %t; st.global.u8 [%x+40], %h;"),
+        (2, "cvt.u16.u32 %h, %t; st.global.u16 [%x+40], %h;"),
+        (4, "st.global.u32 [%x+32], %t;"),
+        (8, "st.global.v2.u32 [%x+64], {%t, %i};"),
+        (16, "st.global.v4.u32 [%x+128], {%t, %i, %v0, %t};"),
+    ] {
+        agrees(&format!("{}{store}", indexed(bytes)));
+        agrees(&format!("{}setp.lt.s32 %p, %i, 13;\n@%p bra done;\n{store}\ndone:", indexed(bytes)));
+        // Of lanes with one place the last one stays.
+        agrees(&format!("shr.s32 %i, %i, 2;\n{}{store}", indexed(bytes)));
+    }
+}
+
+#[test]
+fn known_distances_are_in_the_accesses() {
+    let text = assembly(COLUMN, Level::Avx2);
+    assert!(!text.contains("vpextrq") && !text.contains("vpaddq") && !text.contains("vpmovsx"), "{text}");
+}
+
+#[test]
+fn indices_leave_their_vector_two_at_a_time() {
+    let step = format!("{}ld.global.u32 %v0, [%x+32];", indexed(4));
+    let text = assembly(&step, Level::Avx2);
+    assert!(text.contains("\tmovslq\t") && text.contains("\tsarq\t$32,"), "{text}");
+    assert!(!text.contains("vpmovsxdq") && !text.contains("vpaddq"), "{text}");
+    assert!(assembly(&step, Level::Avx512).contains("gather"));
+}
+
+/// Memory whose second page cannot be accessed.
+struct Edge {
+    start: *mut u8,
+}
+
+impl Edge {
+    const PAGE: usize = 4096;
+
+    fn new() -> Edge {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: new memory, of which half is made inaccessible.
+        unsafe {
+            let read_write = libc::PROT_READ | libc::PROT_WRITE;
+            let start = libc::mmap(std::ptr::null_mut(), 2 * Self::PAGE, read_write, flags, -1, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            assert_eq!(libc::mprotect(start.byte_add(Self::PAGE), Self::PAGE, libc::PROT_NONE), 0);
+            for at in 0..Self::PAGE {
+                start.cast::<u8>().add(at).write((at * 7) as u8);
+            }
+            Edge { start: start.cast() }
+        }
+    }
+}
+
+impl Drop for Edge {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new`, and used by nobody any more.
+        unsafe { libc::munmap(self.start.cast(), 2 * Self::PAGE) };
+    }
+}
+
+#[test]
+fn bytes_of_some_lanes_end_where_memory_ends() {
+    let edge = Edge::new();
+    // Threads from `first` on, and fewer than `end`, have a byte each; others have none.
+    let step = "ld.global.u64 %x, [%data];\nld.global.v2.u32 {%v1, %v2}, [%data+8];\ncvt.u64.u32 %own, %t;\nadd.u64 %x, %x, %own;\n\
+                setp.lt.u32 %p, %t, %v1;\n@%p bra done;\nsetp.ge.u32 %p, %t, %v2;\n@%p bra done;\n\
+                ld.global.u8 %h, [%x];\ncvt.u32.u16 %v0, %h;\ndone:\n\
+                mul.wide.u32 %own, %t, 4;\nadd.u64 %own, %own, %data;\nsub.u64 %own, %own, 256;";
+    for (before_end, first, end) in
+        [(40u64, 3u32, 40u32), (64, 0, 64), (17, 16, 17), (5, 0, 5), (90, 40, 64), (0, 9, 9)]
+    {
+        let mut words = words(|_| 0);
+        let own = THREADS as usize / 2;
+        words[own] = edge.start as u64 + Edge::PAGE as u64 - before_end;
+        words[own + 1] = u64::from(first) | u64::from(end) << 32;
+        let what = format!("{before_end} bytes, threads {first} to {end}");
+        LAUNCH.must_agree(&program(step), &words, |words| [words.as_mut_ptr() as u64], what);
+    }
+}
