@@ -34,8 +34,8 @@ impl Random {
         self.0
     }
 
-    /// A word of elements: of a few exponents, of half of them, with what is special in each format, of a third of them, or mostly
-    /// zeros.
+    /// A word of elements: of a few exponents, of half of them, with what is special in each format, of a third of them, mostly zeros,
+    /// mostly the largest of one exponent, small or zeros, or anything.
     fn word(&mut self, element: Element, flavour: u64) -> u64 {
         let raw = self.next() ^ self.next() << 32;
         let (bits, fraction) = match element {
@@ -59,18 +59,24 @@ impl Random {
                 (3, _) => field / 2 - apart / 2 + rare % apart,
                 (2, 0) => field,
                 (2, 1..20) => rare % 3,
+                (5, 1..) => field / 2,
+                (6, _) => rare % (field / 6 + 1),
                 (0, _) => field / 2 - 2 + rare % 5,
                 (1, _) => field / 2 - field / 4 + rare % (field / 2),
                 _ => rare % field,
             };
             let mut value = value & !(field << fraction) | exponent << fraction;
-            let zero = if flavour == 4 { !rare.is_multiple_of(16) } else { rare.is_multiple_of(29) };
+            let zero =
+                if matches!(flavour, 4 | 6) { !rare.is_multiple_of(16) } else { rare.is_multiple_of(29) };
             if zero {
                 value &= !(ones >> 1);
             }
             if flavour == 2 && (rare >> 8).is_multiple_of(31) {
                 // The largest fraction, or none.
                 value |= (1 << fraction) - 1;
+            }
+            if flavour == 5 && !rare.is_multiple_of(97) {
+                value = value & (field << fraction) | ((1 << fraction) - 1);
             }
             word |= value << (bits * place);
         }
@@ -79,10 +85,10 @@ impl Random {
 
     fn sum(&mut self, sum: Accumulator, flavour: u64) -> u64 {
         match sum {
-            // Beside products that are alike or zeros anything.
-            Accumulator::F16 => self.word(Element::F16, if flavour > 2 { 1 } else { flavour }),
+            // Beside products that are alike anything, beside zeros something common.
+            Accumulator::F16 => self.word(Element::F16, if matches!(flavour, 3 | 4) { 1 } else { flavour }),
             Accumulator::F32 if flavour > 2 && self.next() & 7 == 0 => 0,
-            Accumulator::F32 => self.word(Element::TF32, if flavour > 2 { 5 } else { flavour }),
+            Accumulator::F32 => self.word(Element::TF32, [0, 1, 2, 7, 0, 5, 6][flavour as usize]),
             Accumulator::F64 => self.word(Element::F64, flavour),
             Accumulator::S32 if flavour == 2 => 0x7fff_fff0 ^ (self.next() as i32 >> 31) as u64,
             Accumulator::S32 => self.next(),
@@ -217,7 +223,7 @@ fn the_fast_form_is_what_the_definition_says() {
         let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ encode(&op));
         let mask = if op.a == Element::F64 { u64::MAX } else { u64::MAX >> 32 };
         for round in 0..50 {
-            let flavour = round % 5;
+            let flavour = round % 7;
             let mut registers = |count: usize, word: &mut dyn FnMut(&mut Random) -> u64| -> Vec<LaneWords> {
                 (0..count).map(|_| std::array::from_fn(|_| word(&mut random) & mask)).collect()
             };
@@ -232,17 +238,39 @@ fn the_fast_form_is_what_the_definition_says() {
                     _ => (0..8).fold(0, |word, _| word << 4 | valid[random.next() as usize >> 7 & 3]),
                 }));
             }
-            let expected = op.multiply(&operands);
-            for got in fast(&op, &operands) {
-                for (at, (expected, got)) in expected.iter().zip(&got).enumerate() {
-                    for lane in 0..32 {
-                        let (expected, got) = (expected[lane], got[lane]);
-                        assert!(
-                            expected == got,
-                            "{op:?}, round {round}, register {at}, lane {lane}: {got:#x}, not {expected:#x}"
-                        );
-                    }
-                }
+            check(&op, &operands, round);
+        }
+    }
+}
+
+/// Products that fill 31 bits, and addends that make one more of them.
+#[test]
+fn the_largest_sums_are_what_the_definition_says() {
+    let op = MatrixMultiply::new(16, 16, Element::F16, Element::F16, Accumulator::F32, Accumulator::F32);
+    let largest = 0x3fff_3fff;
+    let missing = (4095.0 / 65536.0f32).to_bits();
+    for sign in [0, 0x8000_8000] {
+        for difference in 0..3 {
+            let addend = (missing - 1 + difference) | (sign & 0x8000_0000);
+            let mut operands = vec![[u64::from(largest | sign); 32]; op.a_registers()];
+            operands.extend(vec![[largest.into(); 32]; op.b_registers()]);
+            operands.extend(vec![[addend.into(); 32]; op.c_registers()]);
+            check(&op, &operands, difference.into());
+        }
+    }
+}
+
+/// Compares every fast form with the definition.
+fn check(op: &MatrixMultiply, operands: &[LaneWords], round: u64) {
+    let expected = op.multiply(operands);
+    for got in fast(op, operands) {
+        for (at, (expected, got)) in expected.iter().zip(&got).enumerate() {
+            for lane in 0..32 {
+                let (expected, got) = (expected[lane], got[lane]);
+                assert!(
+                    expected == got,
+                    "{op:?}, round {round}, register {at}, lane {lane}: {got:#x}, not {expected:#x}"
+                );
             }
         }
     }

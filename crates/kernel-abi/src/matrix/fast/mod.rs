@@ -5,15 +5,20 @@
 //! sum and cut to an integer it is what the tensor cores add. These integers fit in 32 bits, and their sum with the addend in f64, which
 //! rounds once in the end.
 //!
-//! f16, bf16 and tf32 have a form of their own for the registers of AVX-512 (`wide`), integers of 8 and 4 bits one for VNNI (`bytes`).
+//! f16, bf16 and tf32 have a form of their own (`elements`) for the registers of AVX-512 (`wide`) and of AVX2 (`avx2`), integers of 8 and
+//! 4 bits one for VNNI (`bytes`).
 //!
 //! What is rare goes to the definition itself, eight columns at a time: infinities, NaNs, results that are subnormal, roundings of f64 other than
 //! to nearest. The code is plain arrays but for the inner loops (`vectors`); it is compiled for several kinds of processors, and the best
 //! is chosen when it runs.
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod bytes;
 mod doubles;
+#[cfg(target_arch = "x86_64")]
+mod elements;
 mod floats;
 mod integers;
 mod scaled;
@@ -51,9 +56,13 @@ pub(super) fn multiply(op: &MatrixMultiply, words: &mut [LaneHalves]) {
             // SAFETY: the processor has what the function is compiled for.
             return unsafe { multiply_avx512(op, words) };
         }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("f16c") {
+            // SAFETY: the processor has what the function is compiled for.
+            return unsafe { multiply_f16c(op, words) };
+        }
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has what the function is compiled for.
-            return unsafe { multiply_avx2(op, words) };
+            return unsafe { multiply_avx2(op, words, 0..op.eights.into()) };
         }
     }
     multiply_anywhere(op, words);
@@ -72,24 +81,40 @@ fn multiply_avx512(op: &MatrixMultiply, words: &mut [LaneHalves]) {
         return;
     }
     // SAFETY: the function is called where its features are, with all registers.
-    let Some(mut rest) = (unsafe { wide::multiply(op, words) }) else {
+    let rest = unsafe { elements::multiply::<wide::Wide>(op, words) };
+    for eights in ranges(op, rest) {
         // SAFETY: as above.
-        return unsafe { multiply_here::<vectors::Avx512>(op, words, 0..op.eights.into()) };
-    };
-    while rest != 0 {
-        let first = rest.trailing_zeros() as usize;
-        let end = first + (rest >> first).trailing_ones() as usize;
-        rest &= u64::MAX.checked_shl(end as u32).unwrap_or(0);
-        // SAFETY: as above.
-        unsafe { multiply_here::<vectors::Avx512>(op, words, first..end) };
+        unsafe { multiply_here::<vectors::Avx512>(op, words, eights) };
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,f16c")]
+fn multiply_f16c(op: &MatrixMultiply, words: &mut [LaneHalves]) {
+    // SAFETY: the function is called where its features are, with all registers.
+    let rest = unsafe { elements::multiply::<avx2::Avx2>(op, words) };
+    for eights in ranges(op, rest) {
+        multiply_avx2(op, words, eights);
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn multiply_avx2(op: &MatrixMultiply, words: &mut [LaneHalves]) {
+fn multiply_avx2(op: &MatrixMultiply, words: &mut [LaneHalves], eights: Range<usize>) {
     // SAFETY: the function is called where its features are.
-    unsafe { multiply_here::<vectors::Avx2>(op, words, 0..op.eights.into()) };
+    unsafe { multiply_here::<vectors::Avx2>(op, words, eights) };
+}
+
+/// The eights of columns that a form left to others, in ranges: those with a bit, or all if it took none.
+#[cfg(target_arch = "x86_64")]
+fn ranges(op: &MatrixMultiply, rest: Option<u64>) -> impl Iterator<Item = Range<usize>> {
+    let mut rest = rest.unwrap_or((1 << op.eights) - 1);
+    std::iter::from_fn(move || {
+        let first = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+        let end = first + (rest >> first).trailing_ones() as usize;
+        rest &= u64::MAX.checked_shl(end as u32).unwrap_or(0);
+        Some(first..end)
+    })
 }
 
 /// The code for each kind of processor that this one can stand in for.
@@ -99,7 +124,11 @@ pub(super) fn kinds() -> Vec<fn(&MatrixMultiply, &mut [LaneHalves])> {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has what the function is compiled for.
-        kinds.push(|op, words| unsafe { multiply_avx2(op, words) });
+        kinds.push(|op, words| unsafe { multiply_avx2(op, words, 0..op.eights.into()) });
+        if is_x86_feature_detected!("f16c") {
+            // SAFETY: as above.
+            kinds.push(|op, words| unsafe { multiply_f16c(op, words) });
+        }
     }
     kinds
 }

@@ -1,8 +1,6 @@
 //! Products of f16, bf16 and tf32 in the registers of AVX-512.
 //!
-//! A vector holds one column of 16 rows. Exponents are added and compared as words of 16 bits, two columns at a time, which tells where
-//! each sum is cut; then every product, exact in f32, is scaled by a power of two to its sum's unit and cut to an integer. The integers and
-//! that of the addend are added, and their sum becomes a float by one conversion that rounds as the tensor cores do.
+//! A vector holds one column of 16 rows, or the exponents of two. How it goes is in `elements`.
 //!
 //! What stands in a vector's lanes is what shuffling within 128 bits makes of the registers: four lanes side by side are the rows
 //! `j`, `j + 4`, `j + 8`, `j + 12`.
@@ -10,138 +8,43 @@
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-use simt_ir::matrix::{Accumulator, Element, MatrixMultiply};
-
 use super::super::LaneHalves;
+use super::elements::{Form, HIGHEST, Kind, LEFT_ZERO, LOWEST, NOTHING, PLACES, RIGHT_ZERO};
 
 /// A sum's columns, and the registers they are in.
 const COLUMNS: usize = 8;
 /// Pairs of columns: one of the first four with that four further.
 const PAIRS: usize = 4;
 
-/// Places kept below the largest exponent.
-const PLACES: i32 = 25;
-/// Exponents here are those of f32, with its bias. What begins at one of these is kept in normal numbers before and after.
-const LOWEST: i32 = 30;
-const HIGHEST: i32 = 250;
-/// Exponents of zeros, and their sums with those of others: less than any.
-const LEFT_ZERO: i16 = -20_000;
-const RIGHT_ZERO: i16 = -10_000;
-const NOTHING: i32 = -5_000;
+/// The registers of AVX-512.
+pub(super) struct Wide;
 
-/// Where a kind of element is in a word, and what its bits are.
-trait Kind {
-    const PER_WORD: usize;
-    const FRACTION: u32;
-    /// All ones: the exponent of what is no finite number.
-    const SPECIAL: i16;
-    /// Added to the exponents of both factors, it makes that of the product's first place one of f32.
-    const BIAS: i16;
-
-    /// 16 elements side by side, as f32.
-    unsafe fn widened(words: *const u32) -> __m512;
-}
-
-struct F16;
-struct BF16;
-struct TF32;
-
-impl Kind for F16 {
-    const PER_WORD: usize = 2;
-    const FRACTION: u32 = 10;
-    const SPECIAL: i16 = 31;
-    const BIAS: i16 = 127 - 15 - 15;
-
+impl Form for Wide {
     #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn widened(words: *const u32) -> __m512 {
-        // SAFETY: the caller has 16 elements there.
-        _mm512_cvtph_ps(unsafe { _mm256_loadu_si256(words.cast()) })
-    }
-}
-
-impl Kind for BF16 {
-    const PER_WORD: usize = 2;
-    const FRACTION: u32 = 7;
-    const SPECIAL: i16 = 255;
-    const BIAS: i16 = -127;
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn widened(words: *const u32) -> __m512 {
-        // SAFETY: the caller has 16 elements there.
-        let halves = _mm512_cvtepu16_epi32(unsafe { _mm256_loadu_si256(words.cast()) });
-        _mm512_castsi512_ps(_mm512_slli_epi32::<16>(halves))
-    }
-}
-
-impl Kind for TF32 {
-    const PER_WORD: usize = 1;
-    const FRACTION: u32 = 23;
-    const SPECIAL: i16 = 255;
-    const BIAS: i16 = -127;
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn widened(words: *const u32) -> __m512 {
-        // SAFETY: the caller has 16 elements there.
-        let words = unsafe { _mm512_loadu_si512(words.cast()) };
-        // The low bits are not looked at.
-        _mm512_castsi512_ps(_mm512_and_si512(words, _mm512_set1_epi32(!0x1fff)))
-    }
-}
-
-/// Multiplies what it can. The eights of columns that are left to others, a bit for each; nothing if the operation is.
-///
-/// # Safety
-/// `words` are all registers of the operation.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) unsafe fn multiply(op: &MatrixMultiply, words: &mut [LaneHalves]) -> Option<u64> {
-    if op.m != 16 || op.sparse.is_some() || op.quads.is_some() || op.a != op.b || op.c != op.d {
-        return None;
-    }
-    let words = words.as_mut_ptr();
-    // SAFETY: the caller's contract; each is called for the number of registers that its operation has.
-    unsafe {
-        Some(match (op.a, op.k, op.d) {
-            (Element::F16, 16, Accumulator::F32) => product::<F16, 16, false>(op.eights, words),
-            (Element::F16, 8, Accumulator::F32) => product::<F16, 8, false>(op.eights, words),
-            (Element::F16, 16, Accumulator::F16) => product::<F16, 16, true>(op.eights, words),
-            (Element::F16, 8, Accumulator::F16) => product::<F16, 8, true>(op.eights, words),
-            (Element::BF16, 16, Accumulator::F32) => product::<BF16, 16, false>(op.eights, words),
-            (Element::BF16, 8, Accumulator::F32) => product::<BF16, 8, false>(op.eights, words),
-            (Element::TF32, 8, Accumulator::F32) => product::<TF32, 8, false>(op.eights, words),
-            (Element::TF32, 4, Accumulator::F32) => product::<TF32, 4, false>(op.eights, words),
-            _ => return None,
-        })
-    }
-}
-
-/// Products of `K` elements with addends and sums of f16 (`HALF`) or f32.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-unsafe fn product<T: Kind, const K: usize, const HALF: bool>(eights: u8, words: *mut LaneHalves) -> u64 {
-    let eights = usize::from(eights);
-    let each_b = K / (4 * T::PER_WORD);
-    let each_c = if HALF { 2 } else { 4 };
-    // SAFETY: the caller has these registers there; both factors are there once they were filled.
-    unsafe {
-        let b = words.add(K / (2 * T::PER_WORD));
-        let c = b.add(eights * each_b);
-        let all = u64::MAX >> (64 - eights);
-        let mut left = MaybeUninit::uninit();
-        if !Left::<K>::fill::<T>(left.as_mut_ptr(), words) {
-            return all;
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn product<T: Kind, const K: usize, const HALF: bool>(eights: u8, words: *mut LaneHalves) -> u64 {
+        let eights = usize::from(eights);
+        let each_b = K / (4 * T::PER_WORD);
+        let each_c = if HALF { 2 } else { 4 };
+        // SAFETY: the caller has these registers there; both factors are there once they were filled.
+        unsafe {
+            let b = words.add(K / (2 * T::PER_WORD));
+            let c = b.add(eights * each_b);
+            let all = u64::MAX >> (64 - eights);
+            let mut left = MaybeUninit::uninit();
+            if !Left::<K>::fill::<T>(left.as_mut_ptr(), words) {
+                return all;
+            }
+            let left = left.assume_init_ref();
+            let mut rest = 0;
+            for eight in 0..eights {
+                let mut right = MaybeUninit::uninit();
+                let done = Right::<K>::fill::<T>(right.as_mut_ptr(), b.add(eight * each_b))
+                    && add_products::<T, K, HALF>(left, right.assume_init_ref(), c.add(eight * each_c));
+                rest |= u64::from(!done) << eight;
+            }
+            rest
         }
-        let left = left.assume_init_ref();
-        let mut rest = 0;
-        for eight in 0..eights {
-            let mut right = MaybeUninit::uninit();
-            let done = Right::<K>::fill::<T>(right.as_mut_ptr(), b.add(eight * each_b))
-                && add_products::<T, K, HALF>(left, right.assume_init_ref(), c.add(eight * each_c));
-            rest |= u64::from(!done) << eight;
-        }
-        rest
     }
 }
 
@@ -176,7 +79,7 @@ impl<const K: usize> Left<K> {
                 for (at, words) in transposed(rows).into_iter().enumerate() {
                     let both = exponents::<T>(words, T::BIAS, LEFT_ZERO, &mut largest);
                     // SAFETY: 16 elements are there.
-                    put(first + at, unsafe { T::widened((&raw const words).cast()) }, both);
+                    put(first + at, unsafe { T::sixteen((&raw const words).cast()) }, both);
                 }
                 continue;
             }
@@ -186,7 +89,7 @@ impl<const K: usize> Left<K> {
                 let halves = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), halves);
                 // SAFETY: 32 elements are there.
                 let [even, odd] =
-                    [0, 8].map(|at| unsafe { T::widened((&raw const halves).cast::<u32>().add(at)) });
+                    [0, 8].map(|at| unsafe { T::sixteen((&raw const halves).cast::<u32>().add(at)) });
                 put(k, even, _mm512_unpacklo_epi16(both, both));
                 put(k + 1, odd, _mm512_unpackhi_epi16(both, both));
             }
@@ -230,7 +133,7 @@ impl<const K: usize> Right<K> {
                     _mm512_store_si512(pairs.add(16).cast(), _mm512_unpackhi_epi16(low, high));
                 }
                 for part in 0..2 * T::PER_WORD {
-                    let floats = T::widened(words.add(16 / T::PER_WORD * part));
+                    let floats = T::sixteen(words.add(16 / T::PER_WORD * part));
                     _mm512_store_ps(values.add(32 * T::PER_WORD * register + 16 * part), floats);
                 }
             }
