@@ -468,10 +468,11 @@ impl<'a> Gang<'a> {
         }
     }
 
-    /// The most registers that values in loops take at once, or everywhere if there are no loops.
+    /// The most registers that values in loops take at once, or everywhere if there are no loops; where warps hardly ever come does not count.
     fn registers_needed(&self) -> u32 {
         let loops = &self.p.loops;
-        self.registers_in(|block| loops.innermost(block).is_some() || loops.count() == 0)
+        let counts = |block| loops.innermost(block).is_some() || loops.count() == 0;
+        self.registers_in(|block| counts(block) && !self.p.is_rare(block))
     }
 
     /// The most registers that values take at once in some blocks.
