@@ -2,6 +2,10 @@
 
 mod launch;
 
+use std::fmt::Write;
+
+use codegen::Text;
+use codegen::target::{Cpu, Level};
 use launch::Launch;
 use simt_ir::*;
 
@@ -182,4 +186,33 @@ fn elements_are_those_within_bounds() {
             }
         }
     }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn warps_at_edges_do_not_part_those_away_from_them() {
+    // The largest of nine bytes. At an edge each has an address in every lane, and all nine come first.
+    let (mut places, mut loads) = (String::new(), String::new());
+    for at in 0..9 {
+        writeln!(places, "add.s32 %c, %x, {}; max.s32 %c, %c, 0; min.s32 %c, %c, %last;", at - 4).unwrap();
+        writeln!(places, "cvt.s64.s32 %p{at}, %c; add.s64 %p{at}, %in, %p{at};").unwrap();
+        writeln!(loads, "ld.global.u8 %h1, [%p{at}]; max.u16 %h0, %h0, %h1;").unwrap();
+    }
+    let source = format!(
+        ".version 9.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry kernel(.param .u64 in, .param .u64 out, .param .u32 width)\n{{\n\
+         .reg .b16 %h<2>;\n.reg .b32 %x, %b, %n, %c, %last;\n.reg .b64 %in, %out, %p<9>;\n\
+         ld.param.u64 %in, [in];\nld.param.u64 %out, [out];\nld.param.u32 %last, [width];\n\
+         mov.u32 %x, %tid.x;\nmov.u32 %b, %ctaid.x;\nmov.u32 %n, %ntid.x;\nmad.lo.s32 %x, %b, %n, %x;\n\
+         sub.s32 %last, %last, 1;\nmov.b16 %h0, 0;\n{places}{loads}\
+         cvt.s64.s32 %p0, %x;\nadd.s64 %out, %out, %p0;\nst.global.u8 [%out], %h0;\nret;\n}}"
+    );
+    let program = launch::kernel_of(&source);
+    let launch = Launch { grid: [2, 1, 1], block: [64, 1, 1] };
+    let text = codegen::emit_text(&program, &launch.shape(), &Cpu::level_cpu(Level::Avx2), Text::Assembly);
+    let text = text.unwrap();
+    assert!(text.lines().any(|line| line.contains("vpmaxub") && line.contains("%ymm")), "{text}");
+    let words: Vec<u64> = (0..32).map(|at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    let params = |words: &mut [u64]| [words.as_ptr() as u64, words[16..].as_mut_ptr() as u64, 128];
+    launch.must_agree(&program, &words, params, "the largest of nine");
 }
