@@ -1,4 +1,4 @@
-//! Scattered accesses of all lanes, one after another, where the processor has no instruction that does them at once.
+//! Scattered accesses of all lanes, one after another, where the processor has no instruction that does them at once, or a slow one.
 //!
 //! Each lane's address should then be a number in a register of its own. Where the lanes differ by constants those go into the accesses, and
 //! indices of 32 bits leave a vector two at a time and are extended and scaled as scalars, which is half of what addresses that were computed
@@ -67,9 +67,6 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
         let lanes = indices.ty().lanes();
-        if !lanes.is_multiple_of(2) {
-            return (0..lanes).map(|lane| b.sext(b.extract(indices, lane), i64)).collect();
-        }
         let pairs = b.bitcast(indices, i64.vector(lanes / 2));
         let both = |pair: u32| {
             let pair = b.extract(pairs, pair);
@@ -104,6 +101,18 @@ impl<'c> Emitter<'_, 'c> {
             vec![loaded.zip(0..).fold(none, |all, (element, lane)| b.insert(all, element, lane))]
         };
         (0..count).step_by(per as usize).flat_map(part).collect()
+    }
+
+    /// Whether scattered stores of so many bytes a lane are made one by one: where no instruction scatters them, and where lanes whose places are
+    /// known but for a base are faster so than by that instruction, which takes the processor several times as long. It is more code, which pays
+    /// where that runs again and again, and for so many lanes.
+    pub(super) fn stores_one_by_one(&self, address: &Address<'c>, bytes: u32) -> bool {
+        let loops = &self.p.loops;
+        let pays = || {
+            let often = loops.count() == 0 || loops.innermost(self.current).is_some();
+            often && !self.is_quick() && self.unit.lanes <= 64
+        };
+        self.is_full() && (!self.has_gather(bytes) || matches!(address, Address::Affine(..)) && pays())
     }
 
     /// Stores an element of each of these vectors for every lane, lowest lane first.

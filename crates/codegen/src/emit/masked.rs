@@ -1,7 +1,7 @@
 //! Accesses by the lanes of a mask.
 //!
 //! Where the processor has no instruction for one, LLVM would branch around each lane. Here a loop goes from one active lane to the next instead:
-//! short code, and quick where few lanes are active.
+//! short code, and quick where few lanes are active. What lies side by side in one page is read as a whole.
 
 use kernel_abi::CompileError;
 
@@ -100,7 +100,7 @@ impl<'c> Emitter<'_, 'c> {
         } else {
             let one_by_one = |this: &mut Self| {
                 let addresses = this.run(start, count, size);
-                Ok(vec![this.load_each(lane, addresses, Some(mask))])
+                Ok(vec![this.load_each(lane, addresses, mask)])
             };
             let loaded = match PAGE.checked_sub(u64::from(count * size)) {
                 Some(last) if !self.wants_less_code() => {
@@ -132,7 +132,7 @@ impl<'c> Emitter<'_, 'c> {
             b.masked_store(value, ptr, size, mask);
         } else {
             let addresses = self.run(start, value.ty().lanes(), size);
-            self.store_each(value, addresses, Some(mask));
+            self.store_each(value, addresses, mask);
         }
     }
 
@@ -159,7 +159,6 @@ impl<'c> Emitter<'_, 'c> {
         if self.has_gather(4) {
             return self.gather_here(lane, addresses, mask);
         }
-        let mask = (!self.is_full()).then_some(mask);
         self.load_each(lane, addresses, mask)
     }
 
@@ -195,25 +194,7 @@ impl<'c> Emitter<'_, 'c> {
         if self.has_gather(size) {
             b.scatter(value, b.inttoptr(addresses), size, mask);
         } else {
-            let mask = (!self.is_full()).then_some(mask);
             self.store_each(value, addresses, mask);
-        }
-    }
-
-    /// Whether lanes whose places are known but for a base store faster one by one than by an instruction that scatters, which takes the
-    /// processor several times as long. It is more code, which pays where that runs again and again, and for so many lanes.
-    pub(super) fn scatters_one_by_one(&self) -> bool {
-        let loops = &self.p.loops;
-        let often = loops.count() == 0 || loops.innermost(self.current).is_some();
-        often && self.is_full() && !self.is_quick() && self.unit.lanes <= 64
-    }
-
-    /// Stores an element of each lane, lowest first, at these distances from a base.
-    pub(super) fn store_at(&self, value: Value<'c>, base: Value<'c>, offsets: &[i64]) {
-        let b = self.unit.b;
-        let size = value.ty().scalar_bits() / 8;
-        for (at, offset) in offsets.iter().enumerate() {
-            b.store(b.extract(value, at as u32), b.inttoptr(self.offset(base, *offset)), size);
         }
     }
 
@@ -261,40 +242,25 @@ impl<'c> Emitter<'_, 'c> {
         self.unit.b.add(self.unit.b.splat(start, count), start.ty().int_vector(&offsets))
     }
 
-    fn load_each(&mut self, lane: Type<'c>, addresses: Value<'c>, mask: Option<Value<'c>>) -> Value<'c> {
+    fn load_each(&mut self, lane: Type<'c>, addresses: Value<'c>, mask: Value<'c>) -> Value<'c> {
         let b = self.unit.b;
         let (ty, size) = (lane.vector(addresses.ty().lanes()), lane.scalar_bits() / 8);
-        if let Some(mask) = mask {
-            let (places, array) = (self.spill(addresses), self.scratch(ty));
-            self.for_each_lane(b.mask_to_int(mask), |this, at| {
-                let place = this.element(places, at, this.unit.types.i64);
-                let value = b.load(lane, b.inttoptr(place), size);
-                b.store(value, this.element_ptr(array, at, lane), size);
-            });
-            return b.load(ty, array, stack_align(ty));
-        }
-        let mut result = ty.zero();
-        for at in 0..ty.lanes() {
-            let value = b.load(lane, b.inttoptr(b.extract(addresses, at)), size);
-            result = b.insert(result, value, at);
-        }
-        result
+        let (places, array) = (self.spill(addresses), self.scratch(ty));
+        self.for_each_lane(b.mask_to_int(mask), |this, at| {
+            let place = this.element(places, at, this.unit.types.i64);
+            let value = b.load(lane, b.inttoptr(place), size);
+            b.store(value, this.element_ptr(array, at, lane), size);
+        });
+        b.load(ty, array, stack_align(ty))
     }
 
-    fn store_each(&mut self, value: Value<'c>, addresses: Value<'c>, mask: Option<Value<'c>>) {
+    fn store_each(&mut self, value: Value<'c>, addresses: Value<'c>, mask: Value<'c>) {
         let b = self.unit.b;
         let (lane, size) = (value.ty().scalar(), value.ty().scalar_bits() / 8);
-        if let Some(mask) = mask {
-            let (places, array) = (self.spill(addresses), self.spill(value));
-            self.for_each_lane(b.mask_to_int(mask), |this, at| {
-                let place = this.element(places, at, this.unit.types.i64);
-                b.store(this.element(array, at, lane), b.inttoptr(place), size);
-            });
-            return;
-        }
-        for at in 0..addresses.ty().lanes() {
-            let ptr = b.inttoptr(b.extract(addresses, at));
-            b.store(b.extract(value, at), ptr, size);
-        }
+        let (places, array) = (self.spill(addresses), self.spill(value));
+        self.for_each_lane(b.mask_to_int(mask), |this, at| {
+            let place = this.element(places, at, this.unit.types.i64);
+            b.store(this.element(array, at, lane), b.inttoptr(place), size);
+        });
     }
 }

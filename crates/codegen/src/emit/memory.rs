@@ -341,22 +341,16 @@ impl<'c> Emitter<'_, 'c> {
             Pattern::Indexed(base, indices, bytes) => {
                 b.scatter(values[0], self.elements(base, indices, bytes), size, mask);
             }
+            Pattern::Scattered if self.stores_one_by_one(address, size * count) => {
+                self.store_one_by_one(address, values, mark);
+            }
             Pattern::Scattered => {
-                if self.is_full() && !self.has_gather(4) {
-                    self.store_one_by_one(address, values, mark);
-                    return Ok(());
-                }
                 let addresses = self.all_addresses(address);
                 let (word, per) = self.word_of(values[0].ty().scalar(), count);
                 for (at, values) in values.chunks(per as usize).enumerate() {
                     let words = b.bitcast(self.join(values), word.vector(self.unit.lanes));
                     let further = i64::from(at as u32 * per * size);
-                    match address {
-                        Address::Affine(base, offsets) if self.scatters_one_by_one() => {
-                            self.store_at(words, self.offset(*base, further), offsets);
-                        }
-                        _ => self.scatter(words, self.offset(addresses, further)),
-                    }
+                    self.scatter(words, self.offset(addresses, further));
                 }
             }
         }

@@ -85,10 +85,10 @@ impl Random {
 
     fn sum(&mut self, sum: Accumulator, flavour: u64) -> u64 {
         match sum {
-            // Beside products that are alike anything, beside zeros something common.
+            // Beside products that are alike or zeros anything.
             Accumulator::F16 => self.word(Element::F16, if matches!(flavour, 3 | 4) { 1 } else { flavour }),
             Accumulator::F32 if flavour > 2 && self.next() & 7 == 0 => 0,
-            Accumulator::F32 => self.word(Element::TF32, [0, 1, 2, 7, 0, 5, 6][flavour as usize]),
+            Accumulator::F32 => self.word(Element::TF32, [0, 1, 2, 7, 7, 5, 6][flavour as usize]),
             Accumulator::F64 => self.word(Element::F64, flavour),
             Accumulator::S32 if flavour == 2 => 0x7fff_fff0 ^ (self.next() as i32 >> 31) as u64,
             Accumulator::S32 => self.next(),
