@@ -41,10 +41,15 @@ pub fn obstacle(p: &Prepared) -> Option<Obstacle> {
                 let what = "a barrier under a condition that differs between the threads of a warp";
                 return Some(Obstacle { what, loc: data.loc });
             }
-            if let Some(at) = member_mask(&data.op, data.args.len())
-                && meets_another_branch(p, block, &data.op, data.args[at])
-            {
-                let what = "an operation at which threads meet others of their warp in another branch";
+            if let Some(at) = member_mask(&data.op, data.args.len()) {
+                let members = data.args[at];
+                let what = if meets_another_branch(p, block, &data.op, members) {
+                    "an operation at which threads meet others of their warp in another branch"
+                } else if meets_another_round(p, block, members) {
+                    "an operation at which threads meet others of their warp that still wait in a loop around it"
+                } else {
+                    continue;
+                };
                 return Some(Obstacle { what, loc: data.loc });
             }
         }
@@ -80,6 +85,24 @@ fn meets_another_branch(p: &Prepared, block: Block, op: &Op, members: Value) -> 
                     && member_mask(&data.op, data.args.len())
                         .is_some_and(|at| may_overlap(p, members, data.args[at], other, block))
             })
+        })
+    })
+}
+
+/// Whether lanes that come to this block in one round of a loop that waits mean others, who come to it in a later one: those whom the
+/// loop has yet to let through.
+fn meets_another_round(p: &Prepared, block: Block, members: Value) -> bool {
+    if p.full[block.index()] || p.linear.skip(block).is_none() {
+        return false;
+    }
+    let forward = |from: Block, to: Block| !p.loops.is_back_edge(from, to);
+    let around = p.loops.around(block).map(|id| p.loops.get(id).header);
+    let mut waiting = around.filter(|header| p.polling.headers.contains(header));
+    waiting.any(|header| {
+        let latch = p.cfg.preds(header).iter().copied().find(|pred| p.loops.is_back_edge(*pred, header));
+        latch.is_some_and(|latch| {
+            let goes_round = |from: Block| reached(p, from, forward)[latch.index()];
+            p.linear.deferred(block).any(goes_round) && !names_its_side(p, members, block, latch)
         })
     })
 }
