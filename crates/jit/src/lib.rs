@@ -24,6 +24,7 @@ pub mod cache;
 pub mod compiler;
 mod cpu;
 mod kernel;
+pub mod late;
 mod matrix;
 pub mod object;
 mod perf;

@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 use kernel_abi::BlockFrame;
 
 use crate::bulk::bulk;
+use crate::late::late;
 use crate::matrix::absent_lanes;
 
 unsafe extern "C" {
@@ -57,6 +58,7 @@ pub fn host_symbol(name: &str) -> Option<u64> {
         kernel_abi::matrix::MATRIX_SYMBOL => matrix as *const (),
         kernel_abi::matrix::ABSENT_SYMBOL => absent_lanes as *const (),
         kernel_abi::bulk::BULK_SYMBOL => bulk as *const (),
+        kernel_abi::late::LATE_SYMBOL => late as *const (),
         kernel_abi::RAISE_SYMBOL => raise as *const (),
         "anywarp_guarded_exit" => guard::guarded_exit as *const (),
         // LLVM calls these for what instructions cannot do well.

@@ -19,6 +19,7 @@ pub mod bulk;
 pub mod fallback;
 mod fields;
 pub mod frame;
+pub mod late;
 pub mod library;
 pub mod matrix;
 pub mod shape;

@@ -19,6 +19,7 @@ pub mod gang;
 pub mod held;
 pub mod in_step;
 pub mod inline;
+pub mod late;
 pub mod lcssa;
 pub mod linearize;
 pub mod loops;

@@ -1,11 +1,11 @@
 //! All passes and analyses in order: from a function as the front end makes it to what code generation reads.
 
 use kernel_abi::Shape;
-use simt_ir::{Block, Cfg, DomTree, Function, Op, Target, Terminator, Value};
+use simt_ir::{Block, Cfg, DomTree, Function, Inst, Op, Target, Terminator, Value};
 
 use crate::poll::{self, Polling};
 use crate::{
-    Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, drift, in_step, lcssa, nan, narrow,
+    Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, drift, in_step, late, lcssa, nan, narrow,
     normalize, simplify, traps,
 };
 
@@ -27,6 +27,8 @@ pub struct Prepared {
     pub linear: Linear,
     /// Its loops that wait for other threads.
     pub polling: Polling,
+    /// Its atomics that may be done later, in ascending order: see [`late`].
+    pub late: Vec<Inst>,
     /// Its lanes have places of their own: see [`dispatch`].
     pub dispatched: bool,
     /// The block that returns.
@@ -67,6 +69,7 @@ pub fn prepare_kernel(func: &Function, shape: &Shape) -> Result<Prepared, in_ste
     let Some(dispatched) = dispatch::dispatch(&func, &waiting) else { return Err(obstacle) };
     let Ok(mut prepared) = prepare(dispatched.func, true, shape) else { return Err(obstacle) };
     prepared.polling = Polling { yields: vec![dispatched.pause], ..Polling::default() };
+    prepared.late.clear();
     prepared.dispatched = true;
     Ok(prepared)
 }
@@ -97,6 +100,7 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
     let full = full_blocks(&cfg, &linear, shapes.divergent(), is_kernel && shape.whole_warps);
     let polling = poll::find(&func, &cfg, &dom, &loops, &shapes, &linear, shape.dims);
     let def_block = lcssa::def_blocks(&func, &cfg);
+    let late = if is_kernel { late::find(&func, &cfg, &polling) } else { Vec::new() };
     let dispatched = false;
     Ok(Prepared {
         func,
@@ -107,6 +111,7 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
         shapes,
         linear,
         polling,
+        late,
         dispatched,
         end,
         full,

@@ -16,6 +16,17 @@ use crate::math::value_type;
 /// What one exchange takes.
 const BYTES: u32 = 16;
 
+/// What is wanted of an atomic.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// What was there before.
+    Old,
+    /// That it is done.
+    Done,
+    /// That it is done before the kernel ends: see [`transform::late`].
+    DoneLater,
+}
+
 impl<'c> Emitter<'_, 'c> {
     /// Where lane 0's element lies, if the lanes of this atomic lie side by side and more than one fits an exchange.
     pub(super) fn adjacent(&self, address: &Address<'c>, ty: IrType, access: Access) -> Option<Value<'c>> {
@@ -31,7 +42,7 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
-    /// The operation by the active lanes, side by side from `start`. Answers what was there before, where `wants_old`.
+    /// The operation by the active lanes, side by side from `start`. Answers what was there before, if that is wanted.
     pub(super) fn atomic_adjacent(
         &mut self,
         op: AtomicOp,
@@ -39,7 +50,7 @@ impl<'c> Emitter<'_, 'c> {
         start: Value<'c>,
         operands: IrValue,
         access: Access,
-        wants_old: bool,
+        wanted: Wanted,
     ) -> Option<Value<'c>> {
         let b = self.unit.b;
         let i64 = self.unit.types.i64;
@@ -49,6 +60,7 @@ impl<'c> Emitter<'_, 'c> {
         // The first exchange begins up to so many lanes before lane 0: the arrays are laid out as memory is.
         let first =
             b.and(b.lshr(start, i64.int_const(bytes.ilog2().into())), i64.int_const(u64::from(each - 1)));
+        let exact = start;
         let start = b.and(start, i64.int_const(!u64::from(BYTES - 1)));
         let padded = lane.array(u64::from(self.unit.lanes + each));
         let at_first = |array: Value<'c>| b.ptr_add(array, b.mul(first, i64.int_const(bytes.into())));
@@ -56,21 +68,28 @@ impl<'c> Emitter<'_, 'c> {
         let vector = operands.ty();
         let array = self.scratch(padded);
         b.store(operands, at_first(array), bytes);
-        let results = wants_old.then(|| self.scratch(padded));
+        let results = (wanted == Wanted::Old).then(|| self.scratch(padded));
         let mask = self.active();
         self.for_each_warp(b.mask_to_int(mask), |this, warp, lanes| {
             let passed = b.mul(b.zext(warp, i64), i64.int_const(u64::from(LANES * bytes)));
+            let lanes = match wanted {
+                Wanted::DoneLater => {
+                    let own = b.ptr_add(at_first(array), passed);
+                    this.keep_late((op, ty, false), b.add(exact, passed), lanes, own)
+                }
+                Wanted::Old | Wanted::Done => lanes,
+            };
             let lanes = b.shl(b.zext(lanes, i64), first);
-            this.for_each_exchange(lanes, each, |this, exchange, wanted| {
+            this.for_each_exchange(lanes, each, |this, exchange, own| {
                 let offset = b.add(passed, b.mul(exchange, i64.int_const(BYTES.into())));
                 let operand = b.load(lane.vector(each), b.ptr_add(array, offset), BYTES);
                 let place = b.inttoptr(b.add(start, offset));
-                let old = this.exchange_adjacent(op, ty, place, operand, wanted, access);
+                let old = this.exchange_adjacent(op, ty, place, operand, own, access);
                 if let Some(results) = results {
                     // Another warp's lanes may lie in the same 16 bytes.
-                    let own = b.ptr_add(results, offset);
-                    let others = b.load(old.ty(), own, BYTES);
-                    b.store(b.select(wanted, old, others), own, BYTES);
+                    let place = b.ptr_add(results, offset);
+                    let others = b.load(old.ty(), place, BYTES);
+                    b.store(b.select(own, old, others), place, BYTES);
                 }
             });
         });

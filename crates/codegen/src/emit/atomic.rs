@@ -10,6 +10,7 @@ use simt_ir::{
 
 use super::LANES;
 use super::address::Address;
+use super::adjacent::Wanted;
 use super::function::Emitter;
 use super::unsupported;
 use crate::llvm::{AtomicOp as Rmw, FloatPredicate, IntPredicate, Ordering, Type, Value};
@@ -47,7 +48,20 @@ impl<'c> Emitter<'_, 'c> {
             let rest = self.identity(op, value);
             let part = b.intrinsic(reduce, &[value.ty()], &[b.select(mask, value, rest)]);
             let rmw = integer_rmw(op).expect("reductions are of integers");
-            b.atomic_rmw(rmw, b.inttoptr(*address), part, rmw_ordering(access.order));
+            let at_once = |_: &mut Self| {
+                b.atomic_rmw(rmw, b.inttoptr(*address), part, rmw_ordering(access.order));
+            };
+            match self.is_late(inst) {
+                true => {
+                    let kept = self.scratch(lane);
+                    b.store(part, kept, bytes);
+                    let left =
+                        self.keep_late((op, ty, false), *address, self.unit.types.i32.int_const(1), kept);
+                    let left = self.nonzero(left);
+                    self.unlikely(left, at_once);
+                }
+                false => at_once(self),
+            }
             return Ok(());
         }
         if let (Address::Uniform(address), [result], AtomicOp::Add) = (&address, &data.results[..], op)
@@ -67,8 +81,12 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         if let Some(start) = self.adjacent(&address, ty, access) {
-            let wants_old = !data.results.is_empty();
-            let old = self.atomic_adjacent(op, ty, start, data.args[1], access, wants_old);
+            let wanted = match data.results[..] {
+                [] if self.is_late(inst) => Wanted::DoneLater,
+                [] => Wanted::Done,
+                _ => Wanted::Old,
+            };
+            let old = self.atomic_adjacent(op, ty, start, data.args[1], access, wanted);
             if let (Some(old), [result, ..]) = (old, &data.results[..]) {
                 self.define(*result, old);
             }
@@ -78,6 +96,17 @@ impl<'c> Emitter<'_, 'c> {
         let uniform = self.p.shapes.of(data.args[1]).is_uniform();
         let operands = if uniform { self.natural(data.args[1]) } else { self.lane_array(data.args[1]) };
         let results = data.results.first().map(|_| self.scratch(lane.vector(self.unit.lanes)));
+        let kept = matches!(address, Address::Uniform(_)) && self.is_late(inst) && self.unit.lanes == LANES;
+        let lanes = match (&address, kept) {
+            (Address::Uniform(address), true) => {
+                let array = if uniform { self.lane_array(data.args[1]) } else { operands };
+                self.keep_late((op, ty, true), *address, lanes, array)
+            }
+            _ => lanes,
+        };
+        if !kept && self.is_late(inst) {
+            self.settle_before(inst);
+        }
         let update = |this: &mut Self, at: Value<'c>, place: Value<'c>, operand: Value<'c>| {
             let ptr = b.inttoptr(this.lane_place(places, place));
             let old = match integer_rmw(op).filter(|_| ty.is_int()) {
@@ -101,7 +130,7 @@ impl<'c> Emitter<'_, 'c> {
             }
         };
         let place = (places.array, places.lane);
-        if !self.is_full() {
+        if kept || !self.is_full() {
             self.for_each_lane(lanes, |this, at| {
                 let operand = if uniform { operands } else { this.element(operands, at, lane) };
                 update(this, at, this.element(place.0, at, place.1), operand);

@@ -50,6 +50,7 @@ mod held;
 mod host;
 mod indexed;
 mod joined;
+mod late;
 mod masked;
 mod matrix;
 mod mbarrier;

@@ -223,33 +223,41 @@ impl Launch {
 
     fn run_to_end(&self, compiled: &Compiled, params: &[u64]) -> Result<(), (FaultRecord, u32)> {
         let entry = compiled.loaded.symbol(codegen::ENTRY_SYMBOL).expect("the entry is defined").address;
-        self.with_frame(params, compiled.info.state_bytes, |frame, blocks| match compiled.info.entry {
-            EntryKind::Blocks => {
-                // SAFETY: the symbol is an entry of this kind.
-                let entry: BlocksEntry = unsafe { std::mem::transmute(entry as *const ()) };
-                call(frame, |frame| {
-                    // SAFETY: the frame is as the program needs it.
-                    unsafe { entry(frame, 0, blocks) }
-                })
-                .map(|status| assert_eq!(status, 0, "no index wraps"))
-                .map_err(|fault| (fault, frame.warp))
-            }
-            EntryKind::Warps => {
-                // SAFETY: the symbol is an entry of this kind.
-                let entry: WarpEntry = unsafe { std::mem::transmute(entry as *const ()) };
-                let together = compiled.loaded.symbol(TOGETHER_SYMBOL).map(|symbol| {
+        let result =
+            self.with_frame(params, compiled.info.state_bytes, |frame, blocks| match compiled.info.entry {
+                EntryKind::Blocks => {
                     // SAFETY: the symbol is an entry of this kind.
-                    unsafe { std::mem::transmute::<*const (), TogetherEntry>(symbol.address as *const ()) }
-                });
-                for block in 0..blocks {
-                    let [x, y] = [self.grid[0], self.grid[1]].map(u64::from);
-                    frame.ctaid = [block % x, block / x % y, block / x / y].map(|id| id as u32);
-                    run_block(frame, self.threads().div_ceil(32) / compiled.info.gang, entry, together)
-                        .map_err(|fault| (fault, frame.warp))?;
+                    let entry: BlocksEntry = unsafe { std::mem::transmute(entry as *const ()) };
+                    call(frame, |frame| {
+                        // SAFETY: the frame is as the program needs it.
+                        unsafe { entry(frame, 0, blocks) }
+                    })
+                    .map(|status| assert_eq!(status, 0, "no index wraps"))
+                    .map_err(|fault| (fault, frame.warp))
                 }
-                Ok(())
-            }
-        })
+                EntryKind::Warps => {
+                    // SAFETY: the symbol is an entry of this kind.
+                    let entry: WarpEntry = unsafe { std::mem::transmute(entry as *const ()) };
+                    let together = compiled.loaded.symbol(TOGETHER_SYMBOL).map(|symbol| {
+                        // SAFETY: the symbol is an entry of this kind.
+                        unsafe {
+                            std::mem::transmute::<*const (), TogetherEntry>(symbol.address as *const ())
+                        }
+                    });
+                    for block in 0..blocks {
+                        let [x, y] = [self.grid[0], self.grid[1]].map(u64::from);
+                        frame.ctaid = [block % x, block / x % y, block / x / y].map(|id| id as u32);
+                        run_block(frame, self.threads().div_ceil(32) / compiled.info.gang, entry, together)
+                            .map_err(|fault| (fault, frame.warp))?;
+                    }
+                    Ok(())
+                }
+            });
+        match result {
+            Ok(()) => jit::late::settle().expect("the memory is still there"),
+            Err(_) => jit::late::forget(),
+        }
+        result
     }
 }
 

@@ -1,0 +1,54 @@
+//! Atomics that the host keeps for later.
+
+use kernel_abi::late::{LATE_SYMBOL, SETTLE, encode};
+use simt_ir::{AtomicOp, Inst, Op, Type as IrType};
+
+use super::function::Emitter;
+use crate::llvm::Value;
+
+impl<'c> Emitter<'_, 'c> {
+    /// Whether an atomic may be done later than where it stands.
+    pub(super) fn is_late(&self, inst: Inst) -> bool {
+        self.p.late.binary_search(&inst).is_ok()
+    }
+
+    /// Has the host keep an operation, on elements of a type from `start` on or all at `start`, of some of a warp's lanes, an i32. Answers those that
+    /// are to do it at once.
+    pub(super) fn keep_late(
+        &mut self,
+        (op, ty, one_place): (AtomicOp, IrType, bool),
+        start: Value<'c>,
+        lanes: Value<'c>,
+        operands: Value<'c>,
+    ) -> Value<'c> {
+        let code = encode(op, ty, one_place).expect("late operations can be kept");
+        self.call_late(code, start, lanes, operands)
+    }
+
+    /// Before a late operation that is not kept: what the thread has had kept goes before it, if it can be to the same place and the order matters.
+    pub(super) fn settle_before(&mut self, inst: Inst) {
+        let kind = |inst: Inst| {
+            let data = self.p.func.inst(inst);
+            (data.op, self.p.func.ty(data.args[1]))
+        };
+        let own = kind(inst);
+        let is_sum_of_floats = matches!(own.0, Op::Atomic(AtomicOp::FAdd { .. }, _));
+        let mut others = self.p.late.iter().filter(|other| **other != inst);
+        if others.any(|other| is_sum_of_floats || !is_same_kind(kind(*other), own)) {
+            let (i32, i64, ptr) = (self.unit.types.i32, self.unit.types.i64, self.unit.types.ptr);
+            self.call_late(SETTLE, i64.zero(), i32.zero(), ptr.zero());
+        }
+    }
+
+    fn call_late(&mut self, code: u32, start: Value<'c>, lanes: Value<'c>, operands: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let (i32, i64, ptr) = (self.unit.types.i32, self.unit.types.i64, self.unit.types.ptr);
+        let function = b.module().extern_function(LATE_SYMBOL, i32, &[i32, i64, i32, ptr]);
+        b.call(function, &[i32.int_const(code.into()), start, lanes, operands])
+    }
+}
+
+/// Whether two atomics do the same to elements of one type.
+fn is_same_kind((a, of_a): (Op, IrType), (b, of_b): (Op, IrType)) -> bool {
+    matches!((a, b), (Op::Atomic(a, _), Op::Atomic(b, _)) if a == b) && of_a == of_b
+}
