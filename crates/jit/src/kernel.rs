@@ -289,7 +289,7 @@ impl CompiledKernel for Kernel {
         // SAFETY: the same contract.
         unsafe {
             match self.entry {
-                Entry::Blocks(entry) => settled(self.run_blocks(entry, frame, first, count), frame),
+                Entry::Blocks(entry) => self.run_blocks(entry, frame, first, count),
                 Entry::Warps(..) => self.run_each(frame, &mut (first..first + count)),
             }
         }
@@ -306,24 +306,20 @@ impl CompiledKernel for Kernel {
                 unsafe { better.run_each(&mut frames[0], blocks) }
             });
         }
-        let result = match self.entry {
+        match self.entry {
             Entry::Blocks(entry) => {
-                let mut result = Ok(());
-                while result.is_ok()
-                    && let Some(block) = blocks.next()
-                {
+                for block in blocks {
                     // SAFETY: the same contract.
-                    result = unsafe { self.run_blocks(entry, frame, block, 1) };
+                    unsafe { self.run_blocks(entry, frame, block, 1)? };
                 }
-                result
+                Ok(())
             }
             Entry::Warps(entry, together) => {
                 let next = |launch: &LaunchFrame, _| blocks.next().map(|block| launch.ctaid(block));
                 // SAFETY: the same contract.
                 unsafe { self.run_warps((entry, together), std::slice::from_mut(frame), next) }
             }
-        };
-        settled(result, frame)
+        }
     }
 
     unsafe fn run_clusters(&self, frames: &mut [BlockFrame], first: u64, count: u64) -> Result<(), Fault> {
@@ -334,7 +330,7 @@ impl CompiledKernel for Kernel {
             });
         }
         let mut numbers = first..first + count;
-        let result = match self.entry {
+        match self.entry {
             Entry::Blocks(entry) => numbers.try_for_each(|number| {
                 (0..).zip(frames.iter_mut()).try_for_each(|(rank, frame)| {
                     // SAFETY: the same contract, of each block.
@@ -356,11 +352,18 @@ impl CompiledKernel for Kernel {
                 // SAFETY: the same contract.
                 unsafe { self.run_warps((entry, together), frames, next) }
             }
-        };
-        match frames {
-            [frame, ..] => settled(result, frame),
-            [] => result,
         }
+    }
+
+    fn settle(&self, frame: &BlockFrame) -> Result<(), Fault> {
+        late::settle().map_err(|fault| {
+            let detail = format!("{fault} (an atomic of this block or of one before it)");
+            fault_of(frame, FaultKind::IllegalAddress, Some(fault.address), detail)
+        })
+    }
+
+    fn forget(&self) {
+        late::forget();
     }
 
     fn takes_turns(&self) -> bool {
@@ -376,35 +379,19 @@ impl CompiledKernel for Kernel {
             });
         }
         let mut blocks = first..first + frames.len() as u64;
-        let result = match self.entry {
+        match self.entry {
             // SAFETY: the same contract.
             Entry::Warps(entry, together) => unsafe {
                 self.run_warps((entry, together), frames, |launch, _| {
                     blocks.next().map(|block| launch.ctaid(block))
                 })
             },
-            Entry::Blocks(entry) => blocks.zip(frames.iter_mut()).try_for_each(|(block, frame)| {
+            Entry::Blocks(entry) => blocks.zip(frames).try_for_each(|(block, frame)| {
                 // SAFETY: the same contract, of each block.
                 unsafe { self.run_blocks(entry, frame, block, 1) }
             }),
-        };
-        match frames {
-            [frame, ..] => settled(result, frame),
-            [] => result,
         }
     }
-}
-
-/// The result of running blocks, once the atomics are done that this thread has kept meanwhile.
-fn settled(result: Result<(), Fault>, frame: &BlockFrame) -> Result<(), Fault> {
-    if result.is_err() {
-        late::forget();
-        return result;
-    }
-    late::settle().map_err(|fault| {
-        let detail = format!("{fault} (an atomic of this block or of one before it)");
-        fault_of(frame, FaultKind::IllegalAddress, Some(fault.address), detail)
-    })
 }
 
 /// Sets what generated code wants of the processor. The end of the guarded call takes it back.

@@ -90,6 +90,15 @@ pub trait CompiledKernel: Send + Sync {
         Ok(())
     }
 
+    /// Does what this thread has kept for later of what its blocks of a launch do to memory. A thread that has run blocks, the last of them in this
+    /// frame, calls it before they count as done.
+    fn settle(&self, _frame: &BlockFrame) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Forgets what this thread has kept for later: the launch has failed.
+    fn forget(&self) {}
+
     /// Whether blocks that wait for each other may all be run by one thread, in turns.
     fn takes_turns(&self) -> bool {
         false

@@ -238,12 +238,16 @@ fn run_blocks(
     };
     let mut frames: Vec<BlockFrame> = (0..together).map(frame).collect();
     // SAFETY: frames and launch are as the kernel's info asks for; blocks are within the grid.
-    unsafe {
+    let result = unsafe {
         match launch.explicit_cluster {
             0 => kernel.run(&mut frames[0], first, count),
             _ => kernel.run_clusters(&mut frames, first, count),
         }
+    };
+    if result.is_err() {
+        kernel.forget();
     }
+    result.and_then(|()| kernel.settle(&frames[0]))
 }
 
 fn shared_need(info: &KernelInfo, grid: Grid) -> u32 {

@@ -56,6 +56,16 @@ impl Frames {
             }
         }
     }
+
+    /// Does what these blocks have left for later.
+    pub(super) fn settle(&self, kernel: &dyn CompiledKernel) -> Result<(), Fault> {
+        match self {
+            Frames::Block(frame) => kernel.settle(frame),
+            Frames::Cluster(frames) | Frames::InTurns(frames) => {
+                frames.first().map_or(Ok(()), |frame| kernel.settle(frame))
+            }
+        }
+    }
 }
 
 /// Whether two runs of a block failed alike. The first knows an address to the page only: an access of many threads at once fails

@@ -379,6 +379,9 @@ impl Grid {
                 break;
             }
         }
+        if let Err(fault) = frames.settle(&*self.parts.ready.kernel) {
+            return self.fail(frames.in_cluster(fault), done);
+        }
         self.tally.spent.fetch_add(clock::now().saturating_sub(begin), Ordering::Relaxed);
         self.count_done(done)
     }
@@ -418,6 +421,7 @@ impl Grid {
 
     /// Ends the grid early; `count` blocks were this thread's.
     fn fail(&self, fault: Fault, count: u64) -> bool {
+        self.parts.ready.kernel.forget();
         self.fault.lock().get_or_insert(fault);
         self.services.failed.store(true, Ordering::Relaxed);
         let untaken = self.supply.drain();
@@ -456,7 +460,9 @@ impl Grid {
         };
         // SAFETY: as for the first run: this kernel was made of the same program, and needs the same parameters and variables.
         let run = AssertUnwindSafe(|| unsafe { frames.run(&*kernel, at, 1) });
-        match catch_unwind(run) {
+        let found = catch_unwind(run);
+        kernel.forget();
+        match found {
             Ok(Err(found)) if is_same(&fault, &found, given.gang) => Fault {
                 warp: found.warp,
                 lane: found.lane,
