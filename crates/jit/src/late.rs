@@ -114,6 +114,12 @@ thread_local! {
     static TABLE: RefCell<Option<Table>> = const { RefCell::new(None) };
 }
 
+/// Looks at the thread's table. Not where there is none any more: a process that ends runs kernels in its last destructors, when the thread's
+/// variables have gone.
+fn with_table<R>(body: impl FnOnce(&mut Option<Table>) -> R) -> Option<R> {
+    TABLE.try_with(|table| body(&mut table.borrow_mut())).ok()
+}
+
 /// See [`kernel_abi::late::LateFn`].
 ///
 /// # Safety
@@ -124,7 +130,7 @@ pub unsafe extern "C" fn late(code: u32, start: u64, lanes: u32, operands: *cons
         return 0;
     }
     let Some((op, ty, one_place)) = decode(code) else { return lanes };
-    TABLE.with_borrow_mut(|table| {
+    let keep = |table: &mut Option<Table>| {
         let table = match table {
             Some(table) => table,
             None => guard::unguarded(|| table.insert(Table::new())),
@@ -146,12 +152,13 @@ pub unsafe extern "C" fn late(code: u32, start: u64, lanes: u32, operands: *cons
                 }
             }
         }
-    })
+    };
+    with_table(keep).unwrap_or(lanes)
 }
 
 /// Does what this thread has kept, since an operation comes that must not come before.
 fn settle_before_more() {
-    TABLE.with_borrow_mut(|table| {
+    with_table(|table| {
         if let Some(table) = table.as_mut().filter(|table| !table.used.is_empty()) {
             guard::unguarded(|| table.settle());
         }
@@ -161,16 +168,17 @@ fn settle_before_more() {
 /// Does what this thread has kept, at the end of its share of a kernel's blocks. The first fault on the way is answered: memory that went away
 /// while the kernel ran.
 pub fn settle() -> Result<(), guard::Fault> {
-    TABLE.with_borrow_mut(|table| {
-        let Some(table) = table else { return Ok(()) };
+    let fault = with_table(|table| {
+        let table = table.as_mut()?;
         table.settle();
-        table.fault.take().map_or(Ok(()), Err)
-    })
+        table.fault.take()
+    });
+    fault.flatten().map_or(Ok(()), Err)
 }
 
 /// Forgets what this thread has kept: the launch has failed.
 pub fn forget() {
-    TABLE.with_borrow_mut(|table| {
+    with_table(|table| {
         let Some(table) = table else { return };
         for index in table.used.drain(..) {
             let line = &mut table.lines[usize::from(index)];
