@@ -2,7 +2,8 @@
 //!
 //! A thread has a table of lines of the cache, each of memory that has been seen to be there. Operations on them stay in the table: integers as one
 //! operand, which is what all of them come to; numbers of floating point one by one, since each sum is rounded. They are done when a line has
-//! as many as it holds, when another line or another operation wants its place, and when the thread has run its share of blocks.
+//! as many as it holds, when another line or another operation wants its place, and when the thread has run its share of blocks; and all of them
+//! about once in a millisecond, as some look on at how far a kernel has come.
 //!
 //! Several threads mostly add to the same lines at the same time. Who is at one says so, and others do something else first, if they can: what
 //! is exchanged is atomic whatever they do, but an exchange that another thread comes before has to be made again.
@@ -23,6 +24,8 @@ const ENOUGH: usize = ROWS / 2;
 const DOUBT: u32 = 256;
 /// Of those that are not noted then, one in so many is.
 const TRIAL: u32 = 16;
+/// The ticks of the processor's clock, two or three to a nanosecond, after which all that is kept is done.
+const TICKS: u64 = 3_000_000;
 /// How often a thread looks whether a line is free before it goes there all the same.
 const PATIENCE: u32 = 1 << 10;
 /// Words of a line, which are exchanged one by one.
@@ -73,6 +76,9 @@ struct Table {
     /// How much more often lines were noted than come to again, and how often none was noted for that.
     doubt: u32,
     passed: u32,
+    /// When nothing was left, and for how long something may be from then on, in ticks.
+    settled: u64,
+    patience: u64,
 }
 
 /// Whether a thread is at one of the lines that share this.
@@ -114,6 +120,12 @@ thread_local! {
     static TABLE: RefCell<Option<Table>> = const { RefCell::new(None) };
 }
 
+/// The processor's clock.
+fn ticks() -> u64 {
+    // SAFETY: every processor of this architecture has it.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
 /// Looks at the thread's table. Not where there is none any more: a process that ends runs kernels in its last destructors, when the thread's
 /// variables have gone.
 fn with_table<R>(body: impl FnOnce(&mut Option<Table>) -> R) -> Option<R> {
@@ -136,7 +148,7 @@ pub unsafe extern "C" fn late(code: u32, start: u64, lanes: u32, operands: *cons
             None => guard::unguarded(|| table.insert(Table::new())),
         };
         // SAFETY: the caller's contract.
-        unsafe {
+        let left = unsafe {
             match (ty.bits(), one_place) {
                 (32, false) => {
                     table.keep_adjacent(Kind { op, ty, code }, start, lanes, operands.cast::<u32>())
@@ -151,7 +163,11 @@ pub unsafe extern "C" fn late(code: u32, start: u64, lanes: u32, operands: *cons
                     table.keep_in_one_place(Kind { op, ty, code }, start, lanes, operands.cast::<u64>())
                 }
             }
+        };
+        if ticks().wrapping_sub(table.settled) > table.patience {
+            guard::unguarded(|| table.settle());
         }
+        left
     };
     with_table(keep).unwrap_or(lanes)
 }
@@ -231,7 +247,15 @@ impl Element for u64 {
 
 impl Table {
     fn new() -> Table {
-        Table { lines: vec![EMPTY; LINES], used: Vec::with_capacity(LINES), fault: None, doubt: 0, passed: 0 }
+        Table {
+            lines: vec![EMPTY; LINES],
+            used: Vec::with_capacity(LINES),
+            fault: None,
+            doubt: 0,
+            passed: 0,
+            settled: 0,
+            patience: TICKS,
+        }
     }
 
     /// # Safety
@@ -345,6 +369,7 @@ impl Table {
         }
         self.used = used;
         self.used.clear();
+        self.settled = ticks();
     }
 
     /// Does what is kept for a line.
@@ -455,8 +480,14 @@ mod tests {
         unsafe { late(encode(op, ty, one_place).unwrap(), start, lanes, operands.as_ptr().cast()) }
     }
 
+    /// However long it takes, what is kept stays so.
+    fn take_your_time() {
+        with_table(|table| *table = Some(Table { patience: u64::MAX, ..Table::new() }));
+    }
+
     #[test]
     fn what_is_kept_is_done_when_all_is_settled() {
+        take_your_time();
         let mut memory = Memory([0; 32]);
         let start = address(&mut memory) + 8;
         let ones = [1; 32];
@@ -475,6 +506,7 @@ mod tests {
 
     #[test]
     fn every_sum_is_rounded_as_if_it_were_done_by_itself() {
+        take_your_time();
         let mut memory = Memory([0; 32]);
         let start = address(&mut memory);
         let mut wanted = [0f32; 2];
@@ -493,6 +525,7 @@ mod tests {
 
     #[test]
     fn another_operation_on_a_line_comes_after_those_before_it() {
+        take_your_time();
         let mut memory = Memory([0; 32]);
         let start = address(&mut memory) + 64;
         let operations = [
@@ -516,6 +549,7 @@ mod tests {
 
     #[test]
     fn words_of_64_bits_in_one_place_and_lines_that_share_a_seat() {
+        take_your_time();
         let mut memory = vec![0u64; (LINES + 3) * 8];
         let first = (memory.as_mut_ptr().expose_provenance() as u64).next_multiple_of(LINE);
         let operands: [u32; 64] = std::array::from_fn(|at| if at % 2 == 0 { 1 } else { 2 });
@@ -542,6 +576,7 @@ mod tests {
 
     #[test]
     fn lines_that_nobody_comes_back_to_are_not_noted_for_long() {
+        take_your_time();
         let mut memory = vec![0u32; 4096 * 16 + 16];
         let first = (memory.as_mut_ptr().expose_provenance() as u64).next_multiple_of(LINE);
         let add = |line: u64| call(AtomicOp::Add, Type::I32, false, first + line * LINE, 1, &[1; 32]);
@@ -557,7 +592,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_is_done_when_its_time_is_over() {
+        let mut memory = Memory([0; 32]);
+        let start = address(&mut memory);
+        let add = || call(AtomicOp::Add, Type::I32, false, start, 1, &[1; 32]);
+        let mut done_after = |patience| {
+            with_table(|table| *table = Some(Table { patience, ..Table::new() }));
+            assert_eq!([add(), add()], [0; 2]);
+            let done = std::mem::take(&mut memory.0[0]);
+            forget();
+            done
+        };
+        assert_eq!([done_after(0), done_after(u64::MAX)], [2, 0]);
+    }
+
+    #[test]
     fn memory_that_goes_is_told() {
+        take_your_time();
         let page = 4096;
         // SAFETY: a new mapping, and then its end.
         let start = unsafe {
