@@ -23,6 +23,9 @@ pub fn eval(op: Op, args: &[u64], types: &[Type], result: Type) -> Option<u64> {
             funnel_shift(left, wrap, args[0] as u32, args[1] as u32, args[2] as u32).into()
         }
         Op::Prmt => prmt(args[0] as u32, args[1] as u32, args[2] as u32).into(),
+        Op::DotBytes { signed_a, signed_b } => {
+            dot_bytes([(args[0] as u32, signed_a), (args[1] as u32, signed_b)], args[2] as u32).into()
+        }
         Op::IntCmp(cmp) => int_cmp(cmp, types[0], args[0], args[1]).into(),
         Op::FloatCmp(cmp) => float_cmp(cmp, types[0], args[0], args[1]).into(),
         Op::Select => {
@@ -172,6 +175,14 @@ fn prmt(a: u32, b: u32, selector: u32) -> u32 {
         let byte = bytes[(nibble & 7) as usize];
         if nibble & 8 == 0 { byte } else { ((byte as i8) >> 7) as u8 }
     }))
+}
+
+/// `sum` and the products of the bytes of two words, which are signed or not.
+fn dot_bytes(words: [(u32, bool); 2], sum: u32) -> u32 {
+    let [a, b] = words.map(|(word, signed)| {
+        word.to_le_bytes().map(|byte| if signed { i32::from(byte as i8) } else { i32::from(byte) })
+    });
+    a.iter().zip(b).fold(sum, |sum, (a, b)| sum.wrapping_add((a * b) as u32))
 }
 
 fn int_cmp(cmp: IntCmp, ty: Type, a: u64, b: u64) -> bool {

@@ -509,6 +509,13 @@ pub enum Op {
     },
     /// `(a I32, b I32, selector I32) → I32`: `prmt` in its default mode.
     Prmt,
+    /// `(a I32, b I32, c I32) → I32`: the sum of `c` and the products of each byte of `a` with that of `b` (`dp4a`).
+    DotBytes {
+        /// The bytes of `a` are signed.
+        signed_a: bool,
+        /// The bytes of `b` are signed.
+        signed_b: bool,
+    },
     /// `(a T, b T) → Pred`.
     IntCmp(IntCmp),
     /// `(a T, b T) → Pred`.
@@ -645,6 +652,7 @@ impl Op {
             | Op::Shift(_)
             | Op::FunnelShift { .. }
             | Op::Prmt
+            | Op::DotBytes { .. }
             | Op::IntCmp(_)
             | Op::FloatCmp(_)
             | Op::Select

@@ -164,7 +164,7 @@ impl Check<'_> {
             Op::Shift(_) => {
                 rule(arg.len() == 2 && arg[0].is_int() && arg[1] == I32 && res == [arg[0]], "(T, i32) → T")
             }
-            Op::FunnelShift { .. } | Op::Prmt => {
+            Op::FunnelShift { .. } | Op::Prmt | Op::DotBytes { .. } => {
                 rule(arg == [I32; 3] && res == [I32], "(i32, i32, i32) → i32")
             }
             Op::IntCmp(_) => rule(

@@ -13,6 +13,7 @@
 
 mod approx;
 mod convert;
+mod dot;
 mod float;
 mod half;
 mod int;
@@ -81,6 +82,9 @@ impl<'a, 'c> Lowering<'a, 'c> {
             Op::Shift(op) => self.shift(op, args[0], args[1]),
             Op::FunnelShift { left, wrap } => self.funnel_shift(left, wrap, args[0], args[1], args[2]),
             Op::Prmt => self.prmt(args[0], args[1], args[2]),
+            Op::DotBytes { signed_a, signed_b } => {
+                self.dot_bytes((args[0], signed_a), (args[1], signed_b), args[2])
+            }
             Op::IntCmp(cmp) => self.int_cmp(cmp, args[0], args[1]),
             Op::FloatCmp(cmp) => self.float_cmp(cmp, types[0], args[0], args[1]),
             Op::Select => self.b.select(args[0], args[1], args[2]),

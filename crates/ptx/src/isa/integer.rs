@@ -1,6 +1,6 @@
 //! Integer arithmetic.
 
-use simt_ir::{IntBinary, IntCmp, IntUnary, Shift, Type, Value};
+use simt_ir::{IntBinary, IntCmp, IntUnary, Op, Shift, Type, Value};
 
 use super::{Form, Ty, form};
 use crate::lower::expander::Expander;
@@ -69,14 +69,9 @@ pub(super) const FORMS: &[Form] = &[
     }),
     form("dp4a.A{u32,s32}.B{u32,s32} d=b32, a:b32, b:b32, c:b32", |x| {
         let (a, b, c) = (x.src("a"), x.src("b"), x.src("c"));
-        let mut sum = c;
-        for byte in 0..4 {
-            let left = field(x, a, 8 * byte, 8, "A");
-            let right = field(x, b, 8 * byte, 8, "B");
-            let product = x.int(IntBinary::Mul, left, right);
-            sum = x.int(IntBinary::Add, sum, product);
-        }
-        x.set("d", sum);
+        let [signed_a, signed_b] = ["A", "B"].map(|name| x.ty(name).is_signed());
+        let d = x.op(Op::DotBytes { signed_a, signed_b }, &[a, b, c]);
+        x.set("d", d);
     })
     .since(5, 0, 61),
     form("dp2a.half{lo,hi}.A{u32,s32}.B{u32,s32} d=b32, a:b32, b:b32, c:b32", |x| {
