@@ -120,8 +120,8 @@ int main() {
     for (auto &stream : streams) CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CUDA_CHECK(cudaMemset(device, 0, sizeof(Totals)));
     CUDA_CHECK(cudaDeviceSynchronize());
-    wait_for_end<<<1, 1, 0, streams[2]>>>(device, 2 * 500 * 64);
     for (int i = 0; i < 2; i++) end<<<500, 64, 0, streams[i]>>>(device);
+    wait_for_end<<<1, 1, 0, streams[2]>>>(device, 2 * 500 * 64);
     CUDA_CHECK(cudaDeviceSynchronize());
     Totals totals;
     CUDA_CHECK(cudaMemcpy(&totals, device, sizeof totals, cudaMemcpyDeviceToHost));
