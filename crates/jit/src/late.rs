@@ -60,11 +60,11 @@ struct Line {
     rows: usize,
     /// The elements that a row has operands for.
     masks: [u16; ROWS],
-    operands: [Row; ROWS],
+    /// Room for rows: one for integers, all of them for numbers of floating point.
+    operands: Vec<Row>,
 }
 
-const EMPTY: Line =
-    Line { address: 0, code: 0, rows: 0, masks: [0; ROWS], operands: [Row([0; 2 * WORDS]); ROWS] };
+const EMPTY: Line = Line { address: 0, code: 0, rows: 0, masks: [0; ROWS], operands: Vec::new() };
 
 /// What a thread keeps.
 struct Table {
@@ -345,6 +345,10 @@ impl Table {
         let there =
             unsafe { guard::load::<u64>(address).and_then(|old| guard::compare_exchange(address, old, old)) };
         let line = &mut self.lines[index];
+        let room = if kind.is_rounded() { ROWS } else { 1 };
+        if line.operands.len() < room {
+            line.operands.resize(room, Row([0; 2 * WORDS]));
+        }
         // Of memory that has gone nothing is kept.
         line.address = if there.is_ok() { address } else { NOWHERE };
         line.code = kind.code;
