@@ -55,7 +55,7 @@ struct Line {
     /// Where it is; 0 for none, and [`NOWHERE`] for one that is not there.
     address: u64,
     /// The operation.
-    code: u32,
+    kind: Kind,
     /// Rows with operands.
     rows: usize,
     /// The elements that a row has operands for.
@@ -64,7 +64,13 @@ struct Line {
     operands: Vec<Row>,
 }
 
-const EMPTY: Line = Line { address: 0, code: 0, rows: 0, masks: [0; ROWS], operands: Vec::new() };
+const EMPTY: Line = Line {
+    address: 0,
+    kind: Kind { op: AtomicOp::Add, ty: Type::I32 },
+    rows: 0,
+    masks: [0; ROWS],
+    operands: Vec::new(),
+};
 
 /// What a thread keeps.
 struct Table {
@@ -142,6 +148,7 @@ pub unsafe extern "C" fn late(code: u32, start: u64, lanes: u32, operands: *cons
         return 0;
     }
     let Some((op, ty, one_place)) = decode(code) else { return lanes };
+    let kind = Kind { op, ty };
     let keep = |table: &mut Option<Table>| {
         let table = match table {
             Some(table) => table,
@@ -150,18 +157,10 @@ pub unsafe extern "C" fn late(code: u32, start: u64, lanes: u32, operands: *cons
         // SAFETY: the caller's contract.
         let left = unsafe {
             match (ty.bits(), one_place) {
-                (32, false) => {
-                    table.keep_adjacent(Kind { op, ty, code }, start, lanes, operands.cast::<u32>())
-                }
-                (32, true) => {
-                    table.keep_in_one_place(Kind { op, ty, code }, start, lanes, operands.cast::<u32>())
-                }
-                (_, false) => {
-                    table.keep_adjacent(Kind { op, ty, code }, start, lanes, operands.cast::<u64>())
-                }
-                (_, true) => {
-                    table.keep_in_one_place(Kind { op, ty, code }, start, lanes, operands.cast::<u64>())
-                }
+                (32, false) => table.keep_adjacent(kind, start, lanes, operands.cast::<u32>()),
+                (32, true) => table.keep_in_one_place(kind, start, lanes, operands.cast::<u32>()),
+                (_, false) => table.keep_adjacent(kind, start, lanes, operands.cast::<u64>()),
+                (_, true) => table.keep_in_one_place(kind, start, lanes, operands.cast::<u64>()),
             }
         };
         if ticks().wrapping_sub(table.settled) > table.patience {
@@ -175,7 +174,7 @@ pub unsafe extern "C" fn late(code: u32, start: u64, lanes: u32, operands: *cons
 /// Does what this thread has kept, since an operation comes that must not come before.
 fn settle_before_more() {
     with_table(|table| {
-        if let Some(table) = table.as_mut().filter(|table| !table.used.is_empty()) {
+        if let Some(table) = table {
             guard::unguarded(|| table.settle());
         }
     });
@@ -204,12 +203,11 @@ pub fn forget() {
     });
 }
 
-/// An operation, and its code.
-#[derive(Clone, Copy)]
+/// An operation on elements of a type.
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Kind {
     op: AtomicOp,
     ty: Type,
-    code: u32,
 }
 
 impl Kind {
@@ -313,7 +311,7 @@ impl Table {
     fn line(&mut self, kind: Kind, address: u64) -> Option<&mut Line> {
         let index = (address / LINE) as usize % LINES;
         let line = &self.lines[index];
-        if (line.address, line.code) != (address, kind.code) {
+        if (line.address, line.kind) != (address, kind) {
             if self.doubt > DOUBT && line.address != address {
                 self.passed = self.passed.wrapping_add(1);
                 if !self.passed.is_multiple_of(TRIAL) {
@@ -351,12 +349,15 @@ impl Table {
         }
         // Of memory that has gone nothing is kept.
         line.address = if there.is_ok() { address } else { NOWHERE };
-        line.code = kind.code;
+        line.kind = kind;
         there.is_ok().then_some(())
     }
 
     /// Does all that is kept, where somebody else is at last.
     fn settle(&mut self) {
+        if self.used.is_empty() {
+            return;
+        }
         let used = std::mem::take(&mut self.used);
         let mut later = [false; LINES];
         for index in used.iter().map(|index| usize::from(*index)) {
@@ -400,8 +401,8 @@ impl Line {
         let count = (u32::BITS - mask.leading_zeros()) as usize;
         let own = self.operands[row].0.as_mut_ptr().cast::<E>().wrapping_add(first);
         if known & mask as u16 == 0 && mask.count_ones() as usize == count {
-            // SAFETY: as many elements are in the line, and as many operands are there.
-            unsafe { own.copy_from_nonoverlapping(operands, count) };
+            // SAFETY: as many elements are in the line, and as many operands are there; bytes are always aligned.
+            unsafe { own.cast::<u8>().copy_from_nonoverlapping(operands.cast(), count * size_of::<E>()) };
             return;
         }
         for at in (0..count).filter(|at| mask >> at & 1 != 0) {
@@ -417,9 +418,11 @@ impl Line {
     /// Does what is kept.
     fn do_all(&mut self) -> Result<(), guard::Fault> {
         let rows = std::mem::take(&mut self.rows);
-        let Some((op, ty, _)) = decode(self.code).filter(|_| rows > 0) else { return Ok(()) };
+        if rows == 0 {
+            return Ok(());
+        }
         let all = self.masks[..rows].iter().fold(0, |all, mask| all | mask);
-        let elements = LINE as usize / (ty.bits() as usize / 8);
+        let elements = LINE as usize / (self.kind.ty.bits() as usize / 8);
         let per_word = elements / WORDS;
         let of_word = |word: usize| all >> (word * per_word) & ((1 << per_word) - 1) != 0;
         let at = |word: usize| self.address + 8 * word as u64;
@@ -428,7 +431,7 @@ impl Line {
             // SAFETY: the kernel has accessed this line, as memory of the device; if it is that no more, the fault is answered.
             old.set_word(word, unsafe { guard::load::<u64>(at(word))? });
         }
-        let mut new = self.done(rows, op, ty, old);
+        let mut new = self.done(rows, old);
         for word in (0..WORDS).filter(|word| of_word(*word)) {
             loop {
                 // SAFETY: as above.
@@ -438,14 +441,15 @@ impl Line {
                 }
                 // Another thread came between.
                 old.set_word(word, seen);
-                new.set_word(word, self.done(rows, op, ty, old).word(word));
+                new.set_word(word, self.done(rows, old).word(word));
             }
         }
         Ok(())
     }
 
     /// What the kept operations make of a line.
-    fn done(&self, rows: usize, op: AtomicOp, ty: Type, mut line: Row) -> Row {
+    fn done(&self, rows: usize, mut line: Row) -> Row {
+        let Kind { op, ty } = self.kind;
         for (row, mask) in self.operands[..rows].iter().zip(&self.masks) {
             match (op, ty.bits()) {
                 (AtomicOp::FAdd { ftz: true }, 32) => sums(&mut line.0, &row.0, *mask),

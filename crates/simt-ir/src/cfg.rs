@@ -73,6 +73,22 @@ impl Cfg {
         &self.order
     }
 
+    /// For each block whether it is one of `starts` or comes after one, where `next` tells what does.
+    pub fn reached<Next: IntoIterator<Item = Block>>(
+        &self,
+        starts: impl IntoIterator<Item = Block>,
+        next: impl Fn(Block) -> Next,
+    ) -> Vec<bool> {
+        let mut seen = vec![false; self.succs.len()];
+        let mut work: Vec<Block> = starts.into_iter().collect();
+        while let Some(block) = work.pop() {
+            if !std::mem::replace(&mut seen[block.index()], true) {
+                work.extend(next(block));
+            }
+        }
+        seen
+    }
+
     /// Position in that order; `None` for a block that is never reached.
     pub fn position(&self, block: Block) -> Option<usize> {
         match self.position[block.index()] {

@@ -41,7 +41,8 @@ pub fn obstacle(p: &Prepared) -> Option<Obstacle> {
                 let what = "a barrier under a condition that differs between the threads of a warp";
                 return Some(Obstacle { what, loc: data.loc });
             }
-            if let Some(at) = member_mask(&data.op, data.args.len()) {
+            let is_partial = !p.full[block.index()] && p.linear.skip(block).is_some();
+            if let Some(at) = member_mask(&data.op, data.args.len()).filter(|_| is_partial) {
                 let members = data.args[at];
                 let what = if meets_another_branch(p, block, &data.op, members) {
                     "an operation at which threads meet others of their warp in another branch"
@@ -64,19 +65,16 @@ fn reaches_barrier(p: &Prepared, from: Block) -> bool {
         let mut insts = p.func.block(block).insts.iter();
         insts.any(|inst| p.func.inst(*inst).op.is_barrier())
     };
-    let reached = reached(p, from, |_, _| true);
+    let reached = reached(p, [from], |_, _| true);
     p.func.blocks().any(|block| reached[block.index()] && is_barrier(block))
 }
 
-/// Whether lanes that wait for this block to be done with come to a like operation for members of both before they join these lanes.
+/// Whether lanes that wait for this block to be done with, some having come to it, come to a like operation for members of both before they join these lanes.
 fn meets_another_branch(p: &Prepared, block: Block, op: &Op, members: Value) -> bool {
-    if p.full[block.index()] || p.linear.skip(block).is_none() {
-        return false;
-    }
     let forward = |from: Block, to: Block| !p.loops.is_back_edge(from, to);
-    let joined = reached(p, block, forward);
+    let joined = reached(p, [block], forward);
     p.linear.deferred(block).any(|waiting| {
-        let others = reached(p, waiting, |from, to| forward(from, to) && !joined[to.index()]);
+        let others = reached(p, [waiting], |from, to| forward(from, to) && !joined[to.index()]);
         let mut others = p.func.blocks().filter(|other| others[other.index()] && !joined[other.index()]);
         others.any(|other| {
             p.func.block(other).insts.iter().any(|inst| {
@@ -92,18 +90,12 @@ fn meets_another_branch(p: &Prepared, block: Block, op: &Op, members: Value) -> 
 /// Whether lanes that come to this block in one round of a loop that waits mean others, who come to it in a later one: those whom the
 /// loop has yet to let through.
 fn meets_another_round(p: &Prepared, block: Block, members: Value) -> bool {
-    if p.full[block.index()] || p.linear.skip(block).is_none() {
-        return false;
-    }
-    let forward = |from: Block, to: Block| !p.loops.is_back_edge(from, to);
+    let ahead = reached(p, p.linear.deferred(block), |from, to| !p.loops.is_back_edge(from, to));
     let around = p.loops.around(block).map(|id| p.loops.get(id).header);
     let mut waiting = around.filter(|header| p.polling.headers.contains(header));
     waiting.any(|header| {
         let latch = p.cfg.preds(header).iter().copied().find(|pred| p.loops.is_back_edge(*pred, header));
-        latch.is_some_and(|latch| {
-            let goes_round = |from: Block| reached(p, from, forward)[latch.index()];
-            p.linear.deferred(block).any(goes_round) && !names_its_side(p, members, block, latch)
-        })
+        latch.is_some_and(|latch| ahead[latch.index()] && !names_its_side(p, members, block, latch))
     })
 }
 
@@ -175,14 +167,12 @@ fn without_not(p: &Prepared, mut condition: Value) -> Value {
     condition
 }
 
-/// For each block whether control can come to it from `from`, itself included, over edges that `follows` lets pass.
-fn reached(p: &Prepared, from: Block, follows: impl Fn(Block, Block) -> bool) -> Vec<bool> {
-    let mut seen = vec![false; p.func.blocks().len()];
-    let mut work = vec![from];
-    while let Some(block) = work.pop() {
-        if !std::mem::replace(&mut seen[block.index()], true) {
-            work.extend(p.cfg.succs(block).iter().filter(|to| follows(block, **to)));
-        }
-    }
-    seen
+/// For each block whether control can come to it from one of these, themselves included, over edges that `follows` lets pass.
+fn reached(
+    p: &Prepared,
+    from: impl IntoIterator<Item = Block>,
+    follows: impl Fn(Block, Block) -> bool,
+) -> Vec<bool> {
+    let follows = &follows;
+    p.cfg.reached(from, |block| p.cfg.succs(block).iter().copied().filter(move |to| follows(block, *to)))
 }

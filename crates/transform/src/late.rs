@@ -25,7 +25,8 @@ pub fn find(func: &Function, cfg: &Cfg, polling: &Polling) -> Vec<Inst> {
     }
     // Who is at a barrier on another way is there with those who have ended after this.
     for (barrier, at, _) in all().filter(|(.., inst)| func.inst(*inst).op.is_barrier()) {
-        let ahead = reached(cfg, cfg.succs(barrier), |block| cfg.succs(block));
+        let after = |block: Block| cfg.succs(block).iter().copied();
+        let ahead = cfg.reached(after(barrier), after);
         late.retain(|(block, own, _)| ahead[block.index()] || *block == barrier && *own > at);
     }
     loop {
@@ -34,14 +35,14 @@ pub fn find(func: &Function, cfg: &Cfg, polling: &Polling) -> Vec<Inst> {
             .filter(|(.., inst)| could_tell(&func.inst(*inst).op) && !is_late(*inst))
             .map(|(block, at, _)| (block, at))
             .collect();
-        let blocks: Vec<Block> = ends.iter().map(|(block, _)| *block).collect();
-        let leads_there = reached(cfg, &blocks, |block| cfg.preds(block));
-        let before = late.len();
+        let before = |block: Block| cfg.preds(block).iter().copied();
+        let leads_there = cfg.reached(ends.iter().map(|(block, _)| *block), before);
+        let count = late.len();
         late.retain(|(block, at, _)| {
             let follows = |(end, place): &(Block, usize)| end == block && place > at;
             !cfg.succs(*block).iter().any(|next| leads_there[next.index()]) && !ends.iter().any(follows)
         });
-        if late.len() == before {
+        if late.len() == count {
             break;
         }
     }
@@ -86,19 +87,6 @@ fn could_tell(op: &Op) -> bool {
         | Op::Nanosleep => true,
         _ => false,
     }
-}
-
-/// For each block whether it is one of `starts` or comes after one, where `next` tells what does.
-fn reached<'a>(cfg: &Cfg, starts: &[Block], next: impl Fn(Block) -> &'a [Block]) -> Vec<bool> {
-    let size = cfg.order().iter().map(|block| block.index() + 1).max().unwrap_or(0);
-    let mut seen = vec![false; size];
-    let mut work = starts.to_vec();
-    while let Some(block) = work.pop() {
-        if !std::mem::replace(&mut seen[block.index()], true) {
-            work.extend_from_slice(next(block));
-        }
-    }
-    seen
 }
 
 #[cfg(test)]

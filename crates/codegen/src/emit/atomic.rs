@@ -96,15 +96,14 @@ impl<'c> Emitter<'_, 'c> {
         let uniform = self.p.shapes.of(data.args[1]).is_uniform();
         let operands = if uniform { self.natural(data.args[1]) } else { self.lane_array(data.args[1]) };
         let results = data.results.first().map(|_| self.scratch(lane.vector(self.unit.lanes)));
-        let kept = matches!(address, Address::Uniform(_)) && self.is_late(inst) && self.unit.lanes == LANES;
-        let lanes = match (&address, kept) {
-            (Address::Uniform(address), true) => {
+        let kept = match &address {
+            Address::Uniform(place) if self.is_late(inst) && self.unit.lanes == LANES => {
                 let array = if uniform { self.lane_array(data.args[1]) } else { operands };
-                self.keep_late((op, ty, true), *address, lanes, array)
+                Some(self.keep_late((op, ty, true), *place, lanes, array))
             }
-            _ => lanes,
+            _ => None,
         };
-        if !kept && self.is_late(inst) {
+        if kept.is_none() && self.is_late(inst) {
             self.settle_before(inst);
         }
         let update = |this: &mut Self, at: Value<'c>, place: Value<'c>, operand: Value<'c>| {
@@ -130,8 +129,8 @@ impl<'c> Emitter<'_, 'c> {
             }
         };
         let place = (places.array, places.lane);
-        if kept || !self.is_full() {
-            self.for_each_lane(lanes, |this, at| {
+        if kept.is_some() || !self.is_full() {
+            self.for_each_lane(kept.unwrap_or(lanes), |this, at| {
                 let operand = if uniform { operands } else { this.element(operands, at, lane) };
                 update(this, at, this.element(place.0, at, place.1), operand);
             });

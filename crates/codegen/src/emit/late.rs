@@ -29,12 +29,13 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn settle_before(&mut self, inst: Inst) {
         let kind = |inst: Inst| {
             let data = self.p.func.inst(inst);
-            (data.op, self.p.func.ty(data.args[1]))
+            let Op::Atomic(op, _) = data.op else { unreachable!("late operations are atomics") };
+            (op, self.p.func.ty(data.args[1]))
         };
         let own = kind(inst);
-        let is_sum_of_floats = matches!(own.0, Op::Atomic(AtomicOp::FAdd { .. }, _));
+        let is_rounded = matches!(own.0, AtomicOp::FAdd { .. });
         let mut others = self.p.late.iter().filter(|other| **other != inst);
-        if others.any(|other| is_sum_of_floats || !is_same_kind(kind(*other), own)) {
+        if others.any(|other| is_rounded || kind(*other) != own) {
             let (i32, i64, ptr) = (self.unit.types.i32, self.unit.types.i64, self.unit.types.ptr);
             self.call_late(SETTLE, i64.zero(), i32.zero(), ptr.zero());
         }
@@ -46,9 +47,4 @@ impl<'c> Emitter<'_, 'c> {
         let function = b.module().extern_function(LATE_SYMBOL, i32, &[i32, i64, i32, ptr]);
         b.call(function, &[i32.int_const(code.into()), start, lanes, operands])
     }
-}
-
-/// Whether two atomics do the same to elements of one type.
-fn is_same_kind((a, of_a): (Op, IrType), (b, of_b): (Op, IrType)) -> bool {
-    matches!((a, b), (Op::Atomic(a, _), Op::Atomic(b, _)) if a == b) && of_a == of_b
 }
