@@ -164,10 +164,11 @@ impl<'a> Block<'a> {
                 None => groups.push((*op, mask, vec![index])),
             }
         }
-        // Without a member mask the lanes that happen to be together take part: those furthest behind go first.
-        groups.sort_by_key(|(_, _, members)| {
+        // Without a member mask the lanes that happen to be together take part: those furthest behind go first. To a product of matrices all
+        // must come: whatever else lanes have come to goes before it.
+        groups.sort_by_key(|(op, _, members)| {
             let (depth, func, block, at) = self.threads[members[0]].location();
-            (std::cmp::Reverse(depth), func, block, at)
+            (matches!(op, Op::MatrixMultiply(_)), std::cmp::Reverse(depth), func, block, at)
         });
         let complete = groups.into_iter().find(|(op, mask, members)| {
             let here = members.iter().fold(0, |set, i| set | 1u32 << self.threads[*i].lane());
