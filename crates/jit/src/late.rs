@@ -9,9 +9,9 @@
 //! is exchanged is atomic whatever they do, but an exchange that another thread comes before has to be made again.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use kernel_abi::late::{AtomicOp, SETTLE, Type, combined, decode, sums};
+use kernel_abi::late::{AtomicOp, Places, SETTLE, Type, combined, decode, sums};
 
 /// Lines of the table, a power of two.
 const LINES: usize = 64;
@@ -24,6 +24,8 @@ const ENOUGH: usize = ROWS / 2;
 const DOUBT: u32 = 256;
 /// Of those that are not noted then, one in so many is.
 const TRIAL: u32 = 16;
+/// Calls for elements in too many lines after which it is tried again.
+const REST: u32 = 255;
 /// The ticks of the processor's clock, two or three to a nanosecond, after which all that is kept is done.
 const TICKS: u64 = 3_000_000;
 /// How often a thread looks whether a line is free before it goes there all the same.
@@ -82,6 +84,8 @@ struct Table {
     /// How much more often lines were noted than come to again, and how often none was noted for that.
     doubt: u32,
     passed: u32,
+    /// Calls for scattered elements that nothing is kept of, as long as there is nothing else: they are in too many lines.
+    resting: u32,
     /// When nothing was left, and for how long something may be from then on, in ticks.
     settled: u64,
     patience: u64,
@@ -141,13 +145,13 @@ fn with_table<R>(body: impl FnOnce(&mut Option<Table>) -> R) -> Option<R> {
 /// See [`kernel_abi::late::LateFn`].
 ///
 /// # Safety
-/// `operands` points to an operand for each of 32 lanes.
+/// `operands` points to an operand for each of 32 lanes, and so does `start` to addresses where the code says that elements are scattered.
 pub unsafe extern "C" fn late(code: u32, start: u64, lanes: u32, operands: *const u8) -> u32 {
     if code == SETTLE {
         settle_before_more();
         return 0;
     }
-    let Some((op, ty, one_place)) = decode(code) else { return lanes };
+    let Some((op, ty, places)) = decode(code) else { return lanes };
     let kind = Kind { op, ty };
     let keep = |table: &mut Option<Table>| {
         let table = match table {
@@ -156,14 +160,12 @@ pub unsafe extern "C" fn late(code: u32, start: u64, lanes: u32, operands: *cons
         };
         // SAFETY: the caller's contract.
         let left = unsafe {
-            match (ty.bits(), one_place) {
-                (32, false) => table.keep_adjacent(kind, start, lanes, operands.cast::<u32>()),
-                (32, true) => table.keep_in_one_place(kind, start, lanes, operands.cast::<u32>()),
-                (_, false) => table.keep_adjacent(kind, start, lanes, operands.cast::<u64>()),
-                (_, true) => table.keep_in_one_place(kind, start, lanes, operands.cast::<u64>()),
+            match ty.bits() {
+                32 => table.keep(kind, places, start, lanes, operands.cast::<u32>()),
+                _ => table.keep(kind, places, start, lanes, operands.cast::<u64>()),
             }
         };
-        if ticks().wrapping_sub(table.settled) > table.patience {
+        if !table.used.is_empty() && ticks().wrapping_sub(table.settled) > table.patience {
             guard::unguarded(|| table.settle());
         }
         left
@@ -251,9 +253,129 @@ impl Table {
             fault: None,
             doubt: 0,
             passed: 0,
+            resting: 0,
             settled: 0,
             patience: TICKS,
         }
+    }
+
+    /// Keeps what it can, and answers the lanes whose it does not.
+    ///
+    /// # Safety
+    /// `operands` has one of each lane, and so has `start` an address where they are scattered.
+    unsafe fn keep<E: Element>(
+        &mut self,
+        kind: Kind,
+        places: Places,
+        start: u64,
+        lanes: u32,
+        operands: *const E,
+    ) -> u32 {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match places {
+                Places::Adjacent => self.keep_adjacent(kind, start, lanes, operands),
+                Places::One => self.keep_in_one_place(kind, start, lanes, operands),
+                Places::Scattered => {
+                    let addresses = std::ptr::with_exposed_provenance::<u64>(start as usize);
+                    self.keep_scattered(kind, addresses, lanes, operands)
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// `addresses` and `operands` have one of each lane.
+    unsafe fn keep_scattered<E: Element>(
+        &mut self,
+        kind: Kind,
+        addresses: *const u64,
+        lanes: u32,
+        operands: *const E,
+    ) -> u32 {
+        // Nothing that is kept must come before these.
+        if self.resting > 0 && self.used.is_empty() {
+            self.resting -= 1;
+            return lanes;
+        }
+        // Sums that are rounded are as many as they were: what keeping them saves is other threads' exchanges in between.
+        if kind.is_rounded() && self.used.is_empty() && self.is_alone() {
+            self.resting = REST;
+            return lanes;
+        }
+        // SAFETY: the caller's contract.
+        unsafe {
+            match (kind.op, kind.ty) {
+                (AtomicOp::Add, Type::I32) => {
+                    self.each_scattered(kind, addresses, lanes, operands, |old, new| {
+                        (old as u32).wrapping_add(new as u32).into()
+                    })
+                }
+                (op, ty) => self
+                    .each_scattered(kind, addresses, lanes, operands, |old, new| combined(op, ty, old, new)),
+            }
+        }
+    }
+
+    /// Whether no other thread has asked this since this one did.
+    fn is_alone(&self) -> bool {
+        static LAST: AtomicUsize = AtomicUsize::new(0);
+        let own = std::ptr::from_ref(self).addr();
+        LAST.load(Ordering::Relaxed) == own || LAST.swap(own, Ordering::Relaxed) == own
+    }
+
+    /// # Safety
+    /// As for `keep_scattered`.
+    unsafe fn each_scattered<E: Element>(
+        &mut self,
+        kind: Kind,
+        addresses: *const u64,
+        lanes: u32,
+        operands: *const E,
+        combined: impl Fn(u64, u64) -> u64,
+    ) -> u32 {
+        let (mut todo, mut left, mut again) = (lanes, 0, 0);
+        while todo != 0 {
+            let lane = todo.trailing_zeros() as usize;
+            todo &= todo - 1;
+            // SAFETY: the caller's contract.
+            let (address, operand) = unsafe { (addresses.add(lane).read(), operands.add(lane)) };
+            let (start, element) = (address - address % LINE, (address % LINE) as usize / size_of::<E>());
+            let line = &mut self.lines[(address / LINE) as usize % LINES];
+            if (line.address, line.kind) == (start, kind) && (1..ENOUGH).contains(&line.rows) {
+                again += 1;
+                let is_taken = line.masks[line.rows - 1] >> element & 1 != 0;
+                if is_taken && kind.is_rounded() {
+                    line.masks[line.rows] = 0;
+                    line.rows += 1;
+                }
+                let row = line.rows - 1;
+                let own = line.operands[row].0.as_mut_ptr().cast::<E>().wrapping_add(element);
+                line.masks[row] |= 1 << element;
+                // SAFETY: an element of the line, and the lane's operand.
+                unsafe {
+                    let new = operand.read_unaligned();
+                    own.write(match is_taken && !kind.is_rounded() {
+                        true => E::of_word(combined(own.read().to_word(), new.to_word())),
+                        false => new,
+                    });
+                }
+                continue;
+            }
+            match self.line(kind, start) {
+                None => left |= 1 << lane,
+                // SAFETY: the lane's operand, as the caller promises.
+                Some(line) => unsafe { line.add(kind, element, 1, operand) },
+            }
+        }
+        if self.doubt > DOUBT {
+            guard::unguarded(|| self.settle());
+            (self.doubt, self.resting) = (DOUBT - TRIAL, REST);
+        } else {
+            // To note a line takes as long as many of these.
+            self.doubt = self.doubt.saturating_sub(again / 8);
+        }
+        left
     }
 
     /// # Safety
@@ -391,7 +513,9 @@ impl Line {
     /// # Safety
     /// `operands` has one for each element of the mask.
     unsafe fn add<E: Element>(&mut self, kind: Kind, first: usize, mask: u32, operands: *const E) {
-        if self.rows == 0 || kind.is_rounded() {
+        // Each element's operands are in rows of the order that they came in.
+        let is_taken = |line: &Line| line.masks[line.rows - 1] & (mask << first) as u16 != 0;
+        if self.rows == 0 || kind.is_rounded() && is_taken(self) {
             self.masks[self.rows] = 0;
             self.rows += 1;
         }
@@ -470,193 +594,4 @@ impl Line {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use kernel_abi::late::encode;
-
-    /// Memory of two lines, aligned to one.
-    #[repr(align(64))]
-    struct Memory([u32; 32]);
-
-    fn address(memory: &mut Memory) -> u64 {
-        memory.0.as_mut_ptr().expose_provenance() as u64
-    }
-
-    fn call(op: AtomicOp, ty: Type, one_place: bool, start: u64, lanes: u32, operands: &[u32]) -> u32 {
-        assert!(operands.len() * 4 >= 32 * ty.bits() as usize / 8);
-        // SAFETY: there are operands of all lanes.
-        unsafe { late(encode(op, ty, one_place).unwrap(), start, lanes, operands.as_ptr().cast()) }
-    }
-
-    /// However long it takes, what is kept stays so.
-    fn take_your_time() {
-        with_table(|table| *table = Some(Table { patience: u64::MAX, ..Table::new() }));
-    }
-
-    #[test]
-    fn what_is_kept_is_done_when_all_is_settled() {
-        take_your_time();
-        let mut memory = Memory([0; 32]);
-        let start = address(&mut memory) + 8;
-        let ones = [1; 32];
-        let add = |lanes| call(AtomicOp::Add, Type::I32, false, start, lanes, &ones);
-        for _ in 0..100 {
-            assert_eq!(add(0x0001_0003), 0);
-        }
-        assert_eq!(memory.0, [0; 32]);
-        settle().unwrap();
-        let mut wanted = [0; 32];
-        (wanted[2], wanted[3], wanted[18]) = (100, 100, 100);
-        assert_eq!(memory.0, wanted);
-        settle().unwrap();
-        assert_eq!(memory.0, wanted, "nothing is left");
-    }
-
-    #[test]
-    fn every_sum_is_rounded_as_if_it_were_done_by_itself() {
-        take_your_time();
-        let mut memory = Memory([0; 32]);
-        let start = address(&mut memory);
-        let mut wanted = [0f32; 2];
-        for round in 0..100u32 {
-            let operands: [u32; 32] =
-                std::array::from_fn(|lane| (0.1f32 + (lane as u32 * round) as f32 * 1e3).to_bits());
-            let left = call(AtomicOp::FAdd { ftz: true }, Type::F32, false, start, 3, &operands);
-            assert_eq!(left, 0);
-            for (lane, sum) in wanted.iter_mut().enumerate() {
-                *sum += f32::from_bits(operands[lane]);
-            }
-        }
-        settle().unwrap();
-        assert_eq!(memory.0[..2], wanted.map(f32::to_bits));
-    }
-
-    #[test]
-    fn another_operation_on_a_line_comes_after_those_before_it() {
-        take_your_time();
-        let mut memory = Memory([0; 32]);
-        let start = address(&mut memory) + 64;
-        let operations = [
-            (AtomicOp::Add, 5),
-            (AtomicOp::Add, 7),
-            (AtomicOp::Add, 1),
-            (AtomicOp::MinU, 9),
-            (AtomicOp::MinU, 3),
-            (AtomicOp::Or, 64),
-            (AtomicOp::Or, 8),
-            (AtomicOp::Add, 2),
-        ];
-        let mut wanted = 0;
-        for (op, operand) in operations {
-            wanted = combined(op, Type::I32, wanted, operand.into());
-            assert_eq!(call(op, Type::I32, true, start, 1, &[operand; 32]), 0);
-        }
-        settle().unwrap();
-        assert_eq!(u64::from(memory.0[16]), wanted);
-    }
-
-    #[test]
-    fn words_of_64_bits_in_one_place_and_lines_that_share_a_seat() {
-        take_your_time();
-        let mut memory = vec![0u64; (LINES + 3) * 8];
-        let first = (memory.as_mut_ptr().expose_provenance() as u64).next_multiple_of(LINE);
-        let operands: [u32; 64] = std::array::from_fn(|at| if at % 2 == 0 { 1 } else { 2 });
-        let add = |start| call(AtomicOp::Add, Type::I64, true, start, u32::MAX, &operands);
-        let other = first + LINES as u64 * LINE;
-        assert_eq!(
-            [add(first), add(other), add(first)],
-            [0; 3],
-            "what is kept for one is done for the other's sake"
-        );
-        forget();
-        settle().unwrap();
-        let at = |address: u64| (address - memory.as_ptr().expose_provenance() as u64) as usize / 8;
-        assert_eq!([memory[at(first)], memory[at(other)]], [32 << 33 | 32; 2]);
-    }
-
-    #[test]
-    fn of_memory_that_is_not_there_nothing_is_kept() {
-        // Nothing is mapped in the first page.
-        assert_eq!(call(AtomicOp::And, Type::I32, false, 64, 0b101, &[1; 32]), 0b101);
-        assert_eq!(call(AtomicOp::And, Type::I32, false, 64, 0b101, &[1; 32]), 0b101);
-        settle().unwrap();
-    }
-
-    #[test]
-    fn lines_that_nobody_comes_back_to_are_not_noted_for_long() {
-        take_your_time();
-        let mut memory = vec![0u32; 4096 * 16 + 16];
-        let first = (memory.as_mut_ptr().expose_provenance() as u64).next_multiple_of(LINE);
-        let add = |line: u64| call(AtomicOp::Add, Type::I32, false, first + line * LINE, 1, &[1; 32]);
-        let kept = (0..4096).filter(|line| add(*line) == 0).count() as u32;
-        assert!((DOUBT..DOUBT + 4096 / TRIAL).contains(&kept), "{kept}");
-        settle().unwrap();
-        assert_eq!(memory.iter().sum::<u32>(), kept);
-        for _ in 0..DOUBT {
-            add(0);
-        }
-        assert_eq!((add(0), add(1)), (0, 0), "come to again, they are");
-        settle().unwrap();
-    }
-
-    #[test]
-    fn what_is_kept_is_done_when_its_time_is_over() {
-        let mut memory = Memory([0; 32]);
-        let start = address(&mut memory);
-        let add = || call(AtomicOp::Add, Type::I32, false, start, 1, &[1; 32]);
-        let mut done_after = |patience| {
-            with_table(|table| *table = Some(Table { patience, ..Table::new() }));
-            assert_eq!([add(), add()], [0; 2]);
-            let done = std::mem::take(&mut memory.0[0]);
-            forget();
-            done
-        };
-        assert_eq!([done_after(0), done_after(u64::MAX)], [2, 0]);
-    }
-
-    #[test]
-    fn memory_that_goes_is_told() {
-        take_your_time();
-        let page = 4096;
-        // SAFETY: a new mapping, and then its end.
-        let start = unsafe {
-            let (access, kind) =
-                (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-            let mapped = libc::mmap(std::ptr::null_mut(), page, access, kind, -1, 0);
-            assert_ne!(mapped, libc::MAP_FAILED);
-            assert_eq!(call(AtomicOp::Or, Type::I32, false, mapped as u64, 1, &[1; 32]), 0);
-            libc::munmap(mapped, page);
-            mapped as u64
-        };
-        assert_eq!(settle().unwrap_err().address, start);
-        settle().unwrap();
-    }
-
-    #[test]
-    fn threads_that_add_to_one_line_leave_nothing_out() {
-        let mut memory = Memory([0; 32]);
-        let start = address(&mut memory);
-        let (threads, rounds) = (4, 2_000);
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    for _ in 0..rounds {
-                        assert_eq!(
-                            call(
-                                AtomicOp::FAdd { ftz: true },
-                                Type::F32,
-                                false,
-                                start,
-                                u32::MAX,
-                                &[1f32.to_bits(); 32]
-                            ),
-                            0
-                        );
-                    }
-                    settle().unwrap();
-                });
-            }
-        });
-        assert_eq!(memory.0, [((threads * rounds) as f32).to_bits(); 32]);
-    }
-}
+mod tests;

@@ -11,13 +11,27 @@ pub const LATE_SYMBOL: &str = "anywarp_late";
 /// The code by which a thread has done what it has had kept.
 pub const SETTLE: u32 = u32::MAX;
 
-/// Takes operations of a code upon itself and answers which of the lanes it has not taken: theirs are to be done at once. The first lane's element
-/// lies at `start`, which is aligned to it, those of the others behind it in order, or all of them there, as the code says; `operands`
-/// has an operand of that size for each of 32 lanes.
+/// Takes operations of a code upon itself and answers which of the lanes it has not taken: theirs are to be done at once. Where the lanes' elements
+/// lie is told by `start` and the [`Places`] in the code; they are aligned to their size. `operands` has an operand of that size for each of 32
+/// lanes.
 pub type LateFn = unsafe extern "C" fn(code: u32, start: u64, lanes: u32, operands: *const u8) -> u32;
 
-/// Set in the code of operations that all lanes do in one place.
-const ONE_PLACE: u32 = 1 << 16;
+/// Where the elements of a warp's lanes lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Places {
+    /// That of lane 0 at `start`, those of the others behind it in order.
+    Adjacent,
+    /// All at `start`.
+    One,
+    /// At addresses of 64 bits that lie at `start` in order.
+    Scattered,
+}
+
+/// By their numbers in codes.
+const PLACES: [Places; 3] = [Places::Adjacent, Places::One, Places::Scattered];
+
+/// Where that number begins.
+const PLACES_SHIFT: u32 = 16;
 
 /// What can be kept.
 const KINDS: [(AtomicOp, Type); 18] = {
@@ -51,15 +65,16 @@ pub fn can_wait(op: AtomicOp, ty: Type) -> bool {
 }
 
 /// The code of an operation that can be kept.
-pub fn encode(op: AtomicOp, ty: Type, one_place: bool) -> Option<u32> {
+pub fn encode(op: AtomicOp, ty: Type, places: Places) -> Option<u32> {
     let kind = KINDS.iter().position(|kind| *kind == (op, ty))? as u32;
-    Some(kind | if one_place { ONE_PLACE } else { 0 })
+    let places = PLACES.iter().position(|other| *other == places)? as u32;
+    Some(kind | places << PLACES_SHIFT)
 }
 
-/// The operation of a code that [`encode`] made, the type of its elements, and whether all lanes do it in one place.
-pub fn decode(code: u32) -> Option<(AtomicOp, Type, bool)> {
-    let (op, ty) = *KINDS.get((code & !ONE_PLACE) as usize)?;
-    Some((op, ty, code & ONE_PLACE != 0))
+/// The operation of a code that [`encode`] made, the type of its elements, and where they lie.
+pub fn decode(code: u32) -> Option<(AtomicOp, Type, Places)> {
+    let (op, ty) = *KINDS.get((code & ((1 << PLACES_SHIFT) - 1)) as usize)?;
+    Some((op, ty, *PLACES.get((code >> PLACES_SHIFT) as usize)?))
 }
 
 /// What an operation puts in the place of `old`: [`simt_ir::eval::atomic`], with the processor's adders where they have the same bits.
@@ -131,12 +146,17 @@ mod tests {
     #[test]
     fn codes_are_told_apart() {
         for (op, ty) in KINDS {
-            for one_place in [false, true] {
-                assert_eq!(decode(encode(op, ty, one_place).unwrap()), Some((op, ty, one_place)));
+            for places in PLACES {
+                assert_eq!(decode(encode(op, ty, places).unwrap()), Some((op, ty, places)));
             }
         }
-        assert_eq!(encode(AtomicOp::Exch, Type::I32, false), None);
-        assert_eq!(encode(AtomicOp::FAdd { ftz: false }, Type::F32, false), None, "that of shared memory");
+        assert_eq!(encode(AtomicOp::Exch, Type::I32, Places::One), None);
+        assert_eq!(
+            encode(AtomicOp::FAdd { ftz: false }, Type::F32, Places::One),
+            None,
+            "that of shared memory"
+        );
         assert_eq!(decode(99), None);
+        assert_eq!(decode(3 << PLACES_SHIFT), None);
     }
 }

@@ -4,6 +4,7 @@
 //! may do several. It costs about what one lane's costs, and where several threads want the same line of the cache, which
 //! is when atomics are slow, the line comes once instead of once for each lane.
 
+use kernel_abi::late::Places;
 use simt_ir::{Access, AtomicOp, Space, Type as IrType, Value as IrValue};
 
 use super::LANES;
@@ -75,7 +76,7 @@ impl<'c> Emitter<'_, 'c> {
             let lanes = match wanted {
                 Wanted::DoneLater => {
                     let own = b.ptr_add(at_first(array), passed);
-                    this.keep_late((op, ty, false), b.add(exact, passed), lanes, own)
+                    this.keep_late((op, ty, Places::Adjacent), b.add(exact, passed), lanes, own)
                 }
                 Wanted::Old | Wanted::Done => lanes,
             };

@@ -3,6 +3,7 @@
 //! A block's shared memory belongs to the host thread that runs the block: nobody comes between a load and a store there.
 
 use kernel_abi::CompileError;
+use kernel_abi::late::Places as Late;
 use simt_ir::{
     Access, AtomicOp, FloatBinary, FloatMode, Inst, IntBinary, MinMax, Op, Order, Space, Type as IrType,
     Value as IrValue,
@@ -56,7 +57,7 @@ impl<'c> Emitter<'_, 'c> {
                     let kept = self.scratch(lane);
                     b.store(part, kept, bytes);
                     let left =
-                        self.keep_late((op, ty, false), *address, self.unit.types.i32.int_const(1), kept);
+                        self.keep_late((op, ty, Late::One), *address, self.unit.types.i32.int_const(1), kept);
                     let left = self.nonzero(left);
                     self.unlikely(left, at_once);
                 }
@@ -96,16 +97,21 @@ impl<'c> Emitter<'_, 'c> {
         let uniform = self.p.shapes.of(data.args[1]).is_uniform();
         let operands = if uniform { self.natural(data.args[1]) } else { self.lane_array(data.args[1]) };
         let results = data.results.first().map(|_| self.scratch(lane.vector(self.unit.lanes)));
-        let kept = match &address {
-            Address::Uniform(place) if self.is_late(inst) && self.unit.lanes == LANES => {
+        let kept = match self.is_late(inst) {
+            true if self.unit.lanes == LANES => {
+                let (start, late) = match &address {
+                    Address::Uniform(place) => (*place, Late::One),
+                    _ => (b.ptrtoint(places.array, self.unit.types.i64), Late::Scattered),
+                };
                 let array = if uniform { self.lane_array(data.args[1]) } else { operands };
-                Some(self.keep_late((op, ty, true), *place, lanes, array))
+                Some(self.keep_late((op, ty, late), start, lanes, array))
             }
-            _ => None,
+            true => {
+                self.settle_before(inst);
+                None
+            }
+            false => None,
         };
-        if kept.is_none() && self.is_late(inst) {
-            self.settle_before(inst);
-        }
         let update = |this: &mut Self, at: Value<'c>, place: Value<'c>, operand: Value<'c>| {
             let ptr = b.inttoptr(this.lane_place(places, place));
             let old = match integer_rmw(op).filter(|_| ty.is_int()) {

@@ -1,6 +1,6 @@
 //! Atomics that the host keeps for later.
 
-use kernel_abi::late::{LATE_SYMBOL, SETTLE, encode};
+use kernel_abi::late::{LATE_SYMBOL, Places, SETTLE, encode};
 use simt_ir::{AtomicOp, Inst, Op, Type as IrType};
 
 use super::function::Emitter;
@@ -12,16 +12,16 @@ impl<'c> Emitter<'_, 'c> {
         self.p.late.binary_search(&inst).is_ok()
     }
 
-    /// Has the host keep an operation, on elements of a type from `start` on or all at `start`, of some of a warp's lanes, an i32. Answers those that
-    /// are to do it at once.
+    /// Has the host keep an operation on elements of a type, which `start` tells where they are, of some of a warp's lanes, an i32. Answers those
+    /// that are to do it at once.
     pub(super) fn keep_late(
         &mut self,
-        (op, ty, one_place): (AtomicOp, IrType, bool),
+        (op, ty, places): (AtomicOp, IrType, Places),
         start: Value<'c>,
         lanes: Value<'c>,
         operands: Value<'c>,
     ) -> Value<'c> {
-        let code = encode(op, ty, one_place).expect("late operations can be kept");
+        let code = encode(op, ty, places).expect("late operations can be kept");
         self.call_late(code, start, lanes, operands)
     }
 
