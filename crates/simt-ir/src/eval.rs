@@ -48,7 +48,7 @@ pub fn eval(op: Op, args: &[u64], types: &[Type], result: Type) -> Option<u64> {
             let format = Format::of(result);
             if format.is_nan(args[0]) { canonical_nan(result) } else { args[0] }
         }
-        Op::Unanimous => args[0],
+        Op::Unanimous | Op::AnyLane => args[0],
         Op::Convert(op) => convert(op, types[0], result, args[0]),
         _ => return None,
     })

@@ -546,6 +546,9 @@ pub enum Op {
     /// `(Pred) → Pred`: true only where the operand is, and only if it is in all lanes of a warp that execute this together. It may be false
     /// all the same: code chooses by it between two ways to compute one thing.
     Unanimous,
+    /// `(T) → T`: the operand of one lane of a warp, the same one for all that execute this together. It may be any: code finds out
+    /// whether the others agree, and does another thing if they do not.
+    AnyLane,
     /// `(T) → U`.
     Convert(Convert),
     /// `() → T`: `Clock64`, `GlobalTimer` and `GridId` are I64, predicates Pred, everything else I32.
@@ -664,6 +667,7 @@ impl Op {
             | Op::Mufu(_)
             | Op::CanonNan
             | Op::Unanimous
+            | Op::AnyLane
             | Op::Convert(_)
             | Op::GlobalAddr(_)
             | Op::FuncToken(_)

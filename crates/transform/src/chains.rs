@@ -133,7 +133,8 @@ fn of_op(op: &Op) -> Option<(u32, u32)> {
         | Op::Select
         | Op::Convert(_)
         | Op::CanonNan
-        | Op::Unanimous => (1, 1),
+        | Op::Unanimous
+        | Op::AnyLane => (1, 1),
         _ => return None,
     })
 }

@@ -31,6 +31,7 @@ pub mod places;
 pub mod poll;
 pub mod prepare;
 pub mod retrace;
+mod rows;
 pub mod shapes;
 pub mod simplify;
 pub mod slope;

@@ -1,7 +1,7 @@
 //! Code for warps whose indices stay within bounds.
 //!
 //! A filter takes the nearest pixel at the edges of a picture, `min(max(x + 1, 0), width - 1)`; a grid that is a torus goes on at the other
-//! side, `(x + 1) % width`. Next to each other where they were bounded, the indices of lanes are not for sure, and each access would have to
+//! side, `(x + 1) % width`; and where elements are numbered, a warp mostly lies in one row ([`rows`]). Next to each other where they were bounded, the indices of lanes are not for sure, and each access would have to
 //! find out. But most warps touch no edge, and one test tells so for all that is bounded in a block: [`split`] puts it before, and from there
 //! on the code is there twice. Where the test holds, what was to be bounded takes the place of what was.
 //!
@@ -16,6 +16,7 @@ use simt_ir::{
 };
 
 use crate::facts::inverse;
+use crate::rows::{self, InRow};
 use crate::{Loops, cancel, decide, lcssa, normalize, prepare, simplify, traps};
 
 /// The most instructions that are there twice.
@@ -35,7 +36,8 @@ const TERMS: u32 = 4;
 
 /// A kernel that goes another way where indices stay within bounds, if that makes accesses regular. Its calls have been inlined.
 pub fn split(kernel: &Function, shape: &Shape) -> Option<Function> {
-    if !kernel.blocks().flat_map(|block| &kernel.block(block).insts).any(|inst| may_bound(kernel, *inst)) {
+    let mut insts = kernel.blocks().flat_map(|block| &kernel.block(block).insts);
+    if !insts.any(|inst| may_bound(kernel, *inst) || rows::divides(kernel, *inst)) {
         return None;
     }
     let mut func = kernel.clone();
@@ -47,12 +49,15 @@ pub fn split(kernel: &Function, shape: &Shape) -> Option<Function> {
     normalize::normalize(&mut func, true).ok()?;
     // Nothing uses what this adds until a part does, so it comes after what removes that.
     let around = once_around(&mut func);
+    let in_row = rows::find(&mut func, |inst| around.contains_key(&inst));
     cancel::cancel(&mut func);
     let cfg = Cfg::new(&func);
     let dom = DomTree::new(&cfg);
     let loops = Loops::new(&cfg, &dom, func.blocks().len()).ok()?;
     lcssa::close_loops(&mut func, &cfg, &dom, &loops);
-    let parts = Search { func: &func, cfg: &cfg, dom: &dom, loops: &loops, shape, around: &around }.parts();
+    let parts =
+        Search { func: &func, cfg: &cfg, dom: &dom, loops: &loops, shape, around: &around, in_row: &in_row }
+            .parts();
     for part in &parts {
         part.divide(&mut func);
     }
@@ -148,6 +153,8 @@ struct Search<'a> {
     shape: &'a Shape,
     /// What [`once_around`] found.
     around: &'a HashMap<Inst, Value>,
+    /// What [`rows::find`] found.
+    in_row: &'a HashMap<Inst, InRow>,
 }
 
 impl Search<'_> {
@@ -276,6 +283,12 @@ impl Lanes<'_> {
     /// What an instruction bounds, if it bounds what grows evenly by what is the same for all lanes.
     fn bound(&mut self, inst: Inst) -> Option<Bound> {
         let func = self.search.func;
+        if let Some(InRow { number, width, usual, tests }) = self.search.in_row.get(&inst) {
+            let kinds = [*number, *width].map(|arg| self.kind(arg));
+            let result = func.inst(inst).results[0];
+            let bound = || Bound { result, usual: *usual, tests: tests.clone() };
+            return (kinds == [Kind::Even, Kind::Same]).then(bound);
+        }
         if !may_bound(func, inst) {
             return None;
         }
@@ -375,6 +388,7 @@ impl Lanes<'_> {
             Op::SpecialReg(
                 SpecialReg::Ntid(_) | SpecialReg::CtaId(_) | SpecialReg::NctaId(_) | SpecialReg::WarpId,
             ) => Kind::Same,
+            Op::AnyLane => Kind::Same,
             Op::Load(access) if matches!(access.space, Space::Param | Space::Const) => {
                 if self.widest(&data.args) == Kind::Same { Kind::Same } else { Kind::Any }
             }

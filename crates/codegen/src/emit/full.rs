@@ -383,6 +383,20 @@ impl<'a, 'c> Emitter<'a, 'c> {
         self.define(data.results[0], holds);
     }
 
+    /// [`Op::AnyLane`]: that of lane 0. It may not be there, and its number anything, but one.
+    pub(super) fn any_lane(&mut self, data: &InstData) {
+        let b = self.unit.b;
+        let value = data.args[0];
+        let own = match self.p.shapes.of(value) {
+            LaneShape::Uniform | LaneShape::Affine(_) => b.freeze(self.natural(value)),
+            LaneShape::Rows(_) | LaneShape::Varying => {
+                let lanes = b.freeze(self.vector(value));
+                b.extract(lanes, 0)
+            }
+        };
+        self.define(data.results[0], own);
+    }
+
     fn in_all_lanes(&mut self, cond: IrValue) -> Value<'c> {
         let b = self.unit.b;
         if let Some(data) = self.p.func.def_inst(cond)

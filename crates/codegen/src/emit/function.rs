@@ -675,7 +675,10 @@ impl<'a, 'c> Emitter<'a, 'c> {
                 op => {
                     op.is_pure()
                         && !p.shapes.of(value).is_vector()
-                        && !matches!(op, Op::IsSpace(_) | Op::Approx { .. } | Op::Mufu(_) | Op::Unanimous)
+                        && !matches!(
+                            op,
+                            Op::IsSpace(_) | Op::Approx { .. } | Op::Mufu(_) | Op::Unanimous | Op::AnyLane
+                        )
                         && data.args.clone().into_iter().all(|arg| self.is_prologue(arg))
                 }
             },

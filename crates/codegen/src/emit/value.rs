@@ -67,6 +67,7 @@ impl<'c> Emitter<'_, 'c> {
             }
             Op::Elect => self.elect(inst),
             Op::Unanimous => self.unanimous(data),
+            Op::AnyLane => self.any_lane(data),
             // The lanes of a warp run in step.
             Op::WarpSync => {}
             Op::Barrier { kind, count } => self.barrier(inst, kind, count)?,
