@@ -6,7 +6,7 @@ use simt_ir::{Block, Cfg, DomTree, Function, Inst, Op, Target, Terminator, Value
 use crate::poll::{self, Polling};
 use crate::{
     Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, drift, in_step, late, lcssa, nan, narrow,
-    normalize, simplify, traps,
+    normalize, rows, simplify, traps,
 };
 
 /// A function in normal form, with all that is known of it.
@@ -160,7 +160,7 @@ impl Prepared {
     }
 
     /// Whether control comes to a block only where a warp is told by [`Op::Unanimous`] to take the other way: little depends on how long
-    /// that takes.
+    /// that takes. Not where rows end, which may be everywhere.
     pub fn is_rare(&self, block: Block) -> bool {
         let mut at = block;
         while let Some(parent) = self.dom.idom(at) {
@@ -168,6 +168,7 @@ impl Prepared {
                 && otherwise.block == at
                 && self.cfg.preds(at) == [parent]
                 && self.op_of(*cond) == Some(&Op::Unanimous)
+                && !rows::is_tested(&self.func, *cond)
             {
                 return true;
             }
