@@ -24,7 +24,7 @@ const ENOUGH: usize = ROWS / 2;
 const DOUBT: u32 = 256;
 /// Of those that are not noted then, one in so many is.
 const TRIAL: u32 = 16;
-/// Calls for elements in too many lines after which it is tried again.
+/// Calls for scattered elements after which it is tried again to keep them.
 const REST: u32 = 255;
 /// The ticks of the processor's clock, two or three to a nanosecond, after which all that is kept is done.
 const TICKS: u64 = 3_000_000;
@@ -84,7 +84,8 @@ struct Table {
     /// How much more often lines were noted than come to again, and how often none was noted for that.
     doubt: u32,
     passed: u32,
-    /// Calls for scattered elements that nothing is kept of, as long as there is nothing else: they are in too many lines.
+    /// Calls for scattered elements that nothing is kept of, as long as there is nothing else: they are in too many lines, or rounded and no other
+    /// thread is at any.
     resting: u32,
     /// When nothing was left, and for how long something may be from then on, in ticks.
     settled: u64,
