@@ -20,6 +20,8 @@ struct Layout {
     below: u32,
     /// A store to the first element of all lanes comes before this load.
     store_before: Option<usize>,
+    /// Where a lane's elements are depends on the bits of a word of its own.
+    anywhere: bool,
 }
 
 const THREADS: u32 = 64;
@@ -38,7 +40,15 @@ fn kernel(layout: Layout) -> Program {
     let wide = b.inst(Op::Convert(Convert::ZExt), &[lane], Type::I64);
     let step = b.constant(Type::I64, layout.stride * bytes as u64);
     let distance = b.inst(Op::Int(IntBinary::Mul), &[wide, step], Type::I64);
-    let from = b.inst(Op::Int(IntBinary::Add), &[data, distance], Type::I64);
+    let mut from = b.inst(Op::Int(IntBinary::Add), &[data, distance], Type::I64);
+    if layout.anywhere {
+        let word = b.inst(Op::Load(access(0)), &[from], Type::I64);
+        let mask = b.constant(Type::I64, 255);
+        let index = b.inst(Op::Int(IntBinary::And), &[word, mask], Type::I64);
+        let size = b.constant(Type::I64, bytes as u64);
+        let distance = b.inst(Op::Int(IntBinary::Mul), &[index, size], Type::I64);
+        from = b.inst(Op::Int(IntBinary::Add), &[data, distance], Type::I64);
+    }
     let (load, after) = (b.block(), b.block());
     let limit = b.constant(Type::I32, layout.below.into());
     let cond = b.inst(Op::IntCmp(IntCmp::LtU), &[tid, limit], Type::Pred);
@@ -68,8 +78,18 @@ fn kernel(layout: Layout) -> Program {
     program
 }
 
-const FOUR: Layout =
-    Layout { ty: Type::I32, stride: 4, period: 64, loads: &[0, 1, 2, 3], below: THREADS, store_before: None };
+const FOUR: Layout = Layout {
+    ty: Type::I32,
+    stride: 4,
+    period: 64,
+    loads: &[0, 1, 2, 3],
+    below: THREADS,
+    store_before: None,
+    anywhere: false,
+};
+
+/// Each lane has words of 64 bits, which tell where its elements are.
+const ANYWHERE: Layout = Layout { stride: 8, anywhere: true, ..FOUR };
 
 fn layouts() -> Vec<Layout> {
     vec![
@@ -89,6 +109,18 @@ fn layouts() -> Vec<Layout> {
         Layout { ty: Type::I16, stride: 4, below: 33, ..FOUR },
         Layout { store_before: Some(2), ..FOUR },
         Layout { period: 16, below: 16, store_before: Some(1), ..FOUR },
+        // Further apart than they reach.
+        Layout { stride: 16, loads: &[4, 6, 5, 7], below: 50, ..FOUR },
+        ANYWHERE,
+        Layout { below: 17, ..ANYWHERE },
+        Layout { below: 0, ..ANYWHERE },
+        Layout { loads: &[3, 2, 1, 0], below: 40, ..ANYWHERE },
+        Layout { loads: &[0, 1], ..ANYWHERE },
+        Layout { loads: &[-3, -1, -2, 0, 1, 2, 9], below: 63, ..ANYWHERE },
+        Layout { loads: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17], ..ANYWHERE },
+        Layout { ty: Type::I64, loads: &[1, 0, 3, 2], below: 33, ..ANYWHERE },
+        Layout { ty: Type::I64, loads: &[0, 1, 2, 3, 4, 5, 6, 7, 8], ..ANYWHERE },
+        Layout { ty: Type::I16, loads: &[0, 1, 2, 3], below: 33, ..ANYWHERE },
     ]
 }
 
@@ -113,9 +145,16 @@ fn together_they_are_vectors() {
         text.matches("call <32 x i32> @llvm.masked.gather").count()
     };
     assert_eq!(gathers(Layout { period: 16, ..FOUR }), 0);
-    assert_eq!(gathers(Layout { period: 16, loads: &[0, 1, 2], ..FOUR }), 3, "the fourth would be missing");
     assert_eq!(
-        gathers(Layout { period: 16, store_before: Some(2), ..FOUR }),
+        gathers(Layout { period: 16, loads: &[0, 1, 2], ..FOUR }),
+        1,
+        "two of three in words of 64 bits"
+    );
+    assert_eq!(gathers(Layout { period: 16, loads: &[0, 2, 4], ..FOUR }), 3, "none is another's neighbour");
+    assert_eq!(gathers(ANYWHERE), 0);
+    assert_eq!(gathers(Layout { below: 20, ..ANYWHERE }), 0);
+    assert_eq!(
+        gathers(Layout { store_before: Some(2), loads: &[0, 2, 1, 3], ..ANYWHERE }),
         4,
         "no load goes ahead of a store"
     );

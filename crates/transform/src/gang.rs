@@ -386,9 +386,11 @@ impl<'a> Gang<'a> {
         fits.then_some(warps as u8)
     }
 
-    /// The operations on vectors.
+    /// The operations on vectors, where most warps come.
     fn length(&self) -> usize {
-        self.p.cfg.order().iter().map(|block| self.vectors(*block)).sum()
+        let p = self.p;
+        let usual = p.cfg.order().iter().filter(|block| !p.is_unusual(**block));
+        usual.map(|block| self.vectors(*block)).sum()
     }
 
     fn vectors(&self, block: Block) -> usize {
@@ -440,9 +442,11 @@ impl<'a> Gang<'a> {
         sum
     }
 
+    /// The blocks in loops, where most warps come.
     fn in_loops(&self) -> impl Iterator<Item = Block> {
         let p = self.p;
-        p.cfg.order().iter().copied().filter(move |block| p.loops.innermost(*block).is_some())
+        let counts = move |block: &Block| p.loops.innermost(*block).is_some() && !p.is_unusual(*block);
+        p.cfg.order().iter().copied().filter(counts)
     }
 
     fn has(&self, block: Block, is: impl Fn(&Op) -> bool) -> bool {
@@ -468,11 +472,11 @@ impl<'a> Gang<'a> {
         }
     }
 
-    /// The most registers that values in loops take at once, or everywhere if there are no loops; where warps hardly ever come does not count.
+    /// The most registers that values in loops take at once, or everywhere if there are no loops; where most warps do not come does not count.
     fn registers_needed(&self) -> u32 {
         let loops = &self.p.loops;
         let counts = |block| loops.innermost(block).is_some() || loops.count() == 0;
-        self.registers_in(|block| counts(block) && !self.p.is_rare(block))
+        self.registers_in(|block| counts(block) && !self.p.is_unusual(block))
     }
 
     /// The most registers that values take at once in some blocks.

@@ -5,8 +5,8 @@
 //! [`linearize`], which code generation reads. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
 //! ([`places`]). What is loaded together may stay together ([`packs`]), and
-//! what a block keeps for itself in shared memory may stay in registers ([`held`]). Where indices are bounded, code that need not
-//! bound them may stand beside ([`within`]). Some have blocks that load the same as others beside and below them
+//! what a block keeps for itself in shared memory may stay in registers ([`held`]). Where indices are bounded, or lanes may leave a loop apart from each
+//! other, code for warps of which that is not so may stand beside ([`within`]). Some have blocks that load the same as others beside and below them
 //! ([`tiled`]), and some come to the same fault whenever they run ([`retrace`]).
 
 pub mod cancel;
@@ -30,6 +30,7 @@ pub mod packs;
 pub mod places;
 pub mod poll;
 pub mod prepare;
+mod rejoined;
 pub mod retrace;
 mod rows;
 pub mod shapes;

@@ -1,13 +1,16 @@
 //! All passes and analyses in order: from a function as the front end makes it to what code generation reads.
 
 use kernel_abi::Shape;
-use simt_ir::{Block, Cfg, DomTree, Function, Inst, Op, Target, Terminator, Value};
+use simt_ir::{Block, Cfg, DomTree, Function, Inst, IntBinary, Op, Target, Terminator, Value};
 
 use crate::poll::{self, Polling};
 use crate::{
     Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, drift, in_step, late, lcssa, nan, narrow,
-    normalize, rows, simplify, traps,
+    normalize, simplify, traps,
 };
+
+/// How far it is from a lane that stands for all to what is compared with others.
+const STEPS: u32 = 3;
 
 /// A function in normal form, with all that is known of it.
 pub struct Prepared {
@@ -159,22 +162,39 @@ impl Prepared {
         uses
     }
 
-    /// Whether control comes to a block only where a warp is told by [`Op::Unanimous`] to take the other way: little depends on how long
-    /// that takes. Not where rows end, which may be everywhere.
+    /// Whether control comes to a block only where a warp is told by [`Op::Unanimous`] to take the other way, and little depends on how long
+    /// that takes. Not where the way is told by what one lane has, as where rows end or lanes leave loops: that may be everywhere.
     pub fn is_rare(&self, block: Block) -> bool {
+        self.is_aside(block, |cond| !self.is_of_one_lane(cond, STEPS))
+    }
+
+    /// Whether control comes to a block only where a warp is told by [`Op::Unanimous`] to take the other way: there is a block for most.
+    pub fn is_unusual(&self, block: Block) -> bool {
+        self.is_aside(block, |_| true)
+    }
+
+    fn is_aside(&self, block: Block, counts: impl Fn(Value) -> bool) -> bool {
         let mut at = block;
         while let Some(parent) = self.dom.idom(at) {
             if let Terminator::Branch { cond, otherwise, .. } = &self.func.block(parent).term
                 && otherwise.block == at
                 && self.cfg.preds(at) == [parent]
                 && self.op_of(*cond) == Some(&Op::Unanimous)
-                && !rows::is_tested(&self.func, *cond)
+                && counts(*cond)
             {
                 return true;
             }
             at = parent;
         }
         false
+    }
+
+    /// Whether a test is one of what a lane has that stands for all, so many steps before what is compared.
+    fn is_of_one_lane(&self, value: Value, steps: u32) -> bool {
+        let Some(data) = self.func.def_inst(value) else { return false };
+        let is_compared = !matches!(data.op, Op::Unanimous | Op::Int(IntBinary::And) | Op::IntCmp(_));
+        let Some(steps) = steps.checked_sub(u32::from(is_compared)) else { return false };
+        data.op == Op::AnyLane || data.args.iter().any(|arg| self.is_of_one_lane(*arg, steps))
     }
 
     /// The instruction's operation, if the value is a result.

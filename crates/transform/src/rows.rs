@@ -89,24 +89,6 @@ pub fn divides(func: &Function, inst: Inst) -> bool {
     division(func, inst).is_some()
 }
 
-/// Whether a condition tests that a warp lies in one row: many may not.
-pub fn is_tested(func: &Function, cond: Value) -> bool {
-    let Some(data) = func.def_inst(cond) else { return false };
-    match data.op {
-        Op::Unanimous | Op::Int(IntBinary::And) => data.args.iter().any(|arg| is_tested(func, *arg)),
-        // With where the row of one lane begins.
-        Op::IntCmp(_) => data.args.iter().filter_map(|arg| func.def_inst(*arg)).any(|start| {
-            let mut factors = start.args.iter().filter_map(|arg| func.def_inst(*arg));
-            start.op == Op::Int(IntBinary::Mul)
-                && factors.any(|row| {
-                    matches!(row.op, Op::Int(IntBinary::DivS | IntBinary::DivU))
-                        && func.def_inst(row.args[0]).is_some_and(|one| one.op == Op::AnyLane)
-                })
-        }),
-        _ => false,
-    }
-}
-
 /// What an instruction divides, if a warp may well lie in one row.
 fn division(func: &Function, inst: Inst) -> Option<Division> {
     let data = func.inst(inst);

@@ -21,6 +21,9 @@ impl<'c> Emitter<'_, 'c> {
         count: u32,
         mark: Mark,
     ) -> Vec<Value<'c>> {
+        if self.loads_own_rows(lane.scalar_bits() / 8, count) {
+            return self.load_own_rows(address, lane, count, mark);
+        }
         if self.is_full() && !self.has_gather(4) {
             return self.load_one_by_one(address, lane, count, mark);
         }
@@ -37,7 +40,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// The address of each lane.
-    fn place_of_each(&self, address: &Address<'c>) -> Vec<Value<'c>> {
+    pub(super) fn place_of_each(&self, address: &Address<'c>) -> Vec<Value<'c>> {
         let b = self.unit.b;
         let lanes = self.unit.lanes;
         match address {

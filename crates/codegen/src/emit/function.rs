@@ -98,6 +98,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) added: Vec<(AtHand, IrValue)>,
     /// Stack memory that an instruction uses and the next may use again.
     pub(super) scratch: Scratch<'c>,
+    /// Stack memory of zeros, for lanes that are not active: see [`own_rows`](super::own_rows).
+    pub(super) readable_row: Option<Value<'c>>,
     pub(super) flow: Flow,
     pub(super) suspensions: Vec<Suspension<'c>>,
     /// Latches at which another warp's turn comes: see [`turns`](super::turns).
@@ -167,6 +169,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             made: HashSet::new(),
             added: Vec::new(),
             scratch: Scratch::default(),
+            readable_row: None,
             flow: Flow::new(count),
             suspensions: Vec::new(),
             turns: Vec::new(),

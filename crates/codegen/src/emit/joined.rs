@@ -4,16 +4,15 @@
 //! shuffles. Compilers leave them apart where they do not know that the address is aligned to all elements, as that of a part of a tile.
 
 use kernel_abi::CompileError;
-use simt_ir::{Access, Inst, Op, Order, Value as IrValue};
+use simt_ir::{Access, Inst, Op, Order, Space, Value as IrValue};
 
 use super::address::Address;
 use super::function::Emitter;
 use super::memory::{Mark, Pattern};
+use super::own_rows;
+use crate::llvm::Value;
 
-/// The most elements of a lane, as many as a vector load has.
-const MOST: i64 = 4;
-
-impl Emitter<'_, '_> {
+impl<'c> Emitter<'_, 'c> {
     /// Whether another access does what this does as well.
     pub(super) fn is_joined(&self, inst: Inst) -> bool {
         self.joined.contains(&inst)
@@ -69,16 +68,70 @@ impl Emitter<'_, '_> {
                 return Ok(true);
             }
             let values = self.load_lanes(&start, lane, count as u32, mark)?;
-            for (index, value) in values.into_iter().enumerate() {
-                let offset = first.offset + index as i64 * step;
-                for (_, load) in neighbours.iter().filter(|(at, _)| *at == offset) {
-                    self.joined.insert(*load);
-                    self.define(self.p.func.inst(*load).results[0], value);
-                }
-            }
+            self.define_joined(&neighbours, first.offset, step, values);
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// Loads what this load and its neighbours load where each lane has a row anywhere. Lanes that turn out to lie side by side, as
+    /// [`regular`](super::regular) says, have vectors of each.
+    pub(super) fn load_joined_rows(
+        &mut self,
+        inst: Inst,
+        access: Access,
+        address: &Address<'c>,
+        mark: Mark,
+    ) -> Result<bool, CompileError> {
+        let data = self.p.func.inst(inst);
+        let (value, lane) = (data.args[0], self.lane_type(data.results[0]));
+        let size = lane.scalar_bits() / 8;
+        if self.wants_less_code()
+            || access.lanes != 1
+            || access.order != Order::Weak
+            || access.space == Space::Local
+            || !matches!(size, 4 | 8)
+            || !self.p.shapes.checks(value).is_empty()
+            || !matches!(self.pattern(address, size, 1, true), Pattern::Scattered | Pattern::Indexed(..))
+        {
+            return Ok(false);
+        }
+        let neighbours = self.neighbours(inst, access);
+        let step = i64::from(size);
+        let has = |offset: i64| neighbours.iter().any(|(at, _)| *at == offset);
+        let before = (1..).take_while(|before| has(access.offset - before * step)).count() as i64;
+        let first = access.offset - before * step;
+        let length = (0..).take_while(|index| has(first + index * step)).count() as i64;
+        // Of a longer row what comes first.
+        let fits = |count: &i64| *count <= length && *count * step <= own_rows::MOST.into();
+        let Some(count) = [16, 8, 4, 2].into_iter().find(fits).filter(|count| *count > before) else {
+            return Ok(false);
+        };
+        let row = self.address(value, Access { offset: first, ..access });
+        let by_rows = |this: &mut Self| Ok(this.load_scattered(&row, lane, count as u32, mark));
+        let values = match self.side_by_side(value, access, address, size) {
+            None => by_rows(self)?,
+            Some(regular) => {
+                let moved: Vec<i64> = (0..count).map(|index| (index - before) * step).collect();
+                self.either(
+                    regular.holds,
+                    |this| this.load_side_by_side(&regular, lane, &moved, mark),
+                    |this| this.load_in_runs(&regular, lane, &moved, by_rows),
+                )?
+            }
+        };
+        self.define_joined(&neighbours, first, step, values);
+        Ok(true)
+    }
+
+    /// Loads that come with another have their elements, from this offset on.
+    fn define_joined(&mut self, loads: &[(i64, Inst)], first: i64, step: i64, values: Vec<Value<'c>>) {
+        for (value, index) in values.into_iter().zip(0..) {
+            for (_, load) in loads.iter().filter(|(at, _)| *at == first + index * step) {
+                self.joined.insert(*load);
+                self.define(self.p.func.inst(*load).results[0], value);
+            }
+        }
     }
 
     /// This instruction and all that follow it in its block.
@@ -97,10 +150,11 @@ impl Emitter<'_, '_> {
             let data = func.inst(at);
             match data.op {
                 Op::Load(other) if other.order == Order::Weak => {
-                    let near = (other.offset - access.offset).unsigned_abs() < (MOST * 8) as u64;
+                    let near = (other.offset - access.offset).unsigned_abs() < own_rows::MOST.into();
                     let alike = Access { offset: access.offset, ..other } == access;
                     if near
                         && alike
+                        && !self.is_joined(at)
                         && data.args == own.args
                         && func.ty(data.results[0]) == func.ty(own.results[0])
                     {

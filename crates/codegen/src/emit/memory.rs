@@ -116,11 +116,18 @@ impl<'c> Emitter<'_, 'c> {
             self.define(data.results[0], elements);
             return Ok(());
         }
+        if self.load_joined_rows(inst, access, &address, mark)? {
+            return Ok(());
+        }
         if let Some(regular) = self.side_by_side(data.args[0], access, &address, size * count) {
+            let apart = |this: &mut Self| this.load_lanes(&address, lane, count, mark);
             let values = self.either(
                 regular.holds,
                 |this| this.load_lanes(&regular.address, lane, count, mark),
-                |this| this.load_in_runs(&regular, &address, lane, count, mark),
+                |this| match count {
+                    1 => this.load_in_runs(&regular, lane, &[0], apart),
+                    _ => apart(this),
+                },
             )?;
             for (result, value) in data.results.iter().zip(values) {
                 self.define(*result, value);

@@ -55,6 +55,7 @@ mod masked;
 mod matrix;
 mod mbarrier;
 mod memory;
+mod own_rows;
 mod packed;
 mod passing;
 mod pieces;

@@ -131,21 +131,38 @@ impl<'c> Emitter<'_, 'c> {
         SideBySide { holds, address: Address::Affine(start, offsets), places }
     }
 
+    /// Loads an element for each of these numbers of bytes, that much further on, where the lanes lie side by side.
+    pub(super) fn load_side_by_side(
+        &mut self,
+        regular: &SideBySide<'c>,
+        lane: Type<'c>,
+        moved: &[i64],
+        mark: Mark,
+    ) -> Result<Vec<Value<'c>>, CompileError> {
+        let mut elements = Vec::new();
+        for by in moved {
+            let Address::Affine(start, offsets) = &regular.address else { unreachable!("they are") };
+            let address = Address::Affine(self.offset(*start, *by), offsets.clone());
+            elements.extend(self.load_lanes(&address, lane, 1, mark)?);
+        }
+        Ok(elements)
+    }
+
     /// Loads elements whose lanes do not all lie side by side: as those of rows of a tile, which go on elsewhere where a row ends. Where the lanes of each
-    /// register are in two runs at most, these take a masked access each; anywhere else everything else does.
+    /// register are in two runs at most, these take a masked access each; anywhere else `otherwise` does. There is an element for each of
+    /// these numbers of bytes, that much further on.
     pub(super) fn load_in_runs(
         &mut self,
         regular: &SideBySide<'c>,
-        address: &Address<'c>,
         lane: Type<'c>,
-        count: u32,
-        mark: Mark,
+        moved: &[i64],
+        otherwise: impl FnOnce(&mut Self) -> Result<Vec<Value<'c>>, CompileError>,
     ) -> Result<Vec<Value<'c>>, CompileError> {
         let b = self.unit.b;
         let size = lane.scalar_bits() / 8;
         let piece = self.unit.machine.cpu().vector_bits() / lane.scalar_bits();
-        if count != 1 || !self.has_masked(size) || size < 4 || !self.unit.lanes.is_multiple_of(piece) {
-            return self.load_lanes(address, lane, count, mark);
+        if !self.has_masked(size) || size < 4 || !self.unit.lanes.is_multiple_of(piece) {
+            return otherwise(self);
         }
         let places = regular.places;
         let mask = self.active();
@@ -158,23 +175,19 @@ impl<'c> Emitter<'_, 'c> {
             let active = b.subvector(mask, at, piece);
             runs.push(two.runs.map(|(start, lanes)| (start, b.and(active, lanes))));
         }
-        self.either(
-            hold,
-            |this| {
-                let mut pieces = Vec::new();
-                for two in runs {
-                    let ty = lane.vector(piece);
-                    let mut value = ty.zero();
-                    for (start, mask) in two {
-                        let ptr = b.inttoptr(this.start(&places, start));
-                        value = b.masked_load(ty, ptr, size, mask, value);
-                    }
-                    pieces.push(value);
-                }
-                Ok(vec![this.concatenated(pieces)])
-            },
-            |this| this.load_lanes(address, lane, count, mark),
-        )
+        let in_runs = |this: &mut Self| {
+            let ty = lane.vector(piece);
+            let runs: Vec<_> =
+                runs.iter().map(|two| two.map(|(start, mask)| (this.start(&places, start), mask))).collect();
+            let run = |value, (start, mask): (Value<'c>, Value<'c>), by: i64| {
+                b.masked_load(ty, b.inttoptr(this.offset(start, by)), size, mask, value)
+            };
+            let register =
+                |two: &[(Value<'c>, Value<'c>); 2], by| run(run(ty.zero(), two[0], by), two[1], by);
+            let element = |by: &i64| this.concatenated(runs.iter().map(|two| register(two, *by)).collect());
+            Ok(moved.iter().map(element).collect())
+        };
+        self.either(hold, in_runs, otherwise)
     }
 
     /// The runs of a vector of addresses of elements of so many bytes, if it is not more than two: where indices are bounded by an edge, all lanes but some

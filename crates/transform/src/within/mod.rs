@@ -1,0 +1,389 @@
+//! Code for warps whose indices stay within bounds.
+//!
+//! A filter takes the nearest pixel at the edges of a picture, `min(max(x + 1, 0), width - 1)`; a grid that is a torus goes on at the other
+//! side, `(x + 1) % width`; and where elements are numbered, a warp mostly lies in one row ([`rows`]); lanes mostly leave a loop
+//! together ([`rejoined`]). Next to each other where they were bounded, the indices of lanes are not for sure, and each access would have to
+//! find out. But most warps touch no edge, and one test tells so for all that is bounded in a block: [`split`] puts it before, and from there
+//! on the code is there twice. Where the test holds, what was to be bounded takes the place of what was.
+//!
+//! Only kernels in which that makes accesses regular are split, of moderate size, and no part in which lanes meet.
+
+mod lanes;
+
+use std::collections::{HashMap, HashSet};
+
+use kernel_abi::Shape;
+use simt_ir::{
+    Block, Cfg, Def, DomTree, Function, Inst, IntBinary, Op, Space, Target, Terminator, Type, Value,
+};
+
+use self::lanes::{Bound, Comparison, DEPTH, Kind, Lanes, may_bound};
+use crate::rejoined::{self, Rejoined};
+use crate::rows::{self, InRow};
+use crate::{Loops, cancel, decide, lcssa, normalize, prepare, simplify, traps};
+
+/// The most instructions that are there twice.
+const MOST: usize = 600;
+
+/// The most for each access that becomes regular.
+const FOR_EACH: usize = 64;
+
+/// The most results of a part that are kept for what they are used for afterwards.
+const PASSED: usize = 12;
+
+/// How many sums are followed to find a term.
+const TERMS: u32 = 4;
+
+/// A kernel that goes another way where indices stay within bounds, if that makes accesses regular. Its calls have been inlined.
+pub fn split(kernel: &Function, shape: &Shape) -> Option<Function> {
+    let mut insts = kernel.blocks().flat_map(|block| &kernel.block(block).insts);
+    let bounds = |inst: &Inst| may_bound(kernel, *inst) || rows::divides(kernel, *inst);
+    if !rejoined::may_have(kernel) && !insts.any(bounds) {
+        return None;
+    }
+    let mut func = kernel.clone();
+    traps::pass_through(&mut func);
+    simplify::simplify(&mut func);
+    cancel::cancel(&mut func);
+    decide::decide(&mut func, shape);
+    prepare::isolate_barriers(&mut func);
+    normalize::normalize(&mut func, true).ok()?;
+    // Nothing uses what this adds until a part does, so it comes after what removes that.
+    let around = once_around(&mut func);
+    let in_row = rows::find(&mut func, |inst| around.contains_key(&inst));
+    cancel::cancel(&mut func);
+    let cfg = Cfg::new(&func);
+    let dom = DomTree::new(&cfg);
+    let loops = Loops::new(&cfg, &dom, func.blocks().len()).ok()?;
+    lcssa::close_loops(&mut func, &cfg, &dom, &loops);
+    let rejoined = rejoined::find(&mut func, &cfg, &dom, &loops);
+    let search = Search {
+        func: &func,
+        cfg: &cfg,
+        dom: &dom,
+        loops: &loops,
+        shape,
+        around: &around,
+        in_row: &in_row,
+        rejoined: &rejoined,
+    };
+    let parts = search.parts();
+    for part in &parts {
+        part.divide(&mut func);
+    }
+    (!parts.is_empty()).then_some(func)
+}
+
+/// Remainders of what has the divisor added, as `(x + width - 1) % width`: so that nothing is divided that is below zero. It is usually taken off again. After: the
+/// kernel computes what is left then.
+fn once_around(func: &mut Function) -> HashMap<Inst, Value> {
+    let mut found = HashMap::new();
+    for block in func.blocks() {
+        for inst in func.block(block).insts.clone() {
+            let data = func.inst(inst);
+            let (&[dividend, divisor], loc) = (&data.args[..], data.loc) else { continue };
+            let is_rest = matches!(data.op, Op::Int(IntBinary::RemS | IntBinary::RemU));
+            if !is_rest || !has_term(func, dividend, divisor, TERMS) {
+                continue;
+            }
+            let ty = func.ty(dividend);
+            let less = func.make_inst(Op::Int(IntBinary::Sub), vec![dividend, divisor], &[ty], loc);
+            let insts = &mut func.block_mut(block).insts;
+            let at = insts.iter().position(|other| *other == inst).expect("it is in its block");
+            insts.insert(at, less);
+            found.insert(inst, func.inst(less).results[0]);
+        }
+    }
+    found
+}
+
+/// Whether a value is a sum with this term, and not a multiple of it.
+fn has_term(func: &Function, sum: Value, term: Value, depth: u32) -> bool {
+    let Some(data) = func.def_inst(sum).filter(|_| depth > 0) else { return false };
+    data.op == Op::Int(IntBinary::Add)
+        && data.args.iter().any(|arg| *arg == term || has_term(func, *arg, term, depth - 1))
+}
+
+/// Instructions that are to be there twice, from a place in a block on.
+struct Part {
+    block: Block,
+    at: usize,
+    bounds: Vec<Bound>,
+    /// Where the ways join again in the block; if they do not, they include other blocks.
+    end: Option<usize>,
+    /// The other blocks, in an order in which definitions come before uses.
+    others: Vec<Block>,
+}
+
+struct Search<'a> {
+    func: &'a Function,
+    cfg: &'a Cfg,
+    dom: &'a DomTree,
+    loops: &'a Loops,
+    shape: &'a Shape,
+    /// What [`once_around`] found.
+    around: &'a HashMap<Inst, Value>,
+    /// What [`rows::find`] found.
+    in_row: &'a HashMap<Inst, InRow>,
+    /// What [`rejoined::find`] found.
+    rejoined: &'a HashMap<Value, Rejoined>,
+}
+
+impl Search<'_> {
+    fn parts(&self) -> Vec<Part> {
+        let mut taken: HashSet<Block> = HashSet::new();
+        let mut parts = Vec::new();
+        for &block in self.cfg.order() {
+            if taken.contains(&block) {
+                continue;
+            }
+            if let Some(part) = self.part(block) {
+                taken.extend(part.others.iter().copied().chain([block]));
+                parts.push(part);
+            }
+        }
+        parts
+    }
+
+    fn part(&self, block: Block) -> Option<Part> {
+        let insts = &self.func.block(block).insts;
+        let mut lanes = Lanes::new(self);
+        let mut bounds: Vec<Bound> = Vec::new();
+        for param in &self.func.block(block).params {
+            if let Some(bound) = lanes.rejoined(*param) {
+                lanes.keep(&bound);
+                bounds.push(bound);
+            }
+        }
+        let (mut at, mut early) = (0, Early::new(self.func, insts));
+        for (position, &inst) in insts.iter().enumerate() {
+            let Some(bound) = lanes.bound(inst) else { continue };
+            if bounds.is_empty() {
+                (at, early) = (position, Early::new(self.func, &insts[position..]));
+            }
+            if bound.tests.iter().all(|(_, a, b)| early.is(*a, DEPTH) && b.is_none_or(|b| early.is(b, DEPTH)))
+            {
+                lanes.keep(&bound);
+                bounds.push(bound);
+            }
+        }
+        if bounds.is_empty() {
+            return None;
+        }
+        let mut is_regular = |inst: &Inst| {
+            let data = self.func.inst(*inst);
+            matches!(data.op, Op::Load(access) | Op::Store(access) if !matches!(access.space, Space::Param | Space::Local))
+                && lanes.is_bounded(data.args[0], DEPTH)
+                && lanes.kind(data.args[0]) != Kind::Any
+        };
+        let meet = |inst: &Inst| self.func.inst(*inst).op.is_convergent();
+        let here = &insts[at..];
+        let here = &here[..here.iter().position(meet).unwrap_or(here.len())];
+        let regular = here.iter().filter(|inst| is_regular(inst)).count();
+        let last = here.iter().rposition(&mut is_regular);
+        let others = self.others(block);
+        let elsewhere: Vec<Inst> =
+            others.iter().flat_map(|other| &self.func.block(*other).insts).copied().collect();
+        let regular_elsewhere = elsewhere.iter().filter(|inst| is_regular(inst)).count();
+        let pays = |count: usize, regular: usize| regular > 0 && count <= MOST.min(FOR_EACH * regular);
+        let together = insts[at..].iter().chain(&elsewhere).any(meet);
+        if regular_elsewhere > 0
+            && !together
+            && pays(insts.len() - at + elsewhere.len(), regular + regular_elsewhere)
+        {
+            return Some(Part { block, at, bounds, end: None, others });
+        }
+        let end = at + last? + 1;
+        bounds.retain(|bound| bound.is_of(self.func, &insts[at..end]));
+        pays(end - at, regular).then_some(Part { block, at, bounds, end: Some(end), others: Vec::new() })
+    }
+
+    /// The other blocks that control comes to only through this one, in the same loop.
+    fn others(&self, block: Block) -> Vec<Block> {
+        let around = self.loops.innermost(block);
+        let is_own = |other: &Block| {
+            *other != block
+                && self.dom.dominates(block, *other)
+                && around.is_none_or(|id| self.loops.contains(id, *other))
+                && !matches!(self.func.block(*other).term, Terminator::Return(_))
+        };
+        self.cfg.order().iter().copied().filter(is_own).collect()
+    }
+}
+
+/// What can be had before these instructions of a block.
+struct Early<'a> {
+    func: &'a Function,
+    own: HashSet<Inst>,
+    known: HashMap<Value, bool>,
+}
+
+impl<'a> Early<'a> {
+    fn new(func: &'a Function, own: &[Inst]) -> Early<'a> {
+        Early { func, own: own.iter().copied().collect(), known: HashMap::new() }
+    }
+
+    /// Whether a value is from before, or computed from such.
+    fn is(&mut self, value: Value, depth: u32) -> bool {
+        let Def::Result(inst, _) = self.func.def(value) else { return true };
+        if !self.own.contains(&inst) {
+            return true;
+        }
+        if let Some(known) = self.known.get(&value) {
+            return *known;
+        }
+        let data = self.func.inst(inst);
+        let is = depth > 0 && data.op.is_pure() && data.args.iter().all(|arg| self.is(*arg, depth - 1));
+        self.known.insert(value, is);
+        is
+    }
+}
+
+impl Part {
+    /// Puts the test before the part, and a copy for where it holds beside it.
+    fn divide(&self, func: &mut Function) {
+        let after = self.end.map(|end| func.split_block(self.block, end));
+        let rest = func.split_block(self.block, self.at);
+        let loc = func.inst(func.block(rest).insts[0]).loc;
+        if let Some(after) = after {
+            sink(func, rest, after, self.bounds.iter().map(|bound| bound.usual).collect());
+            join(func, rest, after);
+        }
+        let is_left = |bound: &&Bound| bound.is_of(func, &func.block(rest).insts);
+        let bounds: Vec<&Bound> = self.bounds.iter().filter(is_left).collect();
+        let make = |func: &mut Function, op, args, ty| {
+            let inst = func.append(self.block, op, args, &[ty], loc);
+            func.inst(inst).results[0]
+        };
+        let mut holds = None;
+        let mut made: HashSet<Comparison> = HashSet::new();
+        for &(cmp, a, b) in bounds.iter().flat_map(|bound| &bound.tests) {
+            if !made.insert((cmp, a, b)) {
+                continue;
+            }
+            [Some(a), b].into_iter().flatten().for_each(|value| bring_forward(func, rest, self.block, value));
+            let b = b.unwrap_or_else(|| make(func, Op::Const(0), vec![], func.ty(a)));
+            let test = make(func, Op::IntCmp(cmp), vec![a, b], Type::Pred);
+            holds = Some(match holds {
+                None => test,
+                Some(holds) => make(func, Op::Int(IntBinary::And), vec![holds, test], Type::Pred),
+            });
+        }
+        let holds = holds.expect("a part has bounds, and each a test");
+        let cond = make(func, Op::Unanimous, vec![holds], Type::Pred);
+        let copy = self.copied(func, rest);
+        let (then, otherwise) = (Target::new(copy), Target::new(rest));
+        let data = func.block_mut(self.block);
+        data.term = Terminator::Branch { cond, then, otherwise, uniform: false };
+        data.term_loc = loc;
+    }
+
+    /// Copies the part, without bounds; the copy of its first block.
+    fn copied(&self, func: &mut Function, rest: Block) -> Block {
+        let usual: HashMap<Value, Value> =
+            self.bounds.iter().map(|bound| (bound.result, bound.usual)).collect();
+        let originals: Vec<Block> = [rest].into_iter().chain(self.others.iter().copied()).collect();
+        let copies: HashMap<Block, Block> =
+            originals.iter().map(|block| (*block, func.add_block())).collect();
+        let mut values: HashMap<Value, Value> = HashMap::new();
+        let mut insts = Vec::new();
+        for original in &originals {
+            let copy = copies[original];
+            for param in func.block(*original).params.clone() {
+                values.insert(param, func.add_param(copy, func.ty(param)));
+            }
+            for inst in func.block(*original).insts.clone() {
+                let data = func.inst(inst).clone();
+                if data.results.iter().any(|result| usual.contains_key(result)) {
+                    continue;
+                }
+                let types: Vec<Type> = data.results.iter().map(|result| func.ty(*result)).collect();
+                let new = func.append(copy, data.op, data.args, &types, data.loc);
+                values.extend(data.results.iter().copied().zip(func.inst(new).results.clone()));
+                insts.push(new);
+            }
+        }
+        let mapped = |mut value: Value| {
+            while let Some(bounded) = usual.get(&value) {
+                value = *bounded;
+            }
+            values.get(&value).copied().unwrap_or(value)
+        };
+        for inst in insts {
+            func.inst_mut(inst).args.iter_mut().for_each(|arg| *arg = mapped(*arg));
+        }
+        for original in &originals {
+            let data = func.block(*original);
+            let (mut term, loc) = (data.term.clone(), data.term_loc);
+            term.map_uses(mapped);
+            for target in term.targets_mut() {
+                target.block = copies.get(&target.block).copied().unwrap_or(target.block);
+            }
+            let data = func.block_mut(copies[original]);
+            (data.term, data.term_loc) = (term, loc);
+        }
+        copies[&rest]
+    }
+}
+
+/// Moves to the beginning of the next block what is computed beside accesses and what else is needed, unless that leaves many results for it.
+fn sink(func: &mut Function, from: Block, to: Block, mut needed: HashSet<Value>) {
+    let (mut kept, mut moved) = (Vec::new(), Vec::new());
+    for &inst in func.block(from).insts.iter().rev() {
+        let data = func.inst(inst);
+        if data.op.is_pure() && !data.results.iter().any(|result| needed.contains(result)) {
+            moved.push(inst);
+        } else {
+            needed.extend(&data.args);
+            kept.push(inst);
+        }
+    }
+    let results: HashSet<Value> = kept.iter().flat_map(|inst| &func.inst(*inst).results).copied().collect();
+    let used: HashSet<Value> = moved.iter().flat_map(|inst| &func.inst(*inst).args).copied().collect();
+    if used.intersection(&results).count() > PASSED {
+        return;
+    }
+    kept.reverse();
+    moved.reverse();
+    func.block_mut(from).insts = kept;
+    func.block_mut(to).insts.splice(0..0, moved);
+}
+
+/// Has a block go on to another, which so far used what it computes and now has it from there.
+fn join(func: &mut Function, from: Block, to: Block) {
+    let own: HashSet<Inst> = func.block(from).insts.iter().copied().collect();
+    let results: HashSet<Value> = own.iter().flat_map(|inst| func.inst(*inst).results.clone()).collect();
+    let blocks: Vec<Block> = func.blocks().filter(|block| *block != from).collect();
+    let elsewhere: Vec<Inst> = blocks.iter().flat_map(|block| func.block(*block).insts.clone()).collect();
+    let mut passed: Vec<Value> = elsewhere.iter().flat_map(|inst| func.inst(*inst).args.clone()).collect();
+    passed.extend(blocks.iter().flat_map(|block| func.block(*block).term.uses()));
+    passed.retain(|value| results.contains(value));
+    passed.sort_unstable();
+    passed.dedup();
+    let params: HashMap<Value, Value> =
+        passed.iter().map(|value| (*value, func.add_param(to, func.ty(*value)))).collect();
+    let param = |value: Value| params.get(&value).copied().unwrap_or(value);
+    for inst in elsewhere {
+        func.inst_mut(inst).args.iter_mut().for_each(|arg| *arg = param(*arg));
+    }
+    for block in blocks {
+        func.block_mut(block).term.map_uses(param);
+    }
+    func.block_mut(from).term = Terminator::Jump(Target { block: to, args: passed });
+}
+
+/// Moves what computes a value from one block to the end of another.
+fn bring_forward(func: &mut Function, from: Block, to: Block, value: Value) {
+    let Def::Result(inst, _) = func.def(value) else { return };
+    if !func.block(from).insts.contains(&inst) {
+        return;
+    }
+    for arg in func.inst(inst).args.clone() {
+        bring_forward(func, from, to, arg);
+    }
+    func.block_mut(from).insts.retain(|other| *other != inst);
+    func.block_mut(to).insts.push(inst);
+}
+
+#[cfg(test)]
+mod tests;
