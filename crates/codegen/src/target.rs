@@ -141,6 +141,11 @@ impl Cpu {
         self.level() >= Level::Avx512 && self.name.starts_with("znver")
     }
 
+    /// Whether gathers are made of several steps for each lane: what they take besides decides whether they are faster than one load after another.
+    pub fn has_stepwise_gather(&self) -> bool {
+        self.name.starts_with("znver")
+    }
+
     /// Whether arithmetic instructions can carry a direction of rounding.
     pub fn has_embedded_rounding(&self) -> bool {
         self.vector_bits() == 512

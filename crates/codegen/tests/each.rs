@@ -108,6 +108,16 @@ fn indices_leave_their_vector_two_at_a_time() {
     assert!(assembly(&step, Level::Avx512).contains("gather"));
 }
 
+#[test]
+fn bytes_are_gathered_only_where_that_takes_few_steps() {
+    let step = "add.u32 %v1, %i, 8;\ncvt.u64.u32 %x, %v1;\nadd.u64 %x, %x, %data;\nld.global.u8 %h, [%x];\ncvt.u32.u16 %v0, %h;";
+    let cpu = Cpu::level_cpu(Level::Avx512);
+    let text = codegen::emit_text(&program(step), &LAUNCH.shape(), &cpu, Text::Ir).unwrap();
+    let gathers = text.matches("= call <32 x i32> @llvm.masked.gather").count();
+    assert_eq!(gathers, usize::from(!cpu.has_stepwise_gather()), "of the words that the bytes are in");
+    agrees(step);
+}
+
 /// Memory whose second page cannot be accessed.
 struct Edge {
     start: *mut u8,

@@ -329,3 +329,86 @@ fn what_a_long_loop_stores_passes_by_the_caches() {
         assert!(text.contains("movnt") && text.contains("sfence"), "{text}");
     }
 }
+
+/// A loop over the grid as compilers unroll it: first the iterations that do not fill two, then two at a time. Each element has its index added.
+const UNROLLED: &str = "\
+.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry kernel(.param .u64 data, .param .u64 out, .param .u32 limit)
+{
+    .reg .b32 i, n, step, trips, left, v, t;
+    .reg .b64 in, o, a, b, bytes;
+    .reg .pred p;
+    ld.param.u64 in, [data];
+    ld.param.u64 o, [out];
+    ld.param.u32 n, [limit];
+    mov.u32 t, %ctaid.x;
+    mov.u32 step, %ntid.x;
+    mov.u32 i, %tid.x;
+    mad.lo.u32 i, t, step, i;
+    setp.ge.s32 p, i, n;
+    @p bra done;
+    mov.u32 t, %nctaid.x;
+    mul.lo.u32 step, step, t;
+    mul.wide.s32 bytes, step, 4;
+    not.b32 v, i;
+    add.u32 v, v, n;
+    div.u32 trips, v, step;
+    add.u32 left, trips, 1;
+    and.b32 left, left, 1;
+    setp.eq.u32 p, left, 0;
+    @p bra two;
+    mul.wide.s32 a, i, 4;
+    add.u64 b, a, o;
+    add.u64 a, a, in;
+one:
+    ld.global.u32 v, [a];
+    add.u32 v, v, i;
+    st.global.u32 [b], v;
+    add.u32 i, i, step;
+    add.u64 a, a, bytes;
+    add.u64 b, b, bytes;
+    add.u32 left, left, -1;
+    setp.ne.u32 p, left, 0;
+    @p bra one;
+two:
+    setp.lt.u32 p, trips, 1;
+    @p bra done;
+again:
+    mul.wide.s32 a, i, 4;
+    add.u64 b, a, o;
+    add.u64 a, a, in;
+    ld.global.u32 v, [a];
+    add.u32 v, v, i;
+    st.global.u32 [b], v;
+    add.u64 a, a, bytes;
+    add.u64 b, b, bytes;
+    add.u32 i, i, step;
+    ld.global.u32 v, [a];
+    add.u32 v, v, i;
+    st.global.u32 [b], v;
+    add.u32 i, i, step;
+    setp.lt.s32 p, i, n;
+    @p bra again;
+done:
+    ret;
+}";
+
+#[test]
+fn warps_take_turns_in_loops_that_compilers_unrolled() {
+    let program = launch::kernel_of(UNROLLED);
+    let shape = kernel_abi::Shape::of([8, 1, 1], [256, 1, 1]);
+    let text = codegen::emit_text(&program, &shape, &Cpu::level_cpu(Level::Avx512), Text::Ir).unwrap();
+    assert!(text.contains("\nround:"));
+    let launch = Launch { grid: [3, 1, 1], block: [64, 1, 1] };
+    // As many elements for all threads, one more for all lanes of a warp, and for some.
+    for limit in [0u64, 7, 192, 384, 448, 401, 1000] {
+        let words: Vec<u64> = (0..1000u64).map(|at| at.wrapping_mul(0x1234_5679_0135)).collect();
+        let args = |words: &mut [u64]| {
+            let start = words.as_mut_ptr() as u64;
+            [start, start + 4000, limit]
+        };
+        launch.must_agree(&program, &words, args, format_args!("{limit} elements"));
+    }
+}

@@ -125,8 +125,13 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
 impl Prepared {
     /// Values that are read in another block than the one that defines them, and all block parameters.
     pub fn crossing(&self) -> Vec<bool> {
+        self.crossing_into(|_| true)
+    }
+
+    /// Values that are read in one of some blocks and defined in another one of any, and the parameters of these blocks.
+    pub fn crossing_into(&self, into: impl Fn(Block) -> bool) -> Vec<bool> {
         let mut crossing = vec![false; self.func.value_count()];
-        for &block in self.cfg.order() {
+        for &block in self.cfg.order().iter().filter(|block| into(**block)) {
             let data = self.func.block(block);
             for param in &data.params {
                 crossing[param.index()] = true;

@@ -133,11 +133,12 @@ fn goes_along(p: &Prepared, id: LoopId) -> bool {
         .any(|data| matches!(p.shapes.of(data.args[0]), LaneShape::Affine(_) | LaneShape::Rows(_)))
 }
 
-/// Whether what a warp keeps from one iteration to the next is a few scalars, beside its masks.
+/// Whether what a warp keeps from one iteration to the next, of what is read from there on, is a few scalars, beside its masks.
 fn keeps_little(p: &Prepared, id: LoopId) -> bool {
     let header = p.loops.get(id).header;
     let params = &p.func.block(header).params;
-    let crossing = p.crossing();
+    let reached = p.cfg.reached([header], |block| p.cfg.succs(block).iter().copied());
+    let crossing = p.crossing_into(|block| reached[block.index()]);
     let kept = (0..p.func.value_count()).map(|at| Value(at as u32)).filter(|value| {
         let outside = |block| !p.loops.contains(id, block) || params.contains(value);
         crossing[value.index()] && p.def_block[value.index()].is_some_and(outside)
