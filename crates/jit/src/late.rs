@@ -28,6 +28,9 @@ const TRIAL: u32 = 16;
 const REST: u32 = 255;
 /// The ticks of the processor's clock, two or three to a nanosecond, after which all that is kept is done.
 const TICKS: u64 = 3_000_000;
+/// Calls after which the clock is looked at, where so many took such a part of that: to look takes as long as several calls.
+const CALLS: u32 = 63;
+const PART: u64 = 1 << 8;
 /// How often a thread looks whether a line is free before it goes there all the same.
 const PATIENCE: u32 = 1 << 10;
 /// Words of a line, which are exchanged one by one.
@@ -90,6 +93,9 @@ struct Table {
     /// When nothing was left, and for how long something may be from then on, in ticks.
     settled: u64,
     patience: u64,
+    /// When the clock was looked at, and the calls until it is again.
+    looked: u64,
+    calls: u32,
 }
 
 /// Whether a thread is at one of the lines that share this.
@@ -166,9 +172,7 @@ pub unsafe extern "C" fn late(code: u32, start: u64, lanes: u32, operands: *cons
                 _ => table.keep(kind, places, start, lanes, operands.cast::<u64>()),
             }
         };
-        if !table.used.is_empty() && ticks().wrapping_sub(table.settled) > table.patience {
-            guard::unguarded(|| table.settle());
-        }
+        table.look_at_the_clock();
         left
     };
     with_table(keep).unwrap_or(lanes)
@@ -257,6 +261,25 @@ impl Table {
             resting: 0,
             settled: 0,
             patience: TICKS,
+            looked: 0,
+            calls: 0,
+        }
+    }
+
+    /// Does all that is kept, if it is time.
+    fn look_at_the_clock(&mut self) {
+        if self.used.is_empty() {
+            return;
+        }
+        if let Some(left) = self.calls.checked_sub(1) {
+            self.calls = left;
+            return;
+        }
+        let now = ticks();
+        self.calls = if now.wrapping_sub(self.looked) < self.patience / PART { CALLS } else { 0 };
+        self.looked = now;
+        if now.wrapping_sub(self.settled) > self.patience {
+            guard::unguarded(|| self.settle());
         }
     }
 

@@ -77,11 +77,21 @@ pub fn decode(code: u32) -> Option<(AtomicOp, Type, Places)> {
     Some((op, ty, *PLACES.get((code >> PLACES_SHIFT) as usize)?))
 }
 
-/// What an operation puts in the place of `old`: [`simt_ir::eval::atomic`], with the processor's adders where they have the same bits.
+/// What an operation puts in the place of `old`: [`simt_ir::eval::atomic`], by the processor's instructions where they have the same bits.
+#[inline]
 pub fn combined(op: AtomicOp, ty: Type, old: u64, operand: u64) -> u64 {
+    let (old_word, word) = (old as u32, operand as u32);
     match (op, ty) {
-        (AtomicOp::FAdd { ftz: true }, Type::F32) => sum(old as u32, operand as u32).into(),
-        (AtomicOp::Add, Type::I32) => (old as u32).wrapping_add(operand as u32).into(),
+        (AtomicOp::FAdd { ftz: true }, Type::F32) => sum(old_word, word).into(),
+        (AtomicOp::Add, Type::I32) => old_word.wrapping_add(word).into(),
+        (AtomicOp::Add, Type::I64) => old.wrapping_add(operand),
+        (AtomicOp::MinS, Type::I32) => ((old_word as i32).min(word as i32) as u32).into(),
+        (AtomicOp::MaxS, Type::I32) => ((old_word as i32).max(word as i32) as u32).into(),
+        (AtomicOp::MinU, Type::I32) => old_word.min(word).into(),
+        (AtomicOp::MaxU, Type::I32) => old_word.max(word).into(),
+        (AtomicOp::And, Type::I32) => (old_word & word).into(),
+        (AtomicOp::Or, Type::I32) => (old_word | word).into(),
+        (AtomicOp::Xor, Type::I32) => (old_word ^ word).into(),
         _ => simt_ir::eval::atomic(op, ty, old, operand),
     }
 }
@@ -139,6 +149,21 @@ mod tests {
                 sums(&mut line, &[b; 16], 0b0110_0000_0000_0010);
                 let wanted = |at: usize| if [1, 13, 14].contains(&at) { exact as u32 } else { a };
                 assert_eq!(line, std::array::from_fn(wanted));
+            }
+        }
+    }
+
+    #[test]
+    fn the_processors_operations_are_those_of_the_hardware() {
+        let edges =
+            [0, 1, 2, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x1234_5678_9abc_def0, u64::MAX, 1 << 63];
+        for (op, ty) in KINDS.into_iter().filter(|(op, _)| !matches!(op, AtomicOp::FAdd { .. })) {
+            let bits = |number: u64| number & (u64::MAX >> (64 - ty.bits()));
+            for (old, operand) in
+                edges.iter().flat_map(|old| edges.map(|operand| (bits(*old), bits(operand))))
+            {
+                let exact = simt_ir::eval::atomic(op, ty, old, operand);
+                assert_eq!(combined(op, ty, old, operand), exact, "{op:?} of {old:#x} and {operand:#x}");
             }
         }
     }
