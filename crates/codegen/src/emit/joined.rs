@@ -12,6 +12,10 @@ use super::memory::{Mark, Pattern};
 use super::own_rows;
 use crate::llvm::Value;
 
+/// How many elements of a lane may be whole pieces with those of others, and where instructions take any elements of two registers.
+const COUNTS: [i64; 2] = [4, 2];
+const COUNTS_OF_ANY: [i64; 7] = [8, 7, 6, 5, 4, 3, 2];
+
 impl<'c> Emitter<'_, 'c> {
     /// Whether another access does what this does as well.
     pub(super) fn is_joined(&self, inst: Inst) -> bool {
@@ -41,7 +45,7 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(false);
         }
         let neighbours = self.neighbours(inst, access);
-        for count in [4, 2] {
+        for &count in self.counts(size) {
             let step = i64::from(size);
             let Some(first) = (0..count).map(|before| access.offset - before * step).find(|first| {
                 let mut wanted = (0..count).map(|index| first + index * step);
@@ -134,6 +138,12 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
+    /// How many elements of so many bytes are tried as pieces, most first.
+    fn counts(&self, size: u32) -> &'static [i64] {
+        let picks = self.picks_from_two() && (size > 1 || self.unit.machine.cpu().has("avx512vbmi"));
+        if picks { &COUNTS_OF_ANY } else { &COUNTS }
+    }
+
     /// This instruction and all that follow it in its block.
     fn rest_of_block(&self, inst: Inst) -> &[Inst] {
         let insts = &self.p.func.block(self.current).insts;
@@ -201,7 +211,7 @@ impl<'c> Emitter<'_, 'c> {
         }
         let mut sorted = offsets.to_vec();
         sorted.sort_unstable();
-        for count in [4, 2] {
+        for &count in self.counts(size) {
             let step = i64::from(size);
             if sorted.windows(2).any(|pair| pair[1].wrapping_sub(pair[0]) < count * step) {
                 continue;
@@ -215,10 +225,12 @@ impl<'c> Emitter<'_, 'c> {
                 continue;
             }
             let start = self.address(address, Access { offset: first, ..access });
-            if !matches!(
-                self.pattern(&start, size, count as u32, false),
-                Pattern::Consecutive(_) | Pattern::Pieces { .. }
-            ) {
+            let whole = match self.pattern(&start, size, count as u32, false) {
+                Pattern::Consecutive(_) => true,
+                Pattern::Pieces { .. } => count.count_ones() == 1,
+                _ => false,
+            };
+            if !whole {
                 continue;
             }
             self.joined.extend(stores.iter().map(|(_, store, _)| *store).filter(|store| *store != last));

@@ -78,6 +78,25 @@ impl<'c> Emitter<'_, 'c> {
         self.by_mask(store).map(|_| ())
     }
 
+    /// Stores vectors to runs of memory, likewise. The mask has a lane for each element of all of them.
+    pub(super) fn store_parts(
+        &mut self,
+        registers: &[Value<'c>],
+        starts: &[Value<'c>],
+        mask: Value<'c>,
+        mark: Mark,
+    ) -> Result<(), CompileError> {
+        let b = self.unit.b;
+        let store = |this: &mut Self| {
+            for (at, (register, start)) in (0..).zip(registers.iter().zip(starts)) {
+                let lanes = register.ty().lanes();
+                this.store_run(*register, *start, b.subvector(mask, at * lanes, lanes), mark);
+            }
+            Ok(Vec::new())
+        };
+        self.by_mask(store).map(|_| ())
+    }
+
     /// Asks for the line with an address, which need not be one of memory.
     pub(super) fn prefetch(&self, address: Value<'c>) {
         let (b, i32, ptr) = (self.unit.b, self.unit.types.i32, self.unit.types.ptr);

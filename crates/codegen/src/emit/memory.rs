@@ -331,6 +331,14 @@ impl<'c> Emitter<'_, 'c> {
         }
         let mask = self.active();
         match self.pattern(address, size, count, false) {
+            Pattern::Consecutive(start) if !count.is_power_of_two() => {
+                let registers = self.join_registers(values);
+                let lanes = registers[0].ty().lanes();
+                let starts: Vec<Value<'c>> =
+                    (0..registers.len()).map(|at| self.offset(start, at as i64 * i64::from(lanes * size))).collect();
+                let mask = self.repeated(mask, count);
+                self.store_parts(&registers, &starts, mask, mark)?;
+            }
             Pattern::Consecutive(start) => {
                 let wide = self.join(values);
                 self.store_runs(wide, &[start], self.unit.lanes, count, mask, mark)?;
@@ -548,7 +556,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// Whether an instruction takes any elements of two registers: then one of four is had in two steps, which others share.
-    fn picks_from_two(&self) -> bool {
+    pub(super) fn picks_from_two(&self) -> bool {
         self.unit.machine.cpu().vector_bits() == 512
     }
 
@@ -566,6 +574,32 @@ impl<'c> Emitter<'_, 'c> {
         let lanes = vectors[0].ty().lanes() as i32;
         let order: Vec<i32> = (0..lanes * count).map(|at| at % count * lanes + at / count).collect();
         if count == 1 { wide } else { b.shuffle(wide, wide, &order) }
+    }
+
+    /// Likewise, of any number of vectors, as registers: each takes what it has of one vector after another.
+    pub(super) fn join_registers(&self, vectors: &[Value<'c>]) -> Vec<Value<'c>> {
+        let b = self.unit.b;
+        let ty = vectors[0].ty();
+        let (count, lanes) = (vectors.len() as u32, self.unit.machine.cpu().vector_bits() / ty.scalar_bits());
+        let lanes = lanes.min(ty.lanes());
+        let mut registers = Vec::new();
+        for first in (0..ty.lanes()).step_by(lanes as usize) {
+            let parts: Vec<_> = vectors.iter().map(|vector| b.subvector(*vector, first, lanes)).collect();
+            for register in 0..count {
+                let places = (register * lanes..(register + 1) * lanes).map(|at| (at % count, at / count));
+                let mut all = parts[0];
+                for (number, part) in (0..).zip(&parts).skip(1) {
+                    let order = places.clone().enumerate().map(|(at, (vector, lane))| match vector {
+                        0 if number == 1 => lane as i32,
+                        _ if vector == number => (lanes + lane) as i32,
+                        _ => at as i32,
+                    });
+                    all = b.shuffle(all, *part, &order.collect::<Vec<_>>());
+                }
+                registers.push(all);
+            }
+        }
+        registers
     }
 
     /// What a value is in the highest active lane: of several stores to one place, that of the last lane stays.
