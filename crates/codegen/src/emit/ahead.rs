@@ -18,6 +18,8 @@ pub(super) struct Ahead {
     in_range: HashSet<IrValue>,
     /// Addresses, with what is added to them, that are multiples of so many bytes.
     aligned: HashSet<(IrValue, i64, u32)>,
+    /// Addresses of arrays that are apart from each other: see [`apart`](super::apart).
+    pub(super) apart: HashSet<IrValue>,
 }
 
 impl Ahead {
@@ -50,6 +52,7 @@ impl<'c> Emitter<'_, 'c> {
             self.test_range_ahead(address, block, &mut tests);
             self.test_alignment_ahead(address, access, bytes, block, &mut tests);
         }
+        self.test_apart_ahead(block, &mut tests);
         tests.into_iter().reduce(|all, test| self.unit.b.and(all, test))
     }
 

@@ -16,6 +16,9 @@ use crate::llvm::Value;
 const COUNTS: [i64; 2] = [4, 2];
 const COUNTS_OF_ANY: [i64; 7] = [8, 7, 6, 5, 4, 3, 2];
 
+/// Instructions among which neighbours are looked for.
+const FAR: usize = 512;
+
 impl<'c> Emitter<'_, 'c> {
     /// Whether another access does what this does as well.
     pub(super) fn is_joined(&self, inst: Inst) -> bool {
@@ -151,12 +154,17 @@ impl<'c> Emitter<'_, 'c> {
         &insts[from..]
     }
 
-    /// The loads from this address, each with its offset, that come from here on before memory may change.
+    /// The loads from this address, each with its offset, that come from here on before memory may change there.
     fn neighbours(&self, inst: Inst, access: Access) -> Vec<(i64, Inst)> {
         let func = &self.p.func;
         let own = func.inst(inst);
+        let rest = self.rest_of_block(inst);
+        let insts = &func.block(self.current).insts;
+        // Stores from before that wait for others, and those that come on the way.
+        let waits = |at: &&Inst| matches!(func.inst(**at).op, Op::Store(_)) && self.is_joined(**at);
+        let mut passed: Vec<Inst> = insts[..insts.len() - rest.len()].iter().filter(waits).copied().collect();
         let mut found = Vec::new();
-        for &at in self.rest_of_block(inst) {
+        for &at in rest.iter().take(FAR) {
             let data = func.inst(at);
             match data.op {
                 Op::Load(other) if other.order == Order::Weak => {
@@ -165,12 +173,15 @@ impl<'c> Emitter<'_, 'c> {
                     if near
                         && alike
                         && !self.is_joined(at)
+                        && passed.iter().all(|store| self.may_pass(at, *store))
                         && data.args == own.args
                         && func.ty(data.results[0]) == func.ty(own.results[0])
                     {
                         found.push((other.offset, at));
                     }
                 }
+                // Which loads it lets pass is asked of each.
+                Op::Store(_) => passed.push(at),
                 op if op.is_pure() => {}
                 _ => break,
             }
@@ -240,24 +251,30 @@ impl<'c> Emitter<'_, 'c> {
         Ok(false)
     }
 
-    /// This store and the next ones to its neighbours, so many in all, each with its offset and its value; nothing if anything else than
-    /// computation comes between.
+    /// This store and the next ones to its neighbours, so many in all, each with its offset and its value; nothing if anything comes between that
+    /// may not come before them.
     fn neighbouring_stores(&self, inst: Inst, access: Access, count: usize) -> Vec<(i64, Inst, IrValue)> {
         let func = &self.p.func;
         let own = func.inst(inst);
         let mut found = Vec::new();
-        for &at in self.rest_of_block(inst) {
+        for &at in self.rest_of_block(inst).iter().take(FAR) {
             let data = func.inst(at);
             match data.op {
                 Op::Store(other)
                     if Access { offset: access.offset, ..other } == access
                         && data.args[0] == own.args[0]
+                        && !self.is_joined(at)
+                        && (other.offset - access.offset).unsigned_abs() < own_rows::MOST.into()
                         && func.ty(data.args[1]) == func.ty(own.args[1]) =>
                 {
                     found.push((other.offset, at, data.args[1]));
                     if found.len() == count {
                         return found;
                     }
+                }
+                // What has been done with another is no longer there.
+                Op::Load(_) if self.is_joined(at) => {}
+                Op::Load(_) | Op::Store(_) if found.iter().all(|(_, store, _)| self.may_pass(*store, at)) => {
                 }
                 op if op.is_pure() => {}
                 _ => break,

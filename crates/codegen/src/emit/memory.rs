@@ -334,8 +334,9 @@ impl<'c> Emitter<'_, 'c> {
             Pattern::Consecutive(start) if !count.is_power_of_two() => {
                 let registers = self.join_registers(values);
                 let lanes = registers[0].ty().lanes();
-                let starts: Vec<Value<'c>> =
-                    (0..registers.len()).map(|at| self.offset(start, at as i64 * i64::from(lanes * size))).collect();
+                let starts: Vec<Value<'c>> = (0..registers.len())
+                    .map(|at| self.offset(start, at as i64 * i64::from(lanes * size)))
+                    .collect();
                 let mask = self.repeated(mask, count);
                 self.store_parts(&registers, &starts, mask, mark)?;
             }

@@ -35,6 +35,7 @@ mod address;
 mod adjacent;
 mod ahead;
 mod alignment;
+mod apart;
 mod atomic;
 mod bulk;
 mod call;
