@@ -9,6 +9,8 @@
 //! * [`alignment`][]: accesses at odd addresses;
 //! * [`grouped`][]: accesses of parts of rows;
 //! * [`joined`][]: loads and stores of neighbours;
+//! * [`own_rows`][]: loads of some elements in a row for each lane;
+//! * [`apart`][]: accesses that may pass each other;
 //! * [`packed`][]: values that stay as they lie in memory;
 //! * [`regular`][]: accesses that turn out to be consecutive;
 //! * [`shared`][]: functions called from many places;
