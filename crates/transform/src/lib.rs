@@ -6,7 +6,7 @@
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
 //! ([`places`]). What is loaded together may stay together ([`packs`]), and
 //! what a block keeps for itself in shared memory may stay in registers ([`held`]). Where indices are bounded, or lanes may leave a loop apart from each
-//! other, code for warps of which that is not so may stand beside ([`within`]). Some have blocks that load the same as others beside and below them
+//! other, code for warps of which that is not so may stand beside ([`within`]), as may loops that compilers unrolled, rolled again ([`reroll`]). Some have blocks that load the same as others beside and below them
 //! ([`tiled`]), and some come to the same fault whenever they run ([`retrace`]).
 
 pub mod cancel;
@@ -31,6 +31,7 @@ pub mod places;
 pub mod poll;
 pub mod prepare;
 mod rejoined;
+mod reroll;
 pub mod retrace;
 mod rows;
 pub mod shapes;

@@ -20,7 +20,7 @@ use simt_ir::{
 use self::lanes::{Bound, Comparison, DEPTH, Kind, Lanes, may_bound};
 use crate::rejoined::{self, Rejoined};
 use crate::rows::{self, InRow};
-use crate::{Loops, cancel, decide, lcssa, normalize, prepare, simplify, traps};
+use crate::{Loops, cancel, decide, lcssa, normalize, prepare, reroll, simplify, traps};
 
 /// The most instructions that are there twice.
 const MOST: usize = 600;
@@ -46,6 +46,7 @@ pub fn split(kernel: &Function, shape: &Shape) -> Option<Function> {
     simplify::simplify(&mut func);
     cancel::cancel(&mut func);
     decide::decide(&mut func, shape);
+    let is_rolled = reroll::reroll(&mut func);
     prepare::isolate_barriers(&mut func);
     normalize::normalize(&mut func, true).ok()?;
     // Nothing uses what this adds until a part does, so it comes after what removes that.
@@ -71,7 +72,7 @@ pub fn split(kernel: &Function, shape: &Shape) -> Option<Function> {
     for part in &parts {
         part.divide(&mut func);
     }
-    (!parts.is_empty()).then_some(func)
+    (is_rolled || !parts.is_empty()).then_some(func)
 }
 
 /// Remainders of what has the divisor added, as `(x + width - 1) % width`: so that nothing is divided that is below zero. It is usually taken off again. After: the
