@@ -66,18 +66,16 @@ impl<'c> Emitter<'_, 'c> {
                 self.concatenated(lanes[first..].iter().step_by(per).map(|place| load(*place)).collect())
             };
             let mut rows: Vec<Value<'c>> = (0..per).map(register).collect();
-            // Pairs of elements of one lane go as one.
             if per == 4 {
-                let pairs =
-                    [[0, 1], [2, 3]].map(|[one, other]| self.interleaved(rows[one], rows[other], per));
-                let [[a, c], [d, e]] = pairs;
-                let wide = self.unit.types.i64.vector(rows[0].ty().lanes() / 2);
-                let whole = |one: Value<'c>, other: Value<'c>| {
-                    self.interleaved(b.bitcast(one, wide), b.bitcast(other, wide), 2)
-                };
+                // The first two elements of two lanes, and the last two; then pairs of lanes go as one.
+                let [first, other] = [0, 2].map(|at| self.interleaved(rows[at], rows[at + 1], per));
                 let ty = rows[0].ty();
-                rows =
-                    [whole(a, d), whole(c, e)].into_iter().flatten().map(|all| b.bitcast(all, ty)).collect();
+                let wide = self.unit.types.i64.vector(ty.lanes() / 2);
+                let halves = |half: usize| {
+                    let both = [first[half], other[half]].map(|pair| b.bitcast(pair, wide));
+                    self.interleaved(both[0], both[1], 2).map(|all| b.bitcast(all, ty))
+                };
+                rows = [halves(0), halves(1)].concat();
             } else {
                 rows = self.interleaved(rows[0], rows[1], 2).to_vec();
             }

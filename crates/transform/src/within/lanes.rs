@@ -56,7 +56,7 @@ pub struct Lanes<'a> {
     depth: u32,
     bounded: HashMap<Value, bool>,
     fixed: HashMap<Value, bool>,
-    /// Whether something of [`rejoined`] is among what is bounded.
+    /// Whether something of [`rejoined`](crate::rejoined) is among what is bounded.
     has_rejoined: bool,
 }
 
