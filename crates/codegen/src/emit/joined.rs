@@ -12,9 +12,10 @@ use super::memory::{Mark, Pattern};
 use super::own_rows;
 use crate::llvm::Value;
 
-/// How many elements of a lane may be whole pieces with those of others, and where instructions take any elements of two registers.
+/// How many elements of a lane may be whole pieces with those of others, and where instructions take any elements of two registers. LLVM takes long
+/// for the shuffles of more.
 const COUNTS: [i64; 2] = [4, 2];
-const COUNTS_OF_ANY: [i64; 7] = [8, 7, 6, 5, 4, 3, 2];
+const COUNTS_OF_ANY: [i64; 5] = [6, 5, 4, 3, 2];
 
 /// Instructions among which neighbours are looked for.
 const FAR: usize = 512;
@@ -109,9 +110,11 @@ impl<'c> Emitter<'_, 'c> {
         let before = (1..).take_while(|before| has(access.offset - before * step)).count() as i64;
         let first = access.offset - before * step;
         let length = (0..).take_while(|index| has(first + index * step)).count() as i64;
-        // Of a longer row what comes first.
-        let fits = |count: &i64| *count <= length && *count * step <= own_rows::MOST.into();
-        let Some(count) = [16, 8, 4, 2].into_iter().find(fits).filter(|count| *count > before) else {
+        // Of a longer row one load at a time: what comes later would take registers until it is used.
+        let place = before % (i64::from(own_rows::BYTES) / step);
+        let (first, before, length) = (first + (before - place) * step, place, length - (before - place));
+        let fits = |count: &i64| *count <= length && *count * step <= own_rows::BYTES.into();
+        let Some(count) = [4, 2].into_iter().find(fits).filter(|count| *count > before) else {
             return Ok(false);
         };
         let row = self.address(value, Access { offset: first, ..access });

@@ -10,7 +10,7 @@ use super::memory::Mark;
 use crate::llvm::{Type, Value};
 
 /// The bytes of a load.
-const BYTES: u32 = 16;
+pub(super) const BYTES: u32 = 16;
 
 /// The most bytes of a row.
 pub(super) const MOST: u32 = 64;
