@@ -16,6 +16,8 @@ const LAUNCH: Launch = Launch { grid: [1, 1, 1], block: [THREADS, 1, 1] };
 struct Loop<'a> {
     times: u32,
     step: &'a str,
+    /// What is computed before each of the two loops.
+    before: &'a str,
     /// What it does with `%i` and the address `%a` of its element, to `%sum`.
     body: &'a str,
     /// How the second loop has its addresses: of its own from iteration to iteration, or computed from the index again.
@@ -30,6 +32,7 @@ const SUM: &str = "ld.global.u32 %v, [%a];\nmad.lo.u32 %sum, %sum, 3, %v;\n";
 const PLAIN: Loop<'static> = Loop {
     times: 4,
     step: "64",
+    before: "",
     body: SUM,
     own_address: true,
     last: None,
@@ -37,7 +40,7 @@ const PLAIN: Loop<'static> = Loop {
 };
 
 fn program(unrolled: Loop<'_>) -> Program {
-    let Loop { times, step, body, own_address, last, short } = unrolled;
+    let Loop { times, step, before, body, own_address, last, short } = unrolled;
     let mut again = String::new();
     for at in 0..times {
         if !own_address {
@@ -54,16 +57,16 @@ fn program(unrolled: Loop<'_>) -> Program {
         text,
         ".version 9.0\n.target sm_90\n.address_size 64\n\
          .visible .entry kernel(.param .u64 data, .param .u64 out, .param .u32 first, .param .u32 limit, .param .u32 by)\n{{\n\
-         .reg .b32 %t, %i, %n, %v, %sum, %trips, %left, %step, %by;\n.reg .b64 %data, %out, %a, %x, %bytes;\n.reg .pred %p;\n\
+         .reg .b32 %t, %i, %n, %v, %sum, %trips, %left, %step, %by, %f;\n.reg .b64 %data, %out, %a, %x, %bytes;\n.reg .pred %p;\n\
          ld.param.u64 %data, [data];\nld.param.u64 %out, [out];\nld.param.u32 %i, [first];\nld.param.u32 %n, [limit];\n\
          ld.param.u32 %by, [by];\nmov.u32 %step, {step};\nmov.u32 %t, %tid.x;\nadd.s32 %i, %i, %t;\nmov.u32 %sum, 7;\n\
          setp.ge.s32 %p, %i, %n;\n@%p bra done;\n\
          not.b32 %v, %i;\nadd.s32 %v, %v, %n;\ndiv.u32 %trips, %v, %step;\nadd.s32 %left, %trips, 1;\n\
          and.b32 %left, %left, {};\nmul.wide.s32 %bytes, %step, 4;\nsetp.eq.s32 %p, %left, 0;\n@%p bra several;\n\
-         mul.wide.s32 %x, %i, 4;\nadd.u64 %a, %data, %x;\n\
+         mul.wide.s32 %x, %i, 4;\nadd.u64 %a, %data, %x;\n{before}\n\
          one:\n{body}add.s32 %i, %i, %step;\nadd.u64 %a, %a, %bytes;\nadd.s32 %left, %left, -1;\n\
          setp.ne.s32 %p, %left, 0;\n@%p bra one;\n\
-         several:\n{short}\n@%p bra done;\nmul.wide.s32 %x, %i, 4;\nadd.u64 %a, %data, %x;\n\
+         several:\n{short}\n@%p bra done;\nmul.wide.s32 %x, %i, 4;\nadd.u64 %a, %data, %x;\n{before}\n\
          again:\n{again}setp.lt.s32 %p, %i, %n;\n@%p bra again;\n\
          done:\nmul.wide.u32 %x, %t, 4;\nadd.u64 %out, %out, %x;\nst.global.u32 [%out], %sum;\nret;\n}}",
         times - 1,
@@ -83,7 +86,7 @@ fn agrees(unrolled: Loop<'_>, first: i32, limit: i32, by: i32) {
 }
 
 /// Sums whose order tells, loops that store, and numbers alone.
-const LOOPS: [Loop<'static>; 8] = [
+const LOOPS: [Loop<'static>; 9] = [
     PLAIN,
     Loop { own_address: false, ..PLAIN },
     Loop { times: 2, short: "setp.lt.u32 %p, %trips, 1;", ..PLAIN },
@@ -94,6 +97,11 @@ const LOOPS: [Loop<'static>; 8] = [
         ..PLAIN
     },
     Loop { body: "mad.lo.u32 %sum, %sum, 3, %i;\n", ..PLAIN },
+    Loop {
+        before: "mul.lo.u32 %f, %t, %t;\nxor.b32 %f, %f, %by;",
+        body: "ld.global.u32 %v, [%a];\nmad.lo.u32 %sum, %sum, %f, %v;\n",
+        ..PLAIN
+    },
     Loop { body: "mad.lo.u32 %sum, %sum, 3, %i;\n", step: "%by", ..PLAIN },
 ];
 

@@ -52,11 +52,10 @@ pub fn reroll(func: &mut Function) -> bool {
             found.push((unrolled, same));
         }
     }
-    let mut any = false;
-    for (unrolled, same) in found {
-        any |= Rolling { func, unrolled: &unrolled, same: &same }.roll().is_some();
+    for (unrolled, same) in &found {
+        roll(func, unrolled, same);
     }
-    any
+    !found.is_empty()
 }
 
 /// Whether a block does nothing but lead on.
@@ -96,10 +95,11 @@ fn ways(func: &Function, block: Block) -> Option<(&Target, &Target, Value, bool)
     }
 }
 
-/// Whether an instruction is one that can be computed elsewhere too.
+/// Whether an instruction can be computed elsewhere too, by lanes that may not come to it: what it loads is there whatever they have.
 fn is_plain(func: &Function, inst: Inst) -> bool {
-    match func.inst(inst).op {
-        Op::Load(access) => matches!(access.space, Space::Param | Space::Const),
+    let data = func.inst(inst);
+    match data.op {
+        Op::Load(access) => access.space == Space::Param && func.constant(data.args[0]).is_some(),
         op => op.is_pure(),
     }
 }
@@ -179,71 +179,60 @@ impl Unrolled {
 }
 
 /// Makes the loop.
-struct Rolling<'a> {
-    func: &'a mut Function,
-    unrolled: &'a Unrolled,
-    same: &'a Same,
-}
-
-impl Rolling<'_> {
-    fn roll(self) -> Option<()> {
-        let Rolling { func, unrolled, same } = self;
-        let Unrolled { before, first, .. } = *unrolled;
-        let loc = func.block(before).term_loc;
-        let at = func.block(before).insts.len();
-        let rest = func.split_block(before, at);
-        let [tests, enter, body, leave] = [0; 4].map(|_| func.add_block());
-        // Lanes with as many iterations stay together as it is.
-        let mut make = Maker { func, block: before, loc };
-        let one = make.inst(Op::AnyLane, &[unrolled.trips], Type::I32);
-        let alike = make.compare(IntCmp::Eq, unrolled.trips, one);
-        let alike = make.inst(Op::Unanimous, &[alike], Type::Pred);
-        make.branch(alike, rest, tests);
-        let mut make = Maker { func, block: tests, loc };
-        let mut map: HashMap<Value, Value> = HashMap::new();
-        if let Some(block) = unrolled.enters_first {
-            make.copy(block, &mut map);
-        }
-        let entering = same.entering.iter().map(|value| map.get(value).copied().unwrap_or(*value));
-        let entering: Vec<Value> = entering.collect();
-        let holds = same.tests(unrolled, &mut make, &entering);
-        let holds = make.inst(Op::Unanimous, &[holds], Type::Pred);
-        make.branch(holds, enter, rest);
-        let mut args = entering;
-        args[same.counter] = unrolled.trips;
-        func.block_mut(enter).term = Terminator::Jump(Target { block: body, args });
-        // The first loop once more.
-        let mut map: HashMap<Value, Value> = HashMap::new();
-        for param in func.block(first).params.clone() {
-            let ty = func.ty(param);
-            map.insert(param, func.add_param(body, ty));
-        }
-        Maker { func, block: body, loc }.copy(first, &mut map);
-        let mapped = |value: &Value| map.get(value).copied().unwrap_or(*value);
-        let (back, _, cond, holds) = ways(func, first)?;
-        let args: Vec<Value> = back.args.iter().map(mapped).collect();
-        let (cond, again) = (mapped(&cond), Target { block: body, args: args.clone() });
-        let out = Target::new(leave);
-        let (then, otherwise) = if holds { (again, out) } else { (out, again) };
-        func.block_mut(body).term = Terminator::Branch { cond, then, otherwise, uniform: false };
-        let left: Vec<Value> = same
-            .leaving
-            .iter()
-            .map(|leaving| match leaving {
-                same::Leaving::State(at) => args[*at],
-                same::Leaving::Value(value) => *value,
-            })
-            .collect();
-        func.block_mut(leave).term = Terminator::Jump(Target { block: unrolled.after, args: left });
-        for block in [tests, enter, body, leave] {
-            func.block_mut(block).term_loc = loc;
-        }
-        Some(())
+fn roll(func: &mut Function, unrolled: &Unrolled, same: &Same) {
+    let Unrolled { before, first, .. } = *unrolled;
+    let loc = func.block(before).term_loc;
+    let at = func.block(before).insts.len();
+    let rest = func.split_block(before, at);
+    let [tests, enter, body, leave] = [0; 4].map(|_| func.add_block());
+    // Lanes with as many iterations stay together as it is.
+    let mut make = Maker { func, block: before, loc };
+    let one = make.inst(Op::AnyLane, &[unrolled.trips], Type::I32);
+    let alike = make.compare(IntCmp::Eq, unrolled.trips, one);
+    let alike = make.inst(Op::Unanimous, &[alike], Type::Pred);
+    make.branch(alike, rest, tests);
+    let mut make = Maker { func, block: tests, loc };
+    let mut map: HashMap<Value, Value> = HashMap::new();
+    if let Some(block) = unrolled.enters_first {
+        make.copy(block, &mut map);
+    }
+    let entering = same.entering.iter().map(|value| map.get(value).copied().unwrap_or(*value));
+    let entering: Vec<Value> = entering.collect();
+    let holds = same.tests(unrolled, &mut make, &entering);
+    let holds = make.inst(Op::Unanimous, &[holds], Type::Pred);
+    make.branch(holds, enter, rest);
+    let mut args = entering;
+    args[same.counter] = unrolled.trips;
+    func.block_mut(enter).term = Terminator::Jump(Target { block: body, args });
+    // The first loop once more, with what comes before it.
+    for param in func.block(first).params.clone() {
+        let ty = func.ty(param);
+        map.insert(param, func.add_param(body, ty));
+    }
+    Maker { func, block: body, loc }.copy(first, &mut map);
+    let mapped = |value: &Value| map.get(value).copied().unwrap_or(*value);
+    let (back, _, cond, holds) = ways(func, first).expect("it is a loop by itself");
+    let args: Vec<Value> = back.args.iter().map(mapped).collect();
+    let (cond, again) = (mapped(&cond), Target { block: body, args: args.clone() });
+    let out = Target::new(leave);
+    let (then, otherwise) = if holds { (again, out) } else { (out, again) };
+    func.block_mut(body).term = Terminator::Branch { cond, then, otherwise, uniform: false };
+    let left: Vec<Value> = same
+        .leaving
+        .iter()
+        .map(|leaving| match leaving {
+            same::Leaving::State(at) => args[*at],
+            same::Leaving::Value(value) => *value,
+        })
+        .collect();
+    func.block_mut(leave).term = Terminator::Jump(Target { block: unrolled.after, args: left });
+    for block in [tests, enter, body, leave] {
+        func.block_mut(block).term_loc = loc;
     }
 }
 
 /// Adds instructions at the end of a block.
-pub(crate) struct Maker<'a> {
+struct Maker<'a> {
     func: &'a mut Function,
     block: Block,
     loc: SourceLoc,

@@ -228,7 +228,7 @@ impl<'a> Exprs<'a> {
         let (signed, unsigned) = (self.wide_atom(begin), self.id(Node::Other("zext".into(), vec![begin])));
         let (terms, _) = self.terms(own, 64);
         let begin = [signed, unsigned].into_iter().find(|atom| terms.get(atom) == Some(&factor))?;
-        self.is_unsigned |= begin == unsigned && begin != signed;
+        self.is_unsigned |= begin == unsigned;
         let number = self.wide_atom(number);
         Some(self.sum(64, &[(own, 1), (begin, factor.wrapping_neg()), (number, factor)], 0))
     }

@@ -239,7 +239,7 @@ impl Same {
     }
 
     /// What must hold for a lane to take all its iterations in the first loop, with what it begins with.
-    pub(crate) fn tests(&self, unrolled: &Unrolled, make: &mut Maker<'_>, entering: &[Value]) -> Value {
+    pub(super) fn tests(&self, unrolled: &Unrolled, make: &mut Maker<'_>, entering: &[Value]) -> Value {
         let (trips, times) = (unrolled.trips, unrolled.times);
         let step = again(make, self.step);
         let begin = entering[self.number];
