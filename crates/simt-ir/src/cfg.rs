@@ -1,6 +1,6 @@
 //! The control-flow graph of a function: predecessors, order, dominators.
 
-use crate::{Block, Function};
+use crate::{Block, Function, Value};
 
 /// Predecessors, successors and a reverse post-order of the blocks that the entry reaches.
 #[derive(Clone, Debug)]
@@ -71,6 +71,17 @@ impl Cfg {
     /// Reachable blocks in reverse post-order.
     pub fn order(&self) -> &[Block] {
         &self.order
+    }
+
+    /// What the edges into a block pass for its parameter of this index, in the function that this is of.
+    pub fn passed<'a>(
+        &'a self,
+        func: &'a Function,
+        block: Block,
+        index: usize,
+    ) -> impl Iterator<Item = Value> + 'a {
+        let targets = self.preds(block).iter().flat_map(|pred| func.block(*pred).term.targets());
+        targets.filter(move |target| target.block == block).map(move |target| target.args[index])
     }
 
     /// For each block whether it is one of `starts` or comes after one, where `next` tells what does.

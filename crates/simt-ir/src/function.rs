@@ -443,6 +443,21 @@ impl Function {
         inst
     }
 
+    /// Makes an instruction with one result at a place in a block; its result.
+    pub fn insert(
+        &mut self,
+        block: Block,
+        at: usize,
+        op: Op,
+        args: Vec<Value>,
+        ty: Type,
+        loc: SourceLoc,
+    ) -> Value {
+        let inst = self.make_inst(op, args, &[ty], loc);
+        self.block_mut(block).insts.insert(at, inst);
+        self.inst(inst).results[0]
+    }
+
     /// Applies `map` to every value that an instruction or terminator reads.
     pub fn map_uses(&mut self, mut map: impl FnMut(Value) -> Value) {
         for data in &mut self.insts {

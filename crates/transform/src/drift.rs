@@ -196,11 +196,9 @@ impl Drift {
             }
             pass(func, *latch, self.header, sum);
         }
-        let add = func.make_inst(Op::Int(IntBinary::Add), vec![start, way], &[ty], loc);
         let insts = &func.block(self.header).insts;
         let at = insts.iter().take_while(|inst| func.inst(**inst).op.is_barrier()).count();
-        func.block_mut(self.header).insts.insert(at, add);
-        func.inst(add).results[0]
+        func.insert(self.header, at, Op::Int(IntBinary::Add), vec![start, way], ty, loc)
     }
 }
 

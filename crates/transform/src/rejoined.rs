@@ -40,9 +40,7 @@ pub fn find(func: &mut Function, cfg: &Cfg, dom: &DomTree, loops: &Loops) -> Has
             if !matches!(ty, Type::I32 | Type::I64) {
                 continue;
             }
-            let preds = cfg.preds(block).iter();
-            let targets = preds.flat_map(|pred| func.block(*pred).term.targets());
-            let args: Vec<Value> = targets.filter(|to| to.block == block).map(|to| to.args[index]).collect();
+            let args: Vec<Value> = cfg.passed(func, block, index).collect();
             let is_before = |arg: &Value| {
                 def_block[arg.index()].is_some_and(|from| {
                     from != block
@@ -56,10 +54,8 @@ pub fn find(func: &mut Function, cfg: &Cfg, dom: &DomTree, loops: &Loops) -> Has
             let exits = exits(func, cfg, loops, id);
             let loc = func.block(block).term_loc;
             let mut add = |op, args: Vec<Value>| {
-                let new = func.make_inst(op, args, &[ty], loc);
-                func.block_mut(block).insts.insert(at, new);
                 at += 1;
-                func.inst(new).results[0]
+                func.insert(block, at - 1, op, args, ty, loc)
             };
             let distance = add(Op::Int(IntBinary::Sub), vec![param, before]);
             let one = add(Op::AnyLane, vec![distance]);

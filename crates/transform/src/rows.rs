@@ -52,10 +52,8 @@ pub fn find(func: &mut Function, is_excluded: impl Fn(Inst) -> bool) -> HashMap<
                 let insts = &func.block(block).insts;
                 let mut at = insts.iter().position(|other| *other == inst).expect("it is in its block");
                 let mut add = |op, args: Vec<Value>| {
-                    let new = func.make_inst(op, args, &[ty], loc);
-                    func.block_mut(block).insts.insert(at, new);
                     at += 1;
-                    func.inst(new).results[0]
+                    func.insert(block, at - 1, op, args, ty, loc)
                 };
                 let width = match width {
                     Width::Value(width) => width,

@@ -92,9 +92,7 @@ fn goes_on_by(p: &Prepared, id: LoopId, param: Value, value: Value, depth: u32) 
     let depth = depth.checked_sub(1)?;
     match p.func.def(value) {
         Def::Param(block, at) if p.loops.contains(id, block) && p.loops.headed_by(block).is_none() => {
-            let edges = p.cfg.preds(block).iter().flat_map(|pred| p.func.block(*pred).term.targets());
-            let mut ways =
-                edges.filter(|target| target.block == block).map(|target| target.args[at as usize]);
+            let mut ways = p.cfg.passed(&p.func, block, at as usize);
             ways.try_fold(false, |any, arg| Some(goes_on_by(p, id, param, arg, depth)? | any))
         }
         Def::Result(..) => {

@@ -49,10 +49,11 @@ impl<'c> Emitter<'_, 'c> {
                 extents[..at].iter().filter(|(_, others)| own.is_stored || others.is_stored)
             {
                 let [first, second] = [*one, *other].map(|base| self.natural(base));
-                let place = |base, offset: i64| self.offset(base, offset);
-                let before = b.icmp(IntPredicate::Ule, place(first, own.end), place(second, others.first));
-                let after = b.icmp(IntPredicate::Ule, place(second, others.end), place(first, own.first));
-                tests.push(b.or(before, after));
+                let ends_before = |one, end, other, start| {
+                    b.icmp(IntPredicate::Ule, self.offset(one, end), self.offset(other, start))
+                };
+                let before = ends_before(first, own.end, second, others.first);
+                tests.push(b.or(before, ends_before(second, others.end, first, own.first)));
             }
         }
         self.ahead.apart = extents.into_iter().map(|(base, _)| base).collect();

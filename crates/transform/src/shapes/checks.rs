@@ -38,7 +38,7 @@ impl Analysis<'_> {
         for &block in self.cfg.order() {
             for (index, &param) in self.func.block(block).params.iter().enumerate() {
                 // From the first edge that is known; that the others agree is seen below.
-                let mut args = self.passed(block, index);
+                let mut args = self.cfg.passed(self.func, block, index);
                 if let Some(sources) = args.find_map(|arg| found.get(&arg)).cloned() {
                     found.insert(param, sources);
                 }
@@ -82,12 +82,6 @@ impl Analysis<'_> {
             .into_iter()
             .map(|(value, sources)| (value, sources.into_iter().map(|(check, _, _)| check).collect()));
         Ok(Tests { assumed, checks: checks.collect() })
-    }
-
-    /// What the edges into a block pass for a parameter.
-    fn passed(&self, block: Block, index: usize) -> impl Iterator<Item = Value> {
-        let targets = self.cfg.preds(block).iter().flat_map(|pred| self.func.block(*pred).term.targets());
-        targets.filter(move |target| target.block == block).map(move |target| target.args[index])
     }
 
     /// By what an operation multiplies one of its arguments on the way to its result, if it only moves and multiplies addresses.

@@ -248,8 +248,7 @@ impl<'a> Lanes<'a> {
     fn passed(&self, param: Value) -> Vec<Value> {
         let Search { func, cfg, .. } = *self.search;
         let Def::Param(block, index) = func.def(param) else { return Vec::new() };
-        let targets = cfg.preds(block).iter().flat_map(|pred| func.block(*pred).term.targets());
-        targets.filter(|to| to.block == block).map(|to| to.args[index as usize]).collect()
+        cfg.passed(func, block, index as usize).collect()
     }
 
     /// Whether an address is computed from something bounded.

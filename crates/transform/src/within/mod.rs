@@ -88,11 +88,10 @@ fn once_around(func: &mut Function) -> HashMap<Inst, Value> {
                 continue;
             }
             let ty = func.ty(dividend);
-            let less = func.make_inst(Op::Int(IntBinary::Sub), vec![dividend, divisor], &[ty], loc);
-            let insts = &mut func.block_mut(block).insts;
+            let insts = &func.block(block).insts;
             let at = insts.iter().position(|other| *other == inst).expect("it is in its block");
-            insts.insert(at, less);
-            found.insert(inst, func.inst(less).results[0]);
+            let less = func.insert(block, at, Op::Int(IntBinary::Sub), vec![dividend, divisor], ty, loc);
+            found.insert(inst, less);
         }
     }
     found

@@ -24,14 +24,18 @@ fn load(b: &mut FunctionBuilder, base: Value, index: Value) -> Value {
     b.inst(Op::Load(Access::weak(Space::Global, 0)), &[address], Type::I8)
 }
 
+/// An address, a limit, and the thread's number.
+fn given(b: &mut FunctionBuilder) -> [Value; 3] {
+    let zero = b.constant(Type::I64, 0);
+    let [base, limit] = [(0, Type::I64), (8, Type::I32)]
+        .map(|(at, ty)| b.inst(Op::Load(Access::weak(Space::Param, at)), &[zero], ty));
+    [base, limit, b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32)]
+}
+
 /// A kernel that loads the byte before it and the one after it, as an index says, and does something in between.
 fn kernel(index: Bounded, between: impl Fn(&mut FunctionBuilder)) -> Function {
     let mut b = FunctionBuilder::new("kernel", Signature::default());
-    let zero = b.constant(Type::I64, 0);
-    let param =
-        |b: &mut FunctionBuilder, at, ty| b.inst(Op::Load(Access::weak(Space::Param, at)), &[zero], ty);
-    let (base, limit) = (param(&mut b, 0, Type::I64), param(&mut b, 8, Type::I32));
-    let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32);
+    let [base, limit, tid] = given(&mut b);
     let mut loaded = Vec::new();
     for step in [-1i32, 1] {
         let step = b.constant(Type::I32, u64::from(step as u32));
@@ -162,11 +166,7 @@ fn not_much_is_there_twice() {
 /// A kernel that counts up in a loop as often as each thread's number says, or as all threads are told, and then loads in another.
 fn two_loops(own_count: bool) -> Function {
     let mut b = FunctionBuilder::new("kernel", Signature::default());
-    let zero = b.constant(Type::I64, 0);
-    let param =
-        |b: &mut FunctionBuilder, at, ty| b.inst(Op::Load(Access::weak(Space::Param, at)), &[zero], ty);
-    let (base, limit) = (param(&mut b, 0, Type::I64), param(&mut b, 8, Type::I32));
-    let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32);
+    let [base, limit, tid] = given(&mut b);
     let count = if own_count { int(&mut b, IntBinary::DivU, tid, limit) } else { limit };
     let (before, first, second, end) = (b.block(), b.block(), b.block(), b.block());
     let (x, left) = (b.var(Type::I32), b.var(Type::I32));
