@@ -103,6 +103,26 @@ fn launches_wait_for_better_code_once_the_first_has_run_for_as_long_as_that_take
 }
 
 #[test]
+fn a_thread_steps_aside_for_better_code_once_several_launches_together_have_run_for_long() {
+    let setup = Setup::new();
+    let (kernel, coming) = slow(&setup, Duration::from_millis(1));
+    let stream = setup.context.legacy_stream();
+    let long = Duration::from_millis(100);
+    let run = || {
+        launch(&kernel, stream, &blocks(8), &[]).unwrap();
+        stream.synchronize().unwrap();
+    };
+    while coming.ran(Duration::ZERO) < long {
+        // Where the machine is busy, so short a launch may be a long one.
+        let waits = coming.waits.load(Ordering::SeqCst);
+        run();
+        assert!(waits == 0 || coming.ran(Duration::ZERO) >= long);
+    }
+    (0..100).for_each(|_| run());
+    assert!(coming.waits.load(Ordering::SeqCst) > 0);
+}
+
+#[test]
 fn blocks_of_quickly_compiled_kernels_are_handed_out_fewer_at_a_time() {
     let most = |is_quick: bool| {
         let setup = Setup::new();

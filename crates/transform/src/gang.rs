@@ -207,7 +207,7 @@ fn in_strips(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) ->
     // Strips of parts of a row have not shown what they gain where there is time.
     let strips =
         [2, 4].into_iter().map_while(|strips| shape.in_strips(strips).filter(|strip| strip.x == shape.x));
-    let mut fallback = None;
+    let mut fallback: Option<((Shape, Prepared), u32)> = None;
     for shape in strips {
         if !warp.registers.are_filled(&shape) {
             break;
@@ -223,12 +223,16 @@ fn in_strips(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) ->
         {
             return Some((shape, prepared));
         }
-        if warp.value_registers() > 2 && strip.value_registers() <= 2 && fallback.is_none() {
-            fallback = Some((shape, prepared));
+        // What of them is put aside costs little where that is less than half. Otherwise everything waits for it, and two registers of each value
+        // hide that; lanes in more strips are only more code.
+        let needed = strip.registers_needed();
+        let mostly_fits = |needed: u32| needed <= 2 * warp.registers.count;
+        let better = fallback.as_ref().is_none_or(|(_, before)| !mostly_fits(*before) && mostly_fits(needed));
+        if warp.value_registers() > 2 && strip.value_registers() <= 2 && better {
+            fallback = Some(((shape, prepared), needed));
         }
     }
-    // Where even the fewest lanes are too many, most goes to memory and back: what hides its latency pays, more is only more code.
-    fallback
+    fallback.map(|(chosen, _)| chosen)
 }
 
 /// The shape for the most strips that fill a register with a value of 32 bits each.
