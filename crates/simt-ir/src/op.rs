@@ -395,6 +395,25 @@ pub enum ShuffleMode {
     Bfly,
 }
 
+impl ShuffleMode {
+    /// The lane that lane `at` reads for operands `lane` and `clamp`, and whether that is in range; its own where not (PTX ISA, `shfl.sync`).
+    pub fn source(self, at: u32, lane: u32, clamp: u32) -> (u32, bool) {
+        let (lane, bound, segment) = (lane & 31, clamp & 31, clamp >> 8 & 31);
+        let max = at & segment | bound & !segment & 31;
+        let (at, lane, max) = (at as i32, lane as i32, max as i32);
+        let (source, valid) = match self {
+            ShuffleMode::Up => (at - lane, at - lane >= max),
+            ShuffleMode::Down => (at + lane, at + lane <= max),
+            ShuffleMode::Bfly => (at ^ lane, at ^ lane <= max),
+            ShuffleMode::Idx => {
+                let source = at & segment as i32 | lane & !(segment as i32) & 31;
+                (source, source <= max)
+            }
+        };
+        if valid { (source as u32, true) } else { (at as u32, false) }
+    }
+}
+
 /// Warp vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "PTX's modes by name")]

@@ -2,7 +2,7 @@
 //!
 //! Passes change a function and say in their first line what holds afterwards; analyses are plain data.
 //! In order of use: [`traps`], [`simplify`], [`cancel`], [`decide`], [`narrow`](mod@narrow), [`normalize`], [`lcssa`], [`drift`], then the analyses [`sync`], [`shapes`] and
-//! [`linearize`], which code generation reads. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
+//! [`linearize`], which code generation reads, and in which lanes values are [`wanted`]. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
 //! ([`places`]). What is loaded together may stay together ([`packs`]), and
 //! what a block keeps for itself in shared memory may stay in registers ([`held`]). Where indices are bounded, or lanes may leave a loop apart from each
@@ -41,9 +41,11 @@ pub mod stride;
 pub mod sync;
 pub mod tiled;
 pub mod traps;
+pub mod wanted;
 pub mod within;
 
 pub use linearize::Linear;
 pub use loops::{Irreducible, Loop, LoopId, Loops};
 pub use prepare::{Prepared, prepare, prepare_kernel};
 pub use shapes::{Assumption, Check, LaneShape, Numbers, Offsets, Shapes};
+pub use wanted::Wanted;

@@ -4,6 +4,7 @@ use kernel_abi::Shape;
 use simt_ir::{Block, Cfg, DomTree, Function, Inst, IntBinary, Op, Target, Terminator, Value};
 
 use crate::poll::{self, Polling};
+use crate::wanted::Wanted;
 use crate::{
     Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, drift, in_step, late, lcssa, nan, narrow,
     normalize, simplify, traps,
@@ -32,6 +33,8 @@ pub struct Prepared {
     pub polling: Polling,
     /// Its atomics that may be done later, in ascending order: see [`late`].
     pub late: Vec<Inst>,
+    /// In which lanes its values are wanted: see [`wanted`](crate::wanted).
+    pub wanted: Wanted,
     /// Its lanes have places of their own: see [`dispatch`].
     pub dispatched: bool,
     /// The block that returns.
@@ -73,6 +76,7 @@ pub fn prepare_kernel(func: &Function, shape: &Shape) -> Result<Prepared, in_ste
     let Ok(mut prepared) = prepare(dispatched.func, true, shape) else { return Err(obstacle) };
     prepared.polling = Polling { yields: vec![dispatched.pause], ..Polling::default() };
     prepared.late.clear();
+    prepared.wanted = Wanted::default();
     prepared.dispatched = true;
     Ok(prepared)
 }
@@ -104,6 +108,7 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
     let polling = poll::find(&func, &cfg, &dom, &loops, &shapes, &linear, shape.dims);
     let def_block = lcssa::def_blocks(&func, &cfg);
     let late = if is_kernel { late::find(&func, &cfg, &polling) } else { Vec::new() };
+    let wanted = Wanted::find(&func, &cfg, &shapes, shape);
     let dispatched = false;
     Ok(Prepared {
         func,
@@ -115,6 +120,7 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
         linear,
         polling,
         late,
+        wanted,
         dispatched,
         end,
         full,

@@ -24,8 +24,9 @@ impl<'c> Emitter<'_, 'c> {
         let constants = (p.func.constant(data.args[1]), p.func.constant(data.args[2]));
         let (picked, valid, source) = if let (Some(lane), Some(clamp)) = constants {
             let sources: [(u32, bool); 32] =
-                std::array::from_fn(|at| source_lane(mode, at as u32, lane as u32, clamp as u32));
-            let picked = b.shuffle(value, value, &sources.map(|(lane, _)| lane as i32));
+                std::array::from_fn(|at| mode.source(at as u32, lane as u32, clamp as u32));
+            let near = p.wanted.near(data.results[0], sources.map(|(lane, _)| lane));
+            let picked = b.shuffle(value, value, &near.map(|lane| lane as i32));
             let valid = self.unit.types.mask.int_vector(&sources.map(|(_, valid)| u64::from(valid)));
             (picked, valid, value.ty().int_vector(&sources.map(|(lane, _)| u64::from(lane))))
         } else {
@@ -63,18 +64,17 @@ impl<'c> Emitter<'_, 'c> {
             let mask = self.active();
             b.select(mask, vector, vector.ty().zero())
         };
-        let sources: Vec<(u32, bool)> = (0..self.unit.lanes)
-            .map(|at| {
-                let (source, valid) = source_lane(mode, at % LANES, lane, clamp);
-                (at - at % LANES + source, valid)
-            })
-            .collect();
-        let lanes: Vec<i32> = sources.iter().map(|(lane, _)| *lane as i32).collect();
+        let sources: [(u32, bool); 32] = std::array::from_fn(|at| mode.source(at as u32, lane, clamp));
+        let near = p.wanted.near(data.results[0], sources.map(|(lane, _)| lane));
+        let of_warp = |at: u32| (at - at % LANES, (at % LANES) as usize);
+        let lanes = (0..self.unit.lanes).map(of_warp).map(|(first, at)| (first + near[at]) as i32);
+        let lanes: Vec<i32> = lanes.collect();
         // Of integers LLVM would look for zeros in each lane, through one shuffle after another.
         let float = b.bitcast(value, self.unit.context().float().vector(self.unit.lanes));
         self.define(data.results[0], b.bitcast(b.shuffle(float, float, &lanes), value.ty()));
         if let Some(result) = data.results.get(1) {
-            let valid: Vec<u64> = sources.iter().map(|(_, valid)| u64::from(*valid)).collect();
+            let valid = (0..self.unit.lanes).map(of_warp).map(|(_, at)| u64::from(sources[at].1));
+            let valid: Vec<u64> = valid.collect();
             self.define(*result, self.unit.types.mask.int_vector(&valid));
         }
     }
@@ -391,21 +391,4 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         b.and(b.cttz(lanes), lanes.ty().int_const(31))
     }
-}
-
-/// The lane that `at` reads, and whether it is in range: the shuffles of the PTX ISA, for operands known now.
-fn source_lane(mode: ShuffleMode, at: u32, lane: u32, clamp: u32) -> (u32, bool) {
-    let (lane, bound, segment) = (lane & 31, clamp & 31, clamp >> 8 & 31);
-    let max = at & segment | bound & !segment & 31;
-    let (at, lane, max) = (at as i32, lane as i32, max as i32);
-    let (source, valid) = match mode {
-        ShuffleMode::Up => (at - lane, at - lane >= max),
-        ShuffleMode::Down => (at + lane, at + lane <= max),
-        ShuffleMode::Bfly => (at ^ lane, at ^ lane <= max),
-        ShuffleMode::Idx => {
-            let source = at & segment as i32 | lane & !(segment as i32) & 31;
-            (source, source <= max)
-        }
-    };
-    if valid { (source as u32, true) } else { (at as u32, false) }
 }
