@@ -146,6 +146,11 @@ impl Cpu {
         self.name.starts_with("znver")
     }
 
+    /// Whether stores by the lanes of a mask may take a step for each lane. Intel's never do.
+    pub fn has_stepwise_masked_store(&self) -> bool {
+        self.level() == Level::Avx2 && (self.name.starts_with("znver") || self.name == "x86-64-v3")
+    }
+
     /// Whether arithmetic instructions can carry a direction of rounding.
     pub fn has_embedded_rounding(&self) -> bool {
         self.vector_bits() == 512

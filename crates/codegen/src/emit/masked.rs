@@ -14,6 +14,8 @@ use crate::target::Level;
 
 /// Bytes of a page: where one can be read all can.
 const PAGE: u64 = 4096;
+/// Registers that a masked store asks about one by one; of more it is more code than it saves.
+const MOST_REGISTERS: u32 = 4;
 
 impl<'c> Emitter<'_, 'c> {
     /// Whether masked accesses of consecutive elements of so many bytes are instructions.
@@ -154,10 +156,40 @@ impl<'c> Emitter<'_, 'c> {
         if self.is_full() {
             self.marked(b.store(value, ptr, size), mark);
         } else if self.has_masked(size) {
-            b.masked_store(value, ptr, size, mask);
+            self.store_masked(value, start, mask, mark);
         } else {
             let addresses = self.run(start, value.ty().lanes(), size);
             self.store_each(value, addresses, mask);
+        }
+    }
+
+    /// Stores the lanes of a mask, by an instruction for each register. Where the processor does that lane by lane, only registers of which some lanes
+    /// are active and some are not are stored so: of a warp at the edge of a picture, one.
+    fn store_masked(&mut self, value: Value<'c>, start: Value<'c>, mask: Value<'c>, mark: Mark) {
+        let b = self.unit.b;
+        let cpu = self.unit.machine.cpu();
+        let size = value.ty().scalar_bits() / 8;
+        let (count, lanes) = (value.ty().lanes(), cpu.vector_bits() / 8 / size);
+        let is_worth_it = count > lanes && count.is_multiple_of(lanes) && count <= MOST_REGISTERS * lanes;
+        if !cpu.has_stepwise_masked_store() || self.wants_less_code() || !is_worth_it {
+            b.masked_store(value, b.inttoptr(start), size, mask);
+            return;
+        }
+        for at in (0..count).step_by(lanes as usize) {
+            let (part, active) = (b.subvector(value, at, lanes), b.subvector(mask, at, lanes));
+            let ptr = b.inttoptr(self.offset(start, i64::from(at * size)));
+            let [whole, partly, some, after] =
+                ["whole", "partly", "some", "stored"].map(|name| b.append_block(name));
+            b.cond_br(b.all(active), whole, partly);
+            b.position_at_end(whole);
+            self.marked(b.store(part, ptr, size), mark);
+            b.br(after);
+            b.position_at_end(partly);
+            b.cond_br(b.any(active), some, after);
+            b.position_at_end(some);
+            b.masked_store(part, ptr, size, active);
+            b.br(after);
+            b.position_at_end(after);
         }
     }
 
