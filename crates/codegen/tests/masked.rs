@@ -5,8 +5,8 @@ mod launch;
 use launch::{Launch, kernel_of};
 use simt_ir::Program;
 
-/// Lanes of which the mask's bits are set store `count` words each, side by side.
-fn program(mask: u32, count: u32) -> Program {
+/// Lanes whose bit in the first word of `data` is set, or is not, store `count` words each, side by side.
+fn program(is_set: bool, count: u32) -> Program {
     let (stores, bytes) = match count {
         1 => ("st.global.u32 [%a], %v;".to_owned(), 4),
         2 => ("st.global.v2.u32 [%a], {%v, %w};".to_owned(), 8),
@@ -35,16 +35,14 @@ fn program(mask: u32, count: u32) -> Program {
     and.b32 %t, %t, 31;
     shr.u32 %m, %m, %t;
     and.b32 %m, %m, 1;
-    xor.b32 %m, %m, {};
-    setp.eq.u32 %q, %m, 0;
+    setp.eq.u32 %q, %m, {};
     add.u64 %a, %a, 64;
     @%q bra DONE;
     {stores}
 DONE:
     ret;
 }}",
-        // So that no compiler knows them.
-        mask & 1
+        u32::from(!is_set)
     ))
 }
 
@@ -52,15 +50,15 @@ DONE:
 fn only_active_lanes_store() {
     let launch = Launch { grid: [1, 1, 1], block: [64, 1, 1] };
     for count in [1, 2, 3] {
-        for first in [0, 1] {
-            let program = program(first, count);
+        for is_set in [false, true] {
+            let program = program(is_set, count);
             for mask in
                 [0, 1, 1 << 31, !1, u32::MAX, 0xff, 0xff00_ff00, 0x00ff_fe00, 0x1234_5678, !0xff, 0x00ff_ff80]
             {
                 let mut words: Vec<u64> =
                     (0..200u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
                 words[0] = u64::from(mask);
-                let what = format!("{count} words, {mask:x} and {first}");
+                let what = format!("{count} words, {mask:x}, {is_set}");
                 launch.must_agree(&program, &words, |words| [words.as_mut_ptr() as u64], &what);
             }
         }

@@ -396,21 +396,23 @@ pub enum ShuffleMode {
 }
 
 impl ShuffleMode {
-    /// The lane that lane `at` reads for operands `lane` and `clamp`, and whether that is in range; its own where not (PTX ISA, `shfl.sync`).
-    pub fn source(self, at: u32, lane: u32, clamp: u32) -> (u32, bool) {
-        let (lane, bound, segment) = (lane & 31, clamp & 31, clamp >> 8 & 31);
-        let max = at & segment | bound & !segment & 31;
-        let (at, lane, max) = (at as i32, lane as i32, max as i32);
-        let (source, valid) = match self {
-            ShuffleMode::Up => (at - lane, at - lane >= max),
-            ShuffleMode::Down => (at + lane, at + lane <= max),
-            ShuffleMode::Bfly => (at ^ lane, at ^ lane <= max),
-            ShuffleMode::Idx => {
-                let source = at & segment as i32 | lane & !(segment as i32) & 31;
-                (source, source <= max)
-            }
-        };
-        if valid { (source as u32, true) } else { (at as u32, false) }
+    /// The lane that each lane reads for operands `lane` and `clamp`, and whether that is in range; its own where not (PTX ISA, `shfl.sync`).
+    pub fn sources(self, lane: u32, clamp: u32) -> [(u32, bool); 32] {
+        let (lane, bound, segment) = ((lane & 31) as i32, clamp as i32 & 31, (clamp >> 8 & 31) as i32);
+        std::array::from_fn(|at| {
+            let at = at as i32;
+            let max = at & segment | bound & !segment;
+            let (source, valid) = match self {
+                ShuffleMode::Up => (at - lane, at - lane >= max),
+                ShuffleMode::Down => (at + lane, at + lane <= max),
+                ShuffleMode::Bfly => (at ^ lane, at ^ lane <= max),
+                ShuffleMode::Idx => {
+                    let source = at & segment | lane & !segment;
+                    (source, source <= max)
+                }
+            };
+            if valid { (source as u32, true) } else { (at as u32, false) }
+        })
     }
 }
 

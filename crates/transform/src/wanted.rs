@@ -4,16 +4,17 @@
 //! lane's is wanted, of the one before two lanes', and so on: the others may have anything. So a shuffle need not give them what it says, and may
 //! leave whole registers out.
 
-use kernel_abi::{Shape, XLayout};
+use kernel_abi::{Shape, WARP, XLayout};
 use simt_ir::{
     Block, Cfg, Function, Inst, InstData, IntBinary, IntCmp, IntUnary, Op, ShuffleMode, SpecialReg,
     Terminator, Type, Value, eval,
 };
 
 use crate::Shapes;
+use crate::facts::inverse;
 
 const ALL: u32 = u32::MAX;
-/// How far back numbers of lanes are followed.
+/// How far a condition that is made of others is followed.
 const DEPTH: u32 = 8;
 
 /// The lanes of a warp that want each value, or of each of a gang's warps.
@@ -27,7 +28,7 @@ impl Wanted {
         if !insts.any(|inst| is_one_way(func.inst(*inst))) {
             return Wanted::default();
         }
-        let come = Lanes { func, shape }.come(cfg);
+        let come = Lanes { func, shapes, shape }.come(cfg);
         let mut wanted = vec![0; func.value_count()];
         loop {
             let before = wanted.clone();
@@ -95,10 +96,10 @@ fn want_operands(func: &Function, shapes: &Shapes, inst: Inst, come: u32, wanted
     let lanes = match data.op {
         Op::Shuffle(mode) => {
             if let Some(sources) = sources(func, data, mode) {
-                let read = |at: usize| 1 << sources[at].0;
                 let of_first = wanted[data.results[0].index()];
-                wanted[data.args[0].index()] |=
-                    (0..32).filter(|at| of_first >> at & 1 == 1).fold(0, |lanes, at| lanes | read(at));
+                wanted[data.args[0].index()] |= (0..32)
+                    .filter(|at| of_first >> at & 1 == 1)
+                    .fold(0, |lanes, at| lanes | 1 << sources[at].0);
                 return;
             }
             ALL
@@ -118,20 +119,13 @@ fn sources(func: &Function, data: &InstData, mode: ShuffleMode) -> Option<[(u32,
     let all_take_part = |members| func.constant(members) == Some(ALL.into());
     let (lane, clamp) = (func.constant(data.args[1])?, func.constant(data.args[2])?);
     let is_known = data.args.get(3).is_none_or(|members| all_take_part(*members));
-    is_known.then(|| std::array::from_fn(|at| mode.source(at as u32, lane as u32, clamp as u32)))
-}
-
-/// What is known of a value in each lane.
-enum Number {
-    /// All of it.
-    Is([u64; 32]),
-    /// It is no less than this, and the same in its lowest five bits.
-    EndsIn([u64; 32]),
+    is_known.then(|| mode.sources(lane as u32, clamp as u32))
 }
 
 /// Finds to which blocks lanes cannot come.
 struct Lanes<'a> {
     func: &'a Function,
+    shapes: &'a Shapes,
     shape: &'a Shape,
 }
 
@@ -164,6 +158,10 @@ impl Lanes<'_> {
 
     /// The lanes in which a predicate may be so.
     fn where_is(&self, pred: Value, holds: bool, depth: u32) -> u32 {
+        if let Some(numbers) = self.shapes.known(pred) {
+            let lanes = (0..).zip(&**numbers).filter(|(_, number)| **number == u64::from(holds));
+            return lanes.fold(0, |lanes, (at, _)| lanes | 1 << (at % WARP));
+        }
         let Some(data) = self.func.def_inst(pred).filter(|_| depth > 0) else { return ALL };
         match data.op {
             Op::IntUnary(IntUnary::Not) => self.where_is(data.args[0], !holds, depth - 1),
@@ -171,76 +169,24 @@ impl Lanes<'_> {
                 let [first, second] = [0, 1].map(|at| self.where_is(data.args[at], holds, depth - 1));
                 if (op == IntBinary::And) == holds { first & second } else { first | second }
             }
-            Op::IntCmp(cmp) => self.where_compared(cmp, data, holds),
+            Op::IntCmp(cmp) => self.where_thread_is(if holds { cmp } else { inverse(cmp) }, data),
             _ => ALL,
         }
     }
 
-    fn where_compared(&self, cmp: IntCmp, data: &InstData, holds: bool) -> u32 {
-        let types = [0, 1].map(|at| self.func.ty(data.args[at]));
-        let numbers = [0, 1].map(|at| self.number(data.args[at], DEPTH));
-        let compare = |cmp: IntCmp, first: u64, second: u64| {
-            eval::eval(Op::IntCmp(cmp), &[first, second], &types, Type::Pred) != Some(0)
-        };
-        let [Some(first), Some(second)] = numbers else { return ALL };
-        let may = |lane: usize| match (&first, &second) {
-            (Number::Is(first), Number::Is(second)) => compare(cmp, first[lane], second[lane]) == holds,
-            (Number::EndsIn(first), Number::Is(second)) => match (cmp, holds) {
-                (IntCmp::Eq, true) | (IntCmp::Ne, false) => first[lane] % 32 == second[lane] % 32,
-                // What is not below this is not below what is no less.
-                (IntCmp::LtS | IntCmp::LtU | IntCmp::LeS | IntCmp::LeU, true) => {
-                    compare(cmp, first[lane], second[lane])
-                }
-                (IntCmp::GeS | IntCmp::GeU | IntCmp::GtS | IntCmp::GtU, false) => {
-                    !compare(cmp, first[lane], second[lane])
-                }
-                _ => true,
-            },
+    /// The lanes in which a thread's number in x may compare so with a constant: it ends in the lane's, and is no less.
+    fn where_thread_is(&self, cmp: IntCmp, data: &InstData) -> u32 {
+        let number = self.func.def_inst(data.args[0]).map(|data| data.op);
+        let is_thread = number == Some(Op::SpecialReg(SpecialReg::Tid(0))) && self.shape.x == XLayout::Rows;
+        let Some(constant) = self.func.constant(data.args[1]).filter(|_| is_thread) else { return ALL };
+        let may = |lane: u32| match cmp {
+            IntCmp::Eq => u64::from(lane) == constant % u64::from(WARP),
+            IntCmp::LtS | IntCmp::LtU | IntCmp::LeS | IntCmp::LeU => {
+                let types = [Type::I32; 2];
+                eval::eval(Op::IntCmp(cmp), &[lane.into(), constant], &types, Type::Pred) == Some(1)
+            }
             _ => true,
         };
-        (0..32).filter(|lane| may(*lane)).fold(0, |lanes, lane| lanes | 1 << lane)
-    }
-
-    fn number(&self, value: Value, depth: u32) -> Option<Number> {
-        let data = self.func.def_inst(value).filter(|_| depth > 0)?;
-        match data.op {
-            Op::SpecialReg(SpecialReg::LaneId) => {
-                return Some(Number::Is(std::array::from_fn(|at| at as u64)));
-            }
-            Op::SpecialReg(SpecialReg::Tid(0)) => {
-                return match self.shape.x {
-                    XLayout::Rows => Some(Number::EndsIn(std::array::from_fn(|at| at as u64))),
-                    XLayout::Period(period) => {
-                        Some(Number::Is(std::array::from_fn(|at| at as u64 % u64::from(period))))
-                    }
-                    XLayout::Irregular => None,
-                };
-            }
-            Op::Const(bits) => return Some(Number::Is([bits; 32])),
-            op if !op.is_pure() || data.results.len() != 1 => return None,
-            _ => {}
-        }
-        let numbers: Option<Vec<Number>> = data.args.iter().map(|arg| self.number(*arg, depth - 1)).collect();
-        let types: Vec<Type> = data.args.iter().map(|arg| self.func.ty(*arg)).collect();
-        let ty = self.func.ty(value);
-        // Of a number whose lowest bits are known, those that an operation asks for.
-        let asks_for_lowest = |second: &[u64; 32]| match data.op {
-            Op::Int(IntBinary::And) => second.iter().all(|mask| *mask < 32),
-            Op::Int(IntBinary::RemU | IntBinary::RemS) => second.iter().all(|by| *by > 0 && 32 % by == 0),
-            _ => false,
-        };
-        let args = match &numbers?[..] {
-            [Number::EndsIn(first), Number::Is(second)] if asks_for_lowest(second) => vec![*first, *second],
-            numbers => {
-                let is = |number: &Number| if let Number::Is(lanes) = number { Some(*lanes) } else { None };
-                numbers.iter().map(is).collect::<Option<Vec<_>>>()?
-            }
-        };
-        let mut lanes = [0; 32];
-        for (at, lane) in lanes.iter_mut().enumerate() {
-            let args: Vec<u64> = args.iter().map(|arg| arg[at]).collect();
-            *lane = eval::eval(data.op, &args, &types, ty)?;
-        }
-        Some(Number::Is(lanes))
+        (0..WARP).filter(|lane| may(*lane)).fold(0, |lanes, lane| lanes | 1 << lane)
     }
 }

@@ -23,8 +23,7 @@ impl<'c> Emitter<'_, 'c> {
         let value = self.taking_part_only(data.args[0], members);
         let constants = (p.func.constant(data.args[1]), p.func.constant(data.args[2]));
         let (picked, valid, source) = if let (Some(lane), Some(clamp)) = constants {
-            let sources: [(u32, bool); 32] =
-                std::array::from_fn(|at| mode.source(at as u32, lane as u32, clamp as u32));
+            let sources = mode.sources(lane as u32, clamp as u32);
             let near = p.wanted.near(data.results[0], sources.map(|(lane, _)| lane));
             let picked = b.shuffle(value, value, &near.map(|lane| lane as i32));
             let valid = self.unit.types.mask.int_vector(&sources.map(|(_, valid)| u64::from(valid)));
@@ -64,7 +63,7 @@ impl<'c> Emitter<'_, 'c> {
             let mask = self.active();
             b.select(mask, vector, vector.ty().zero())
         };
-        let sources: [(u32, bool); 32] = std::array::from_fn(|at| mode.source(at as u32, lane, clamp));
+        let sources = mode.sources(lane, clamp);
         let near = p.wanted.near(data.results[0], sources.map(|(lane, _)| lane));
         let of_warp = |at: u32| (at - at % LANES, (at % LANES) as usize);
         let lanes = (0..self.unit.lanes).map(of_warp).map(|(first, at)| (first + near[at]) as i32);
