@@ -1,8 +1,8 @@
 //! Passes and analyses over the SIMT IR, on the way from one thread's view to code for the 32 lanes of a warp.
 //!
 //! Passes change a function and say in their first line what holds afterwards; analyses are plain data.
-//! In order of use: [`traps`], [`simplify`], [`cancel`], [`decide`], [`narrow`](mod@narrow), [`normalize`], [`lcssa`], [`drift`], then the analyses [`sync`], [`shapes`] and
-//! [`linearize`], which code generation reads, and in which lanes values are [`wanted`]. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
+//! In order of use: [`traps`], [`simplify`], [`cancel`], [`decide`], [`halves`](mod@halves), [`narrow`](mod@narrow), [`normalize`], [`lcssa`], [`drift`], then the analyses [`sync`], [`shapes`] and
+//! [`linearize`], which code generation reads, in which lanes values are [`wanted`], and whether local memory lies [`lane_by_lane`]. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
 //! ([`places`]). What is loaded together may stay together ([`packs`]), and
 //! what a block keeps for itself in shared memory may stay in registers ([`held`]). Where indices are bounded, or lanes may leave a loop apart from each
@@ -16,9 +16,11 @@ pub mod dispatch;
 pub mod drift;
 pub mod facts;
 pub mod gang;
+pub mod halves;
 pub mod held;
 pub mod in_step;
 pub mod inline;
+pub mod lane_by_lane;
 pub mod late;
 pub mod lcssa;
 pub mod linearize;

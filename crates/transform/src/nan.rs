@@ -2,12 +2,13 @@
 //!
 //! In the IR, arithmetic on f32, f16 and bf16 yields one NaN only. Processors pass operands' NaNs on. After [`make_canonical`] every
 //! such result passes [`Op::CanonNan`] on its way to anything that tells NaNs apart: memory, integer registers, other lanes, or a
-//! value that may also be a NaN from memory, which keeps its bits. Chains of arithmetic stay free of it.
+//! value on its way there that may also be a NaN from memory, which keeps its bits. Chains of arithmetic stay free of it.
 
 use std::collections::{HashMap, HashSet};
 
 use simt_ir::{
-    Cfg, Convert, FloatBinary, FloatUnary, Function, Inst, InstData, MinMax, Op, SourceLoc, Type, Value,
+    Cfg, Convert, Def, FloatBinary, FloatUnary, Function, Inst, InstData, MinMax, Op, SourceLoc, Terminator,
+    Type, Value,
 };
 
 /// What kind of NaN a value may be.
@@ -27,6 +28,7 @@ pub fn make_canonical(func: &mut Function) {
     let exchanged = Exchanged::find(func, &cfg);
     let kinds = kinds(func, &cfg, &exchanged);
     let kind = |value: Value| kinds[value.index()];
+    let seen = seen(func, &cfg);
     for &block in cfg.order() {
         let mut canonical: HashMap<Value, Value> = HashMap::new();
         let old = std::mem::take(&mut func.block_mut(block).insts);
@@ -35,7 +37,8 @@ pub fn make_canonical(func: &mut Function) {
             let data = func.inst(inst);
             let exact = !(ignores_bits(func, inst)
                 || exchanged.given.contains(&inst)
-                || data.op == Op::Select && kind(data.results[0]) == Kind::Arithmetic);
+                || data.op == Op::Select
+                    && (kind(data.results[0]) == Kind::Arithmetic || !seen[data.results[0].index()]));
             if exact {
                 let mut args = func.inst(inst).args.clone();
                 for arg in &mut args {
@@ -48,7 +51,7 @@ pub fn make_canonical(func: &mut Function) {
             new.push(inst);
         }
         let mut term = func.block(block).term.clone();
-        let returned = matches!(term, simt_ir::Terminator::Return(_));
+        let returned = matches!(term, Terminator::Return(_));
         if returned {
             term.map_uses(|value| match kind(value) {
                 Kind::Arithmetic => {
@@ -60,7 +63,7 @@ pub fn make_canonical(func: &mut Function) {
         for target in term.targets_mut() {
             let params = func.block(target.block).params.clone();
             for (param, arg) in params.into_iter().zip(&mut target.args) {
-                if kind(param) == Kind::Exact && kind(*arg) == Kind::Arithmetic {
+                if kind(param) == Kind::Exact && seen[param.index()] && kind(*arg) == Kind::Arithmetic {
                     *arg = *canonical.entry(*arg).or_insert_with(|| canonicalised(func, *arg, &mut new));
                 }
             }
@@ -127,6 +130,43 @@ impl Exchanged {
         }
         found
     }
+}
+
+/// Whether the bits of a NaN may come to where they are told apart. Arithmetic does not look at them, whatever it is that it is given.
+fn seen(func: &Function, cfg: &Cfg) -> Vec<bool> {
+    let mut seen = vec![false; func.value_count()];
+    let mut passed: HashMap<Value, Vec<Value>> = HashMap::new();
+    let mut work: Vec<Value> = Vec::new();
+    for &block in cfg.order() {
+        let data = func.block(block);
+        for target in data.term.targets() {
+            for (param, arg) in func.block(target.block).params.iter().zip(&target.args) {
+                passed.entry(*param).or_default().push(*arg);
+            }
+        }
+        if let Terminator::Return(values) = &data.term {
+            work.extend(values);
+        }
+        for inst in &data.insts {
+            let data = func.inst(*inst);
+            if !(ignores_bits(func, *inst) || data.op == Op::Select) {
+                work.extend(&data.args);
+            }
+        }
+    }
+    while let Some(value) = work.pop() {
+        if std::mem::replace(&mut seen[value.index()], true) {
+            continue;
+        }
+        match func.def(value) {
+            Def::Result(inst, _) if func.inst(inst).op == Op::Select => {
+                work.extend(&func.inst(inst).args[1..])
+            }
+            Def::Result(inst, _) if is_copy(func, inst) => work.extend(&func.inst(inst).args),
+            _ => work.extend(passed.get(&value).into_iter().flatten()),
+        }
+    }
+    seen
 }
 
 fn kinds(func: &Function, cfg: &Cfg, exchanged: &Exchanged) -> Vec<Kind> {
@@ -353,5 +393,26 @@ mod tests {
         let insts = &func.block(Function::ENTRY).insts;
         let canonical = insts.iter().map(|inst| func.inst(*inst)).filter(|data| data.op == Op::CanonNan);
         assert_eq!(canonical.flat_map(|data| data.args.clone()).collect::<Vec<_>>(), [difference]);
+    }
+    #[test]
+    fn what_only_arithmetic_looks_at_need_not_be_canonical() {
+        for is_stored in [false, true] {
+            let mut b =
+                FunctionBuilder::new("k", Signature { params: vec![Type::I64, Type::Pred], results: vec![] });
+            let (address, cond) = (b.param(0), b.param(1));
+            let access = Access::weak(Space::Global, 0);
+            let add = Op::Float(FloatBinary::Add, FloatMode::default());
+            let x = b.inst(Op::Load(access), &[address], Type::F32);
+            let sum = b.inst(add, &[x, x], Type::F32);
+            let either = b.inst(Op::Select, &[cond, sum, x], Type::F32);
+            let result = b.inst(add, &[either, x], Type::F32);
+            b.effect(Op::Store(access), &[address, if is_stored { either } else { result }]);
+            b.terminate(Terminator::Return(vec![]));
+            let mut func = b.finish();
+            make_canonical(&mut func);
+            let insts = func.block(Function::ENTRY).insts.iter().map(|inst| func.inst(*inst));
+            let canonical = insts.filter(|data| data.op == Op::CanonNan).flat_map(|data| data.args.clone());
+            assert_eq!(canonical.collect::<Vec<_>>(), [if is_stored { sum } else { result }]);
+        }
     }
 }

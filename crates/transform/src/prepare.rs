@@ -6,8 +6,8 @@ use simt_ir::{Block, Cfg, DomTree, Function, Inst, IntBinary, Op, Target, Termin
 use crate::poll::{self, Polling};
 use crate::wanted::Wanted;
 use crate::{
-    Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, drift, in_step, late, lcssa, nan, narrow,
-    normalize, simplify, traps,
+    Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, drift, halves, in_step, lane_by_lane, late,
+    lcssa, nan, narrow, normalize, simplify, traps,
 };
 
 /// How far it is from a lane that stands for all to what is compared with others.
@@ -35,6 +35,8 @@ pub struct Prepared {
     pub late: Vec<Inst>,
     /// In which lanes its values are wanted: see [`wanted`](crate::wanted).
     pub wanted: Wanted,
+    /// The bytes of elements by which its local memory is interleaved, if it is: see [`lane_by_lane`].
+    pub lane_by_lane: Option<u32>,
     /// Its lanes have places of their own: see [`dispatch`].
     pub dispatched: bool,
     /// The block that returns.
@@ -87,6 +89,7 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
     simplify::simplify(&mut func);
     cancel::cancel(&mut func);
     decide::decide(&mut func, shape);
+    halves::halves(&mut func);
     narrow::narrow(&mut func, shape);
     isolate_barriers(&mut func);
     normalize::normalize(&mut func, is_kernel)?;
@@ -109,6 +112,7 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
     let def_block = lcssa::def_blocks(&func, &cfg);
     let late = if is_kernel { late::find(&func, &cfg, &polling) } else { Vec::new() };
     let wanted = Wanted::find(&func, &cfg, &shapes, shape);
+    let lane_by_lane = if is_kernel { lane_by_lane::find(&func, &cfg) } else { None };
     let dispatched = false;
     Ok(Prepared {
         func,
@@ -121,6 +125,7 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
         polling,
         late,
         wanted,
+        lane_by_lane,
         dispatched,
         end,
         full,

@@ -60,6 +60,9 @@ impl<'c> Emitter<'_, 'c> {
         let lane = self.lane_type(data.results[0]);
         let count = u32::from(access.lanes);
         let size = lane.scalar_bits() / 8;
+        if self.is_lane_by_lane(access) {
+            return self.load_lane_by_lane(inst, access);
+        }
         let address = self.address(data.args[0], access);
         self.note_read(data.args[0], access, &address, size * count);
         let groups = self.groups(data.args[0], access, &address, size, count, true);
@@ -158,6 +161,9 @@ impl<'c> Emitter<'_, 'c> {
         let lane = self.lane_type(values[0]);
         let count = u32::from(access.lanes);
         let size = lane.scalar_bits() / 8;
+        if self.is_lane_by_lane(access) {
+            return self.store_lane_by_lane(inst, access);
+        }
         let address = self.address(data.args[0], access);
         let groups = self.groups(data.args[0], access, &address, size, count, false);
         self.check_alignment(data.args[0], access, size * count, data.loc, groups.as_ref());

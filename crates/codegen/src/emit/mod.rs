@@ -53,6 +53,7 @@ mod held;
 mod host;
 mod indexed;
 mod joined;
+mod lane_by_lane;
 mod late;
 mod masked;
 mod matrix;

@@ -12,6 +12,18 @@ type IrType = simt_ir::Type;
 
 impl<'c> Lowering<'_, 'c> {
     pub(super) fn approx(&self, func: Approx, ftz: bool, ty: IrType, args: &[Value<'c>]) -> Value<'c> {
+        if ty == IrType::F64 && func == Approx::Rcp && ftz && args[0].ty().is_vector() {
+            return self.steps(args[0].ty()).usually(
+                self.is_within_reciprocals(args[0]),
+                || self.high_half(self.b.fdiv(args[0].ty().float_const(1.0), self.high_half(args[0]))),
+                || self.approx_guarded(func, ftz, ty, args),
+            );
+        }
+        self.approx_guarded(func, ftz, ty, args)
+    }
+
+    /// With all that operands and results may be beside normal numbers.
+    fn approx_guarded(&self, func: Approx, ftz: bool, ty: IrType, args: &[Value<'c>]) -> Value<'c> {
         let flush = ftz && !(self.flushing && ty == IrType::F32);
         let single = ty == IrType::F32;
         let flush_args = match func {
@@ -50,6 +62,23 @@ impl<'c> Lowering<'_, 'c> {
         }
     }
 
+    /// Numbers of f64 without their low halves.
+    fn high_half(&self, value: Value<'c>) -> Value<'c> {
+        let bits = self.bits(value);
+        self.with_bits(self.b.and(bits, bits.ty().int_const(f64_mask(true))), value.ty())
+    }
+
+    /// Whether numbers of f64 and their reciprocals are normal.
+    fn is_within_reciprocals(&self, x: Value<'c>) -> Value<'c> {
+        let b = self.b;
+        let magnitude = b.shl(self.bits(x), x.ty().to_int().int_const(1));
+        let of = |exponent: f64| exponent.exp2().to_bits() << 1;
+        // Processors compare signed integers: the numbers that are come to lie at the lower end of those.
+        let lowest = magnitude.ty().int_const((1u64 << 63).wrapping_sub(of(-1022.0)));
+        let end = magnitude.ty().int_const((1u64 << 63).wrapping_add(of(1022.0) - of(-1022.0)));
+        b.icmp(IntPredicate::Slt, b.add(magnitude, lowest), end)
+    }
+
     /// What is beyond the range of f16 becomes infinite, which cutting off would not do.
     pub(super) fn overflow_of_f16(&self, value: Value<'c>) -> Value<'c> {
         let b = self.b;
@@ -69,10 +98,7 @@ impl<'c> Lowering<'_, 'c> {
     fn approx_f64(&self, func: Approx, ftz: bool, args: &[Value<'c>]) -> Value<'c> {
         let b = self.b;
         let double = args[0].ty();
-        let mask = |value: Value<'c>| match ftz {
-            true => self.with_bits(b.and(self.bits(value), double.to_int().int_const(f64_mask(ftz))), double),
-            false => value,
-        };
+        let mask = |value: Value<'c>| if ftz { self.high_half(value) } else { value };
         let (x, one) = (mask(args[0]), double.float_const(1.0));
         let value = match func {
             Approx::Rcp => b.fdiv(one, x),

@@ -1,6 +1,7 @@
 //! Conversions.
 
-use super::{Lowering, value_type};
+use super::float::rounding_control;
+use super::{CURRENT_ROUNDING, Lowering, value_type};
 use crate::llvm::{FloatPredicate, Type, Value};
 use simt_ir::soft::Format;
 use simt_ir::{Convert, FloatMode, Op, Rounding};
@@ -55,6 +56,9 @@ impl<'c> Lowering<'_, 'c> {
     ) -> Value<'c> {
         let b = self.b;
         let x = self.widen(from, if ftz { self.flush(from, x) } else { x });
+        if let Some(value) = self.converted_at_once(signed, round, to, x) {
+            return value;
+        }
         let whole = if round == Rounding::Zero { x } else { self.integral(round, x) };
         let target = value_type(b.context(), to).shaped_like(x.ty());
         let clamped = self.clamped_to_int(signed, whole, target);
@@ -63,6 +67,87 @@ impl<'c> Lowering<'_, 'c> {
         }
         let nan = b.fcmp(FloatPredicate::Uno, x, x);
         b.select(nan, self.sign_mask(target), clamped)
+    }
+
+    /// By the processor's conversions of vectors, which round in passing. Of what does not fit they make the least signed number, or the largest
+    /// unsigned one: right for negative numbers and for NaNs of f64 or as 64 bits, or for large ones. The others are mended.
+    fn converted_at_once(
+        &self,
+        signed: bool,
+        round: Rounding,
+        to: IrType,
+        x: Value<'c>,
+    ) -> Option<Value<'c>> {
+        let b = self.b;
+        if !x.ty().is_vector() || round == Rounding::NearestAway {
+            return None;
+        }
+        let is_double = x.ty().scalar_bits() == 64;
+        let ordered = |x| b.fcmp(FloatPredicate::Ord, x, x);
+        let ones = |x: Value<'c>| x.ty().to_mask().all_ones();
+        let whole = match (self.cpu.vector_bits(), to, signed) {
+            (512, IrType::I32, true) if !is_double => self.masked_to_int("ps2dq", round, to, x, ordered(x)),
+            (512, IrType::I32, false) if !is_double => {
+                let is_positive = b.fcmp(FloatPredicate::Oge, x, x.ty().zero());
+                return Some(self.masked_to_int("ps2udq", round, to, x, is_positive));
+            }
+            // A double may only be beyond the range once it is rounded.
+            (512, IrType::I32, true) => {
+                let x = if round == Rounding::Zero { x } else { self.integral(round, x) };
+                return Some(self.with_most(
+                    to,
+                    x,
+                    self.masked_to_int("pd2dq", Rounding::Zero, to, x, ones(x)),
+                ));
+            }
+            (512, IrType::I64, true) => {
+                let name = if is_double { "pd2qq" } else { "ps2qq" };
+                self.masked_to_int(name, round, to, x, ones(x))
+            }
+            (256, IrType::I32, true) if !is_double => {
+                let (name, x) = match round {
+                    Rounding::Nearest => ("llvm.x86.avx.cvt.ps2dq.256", x),
+                    Rounding::Zero => ("llvm.x86.avx.cvtt.ps2dq.256", x),
+                    _ => ("llvm.x86.avx.cvtt.ps2dq.256", self.integral(round, x)),
+                };
+                let whole = self.in_chunks(8, &[x], |chunk| b.intrinsic(name, &[], chunk));
+                b.select(ordered(x), whole, whole.ty().zero())
+            }
+            _ => return None,
+        };
+        Some(self.with_most(to, x, whole))
+    }
+
+    /// The largest signed number where floats are beyond it.
+    fn with_most(&self, to: IrType, x: Value<'c>, whole: Value<'c>) -> Value<'c> {
+        let limit = x.ty().float_const(2f64.powi(to.bits() as i32 - 1));
+        let most = whole.ty().int_const(u64::MAX >> (65 - to.bits()));
+        self.b.select(self.b.fcmp(FloatPredicate::Oge, x, limit), most, whole)
+    }
+
+    /// AVX-512's conversion to integers in a direction; 0 where the mask is not set.
+    fn masked_to_int(
+        &self,
+        name: &str,
+        round: Rounding,
+        to: IrType,
+        x: Value<'c>,
+        mask: Value<'c>,
+    ) -> Value<'c> {
+        let b = self.b;
+        let lanes = 512 / to.bits().max(x.ty().scalar_bits());
+        let truncates = if round == Rounding::Zero { "t" } else { "" };
+        let name = format!("llvm.x86.avx512.mask.cvt{truncates}{name}.512");
+        let int = value_type(b.context(), to).vector(lanes);
+        let control = match round {
+            Rounding::Zero => CURRENT_ROUNDING,
+            _ => rounding_control(round),
+        };
+        self.in_chunks(lanes, &[x, mask], |chunk| {
+            let operands =
+                [chunk[0], int.zero(), b.mask_to_int(chunk[1]), b.context().int(32).int_const(control)];
+            b.intrinsic(&name, &[], &operands)
+        })
     }
 
     /// Towards zero, clamped to the target's range; NaN is 0.

@@ -185,7 +185,8 @@ impl Grid {
     pub(crate) fn needs_of(parts: &GridParts) -> BlockNeeds {
         BlockNeeds {
             shared: parts.shared_window().into(),
-            local: u64::from(parts.local_stride()) * u64::from(parts.threads()),
+            // Of whole warps: code may let the windows of a warp lie in each other.
+            local: u64::from(parts.local_stride()) * u64::from(parts.warps() * 32),
             state: u64::from(parts.ready.kernel.info().state_bytes) * u64::from(parts.warps()),
         }
     }

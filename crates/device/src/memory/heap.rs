@@ -18,6 +18,13 @@ use crate::{Error, Result};
 pub const GRANULE: u64 = 512;
 /// Largest allocation that shares pages with others.
 const LARGEST_SLOT: u64 = 1 << 20;
+/// How much later in its page an allocation begins than the one before it; after eight they meet again.
+const STAGGER: u64 = 3 * GRANULE;
+/// From which size on slots are staggered: smaller ones would waste too much.
+const LEAST_STAGGERED: u64 = 32 << 10;
+/// From which size on allocations are at the beginning of a page again: no cache has them, so that kernels wait for memory anyway, and rows that
+/// are pages are fetched a little faster.
+const LEAST_ALIGNED: u64 = 32 << 20;
 /// Memory of freed large allocations that is kept.
 const LARGEST_CACHE: u64 = 512 << 20;
 
@@ -26,8 +33,10 @@ const LARGEST_CACHE: u64 = 512 << 20;
 pub struct Placement {
     /// First byte.
     pub address: u64,
-    /// Bytes set aside: the size rounded up to that of a slot, or to whole pages.
+    /// Bytes set aside: those of a slot, or of the pages that it lies in.
     pub reserved: u64,
+    /// Addresses taken for these pages alone; none for a slot.
+    pub extent: Option<u64>,
 }
 
 /// Where other processes find an allocation.
@@ -57,6 +66,8 @@ pub struct Heap {
     /// Extent length to freed extents whose memory is kept.
     cached: BTreeMap<u64, Vec<Kept>>,
     cached_bytes: u64,
+    /// Where in its first page the next extent's allocation begins.
+    next_place: u64,
     /// How many of them do not fault.
     exposed: usize,
     /// Start of an extent or a slab to the file that its memory was moved to.
@@ -67,6 +78,8 @@ pub struct Heap {
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     start: u64,
+    /// Where in the first page the allocation began.
+    place: u64,
     /// Bytes that have memory.
     committed: u64,
     is_exposed: bool,
@@ -90,6 +103,7 @@ impl Heap {
             partial: vec![BTreeSet::new(); classes],
             cached: BTreeMap::new(),
             cached_bytes: 0,
+            next_place: 0,
             exposed: 0,
             shared: BTreeMap::new(),
         }
@@ -119,10 +133,9 @@ impl Heap {
         if !self.shared.is_empty() {
             self.withdraw(placement);
         }
-        if placement.reserved <= LARGEST_SLOT {
-            self.free_slot(placement);
-        } else {
-            self.free_pages(placement);
+        match placement.extent {
+            None => self.free_slot(placement),
+            Some(extent) => self.free_pages(placement, extent),
         }
     }
 
@@ -182,13 +195,13 @@ impl Heap {
 
     /// Where the file of an allocation's memory begins, with its bytes, if it is shared; and which of those in it the allocation is.
     fn place_of(&self, placement: Placement) -> (u64, u64, u64) {
-        if placement.reserved > LARGEST_SLOT {
-            return (placement.address, placement.reserved, 0);
+        if placement.extent.is_some() {
+            return (placement.address - placement.address % PAGE, placement.reserved, 0);
         }
         let class = class_of(placement.reserved);
         let slab = self.slabs[class].range(..=placement.address).next_back();
         let start = *slab.expect("slots lie in slabs").0;
-        (start, slab_len(class), (placement.address - start) / size_of_class(class))
+        (start, slab_len(class), (placement.address - start) / slot_distance(class))
     }
 
     /// Other processes are told that an allocation is gone. Where that fails they see memory that is nobody's.
@@ -212,18 +225,18 @@ impl Heap {
         if slab.free.is_empty() {
             self.partial[class].remove(&start);
         }
-        Ok(Placement { address, reserved: slot })
+        Ok(Placement { address, reserved: slot, extent: None })
     }
 
     fn add_slab(&mut self, class: usize) -> Result<u64> {
-        let (slot, len) = (size_of_class(class), slab_len(class));
+        let (distance, len) = (slot_distance(class), slab_len(class));
         // One page more, so that running off the end of a slab faults.
         let start = self.extents.take(len + PAGE, HUGE_PAGE).ok_or(Error::OutOfMemory)?;
         if let Err(error) = self.range.commit(start, len) {
             self.extents.give(start, len + PAGE);
             return Err(error);
         }
-        let free = (0..len / slot).rev().map(|index| start + index * slot).collect();
+        let free = (0..len / distance).rev().map(|index| start + index * distance).collect();
         self.slabs[class].insert(start, Slab { free, used: 0 });
         self.partial[class].insert(start);
         Ok(start)
@@ -251,19 +264,24 @@ impl Heap {
     }
 
     fn allocate_pages(&mut self, size: u64) -> Result<Placement> {
-        let pages = size.checked_next_multiple_of(PAGE).ok_or(Error::OutOfMemory)?;
-        let extent = extent_len(pages)?;
-        let placement = |address| Placement { address, reserved: pages };
+        let extent = extent_len(size)?;
+        let pages = |place: u64| (place + size).next_multiple_of(PAGE);
+        let placement = |start: u64, place: u64| Placement {
+            address: start + place,
+            reserved: pages(place),
+            extent: Some(extent),
+        };
         if let Some(kept) = self.cached.get_mut(&extent).and_then(Vec::pop) {
             self.cached_bytes -= kept.committed;
             self.exposed -= usize::from(kept.is_exposed);
+            let pages = pages(kept.place);
             if kept.committed > pages {
                 self.range.decommit(kept.start + pages, kept.committed - pages)?;
             }
             if !kept.is_exposed || kept.committed < pages {
                 self.range.commit(kept.start, pages)?;
             }
-            return Ok(placement(kept.start));
+            return Ok(placement(kept.start, kept.place));
         }
         let start = match self.extents.take(extent, HUGE_PAGE) {
             Some(start) => start,
@@ -272,24 +290,28 @@ impl Heap {
                 self.extents.take(extent, HUGE_PAGE).ok_or(Error::OutOfMemory)?
             }
         };
+        let place = if size < LEAST_ALIGNED { self.next_place } else { 0 };
+        let pages = pages(place);
         if let Err(error) = self.range.commit(start, pages) {
             self.extents.give(start, extent);
             return Err(error);
         }
-        Ok(placement(start))
+        self.next_place = (self.next_place + STAGGER) % PAGE;
+        Ok(placement(start, place))
     }
 
-    fn free_pages(&mut self, Placement { address, reserved }: Placement) {
-        let Ok(extent) = extent_len(reserved) else { return };
+    fn free_pages(&mut self, Placement { address, reserved, .. }: Placement, extent: u64) {
+        let place = address % PAGE;
+        let start = address - place;
         // Other processes may still look at memory that was shared: it is not used again.
-        let was_shared = self.shared.remove(&address).is_some();
+        let was_shared = self.shared.remove(&start).is_some();
         if !was_shared && self.cached_bytes + reserved <= LARGEST_CACHE {
             self.cached_bytes += reserved;
             self.exposed += 1;
-            let kept = Kept { start: address, committed: reserved, is_exposed: true };
+            let kept = Kept { start, place, committed: reserved, is_exposed: true };
             self.cached.entry(extent).or_default().push(kept);
-        } else if self.range.decommit(address, reserved).is_ok() {
-            self.extents.give(address, extent);
+        } else if self.range.decommit(start, reserved).is_ok() {
+            self.extents.give(start, extent);
         }
     }
 
@@ -327,9 +349,10 @@ impl Heap {
     }
 }
 
-/// Addresses taken for so many bytes of pages: at least one page more, so that the next one faults.
-fn extent_len(pages: u64) -> Result<u64> {
-    let len = pages.checked_add(PAGE).and_then(|len| len.checked_next_multiple_of(HUGE_PAGE));
+/// Addresses taken for so many bytes: wherever in the first page they begin, at least one page more, so that the next one faults.
+fn extent_len(size: u64) -> Result<u64> {
+    let pages = size.checked_next_multiple_of(PAGE);
+    let len = pages.and_then(|pages| pages.checked_add(2 * PAGE)?.checked_next_multiple_of(HUGE_PAGE));
     len.ok_or(Error::OutOfMemory)
 }
 
@@ -360,9 +383,15 @@ fn size_of_class(class: usize) -> u64 {
     ((5 + quarter) << doubling) * GRANULE
 }
 
+/// From one slot of a slab to the next.
+fn slot_distance(class: usize) -> u64 {
+    let slot = size_of_class(class);
+    if slot < LEAST_STAGGERED { slot } else { slot + STAGGER }
+}
+
 fn slab_len(class: usize) -> u64 {
     // At least eight slots, in whole huge pages.
-    (size_of_class(class) * 8).next_multiple_of(HUGE_PAGE)
+    (slot_distance(class) * 8).next_multiple_of(HUGE_PAGE)
 }
 
 #[cfg(test)]
@@ -387,7 +416,6 @@ mod tests {
     fn large_allocations_fault_when_freed() {
         let mut heap = Heap::new(AddressRange::reserve(1 << 30).unwrap());
         let block = heap.allocate(3 << 20).unwrap();
-        assert_eq!(block.address % HUGE_PAGE, 0);
         // SAFETY: nobody else uses the heap.
         unsafe {
             guard::store(block.address, 7_u32).unwrap();
@@ -403,6 +431,38 @@ mod tests {
         assert!(heap.has_exposed());
         heap.drop_cache();
         assert_eq!(heap.cached_bytes, 0);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reserves address space with mmap flags that Miri lacks")]
+    fn neighbours_begin_at_different_places_of_a_page() {
+        let mut heap = Heap::new(AddressRange::reserve(1 << 30).unwrap());
+        for size in [40 << 10, 64 << 10, 1 << 20, (1 << 20) + 1, 4 << 20, 40 << 20] {
+            let blocks: Vec<Placement> = (0..8).map(|_| heap.allocate(size).unwrap()).collect();
+            let places: BTreeSet<u64> = blocks.iter().map(|block| block.address % PAGE).collect();
+            assert_eq!(places.len(), if size < LEAST_ALIGNED { 8 } else { 1 }, "{size}");
+            for block in &blocks {
+                assert!(block.address.is_multiple_of(GRANULE));
+                // SAFETY: nobody else uses the heap.
+                unsafe {
+                    guard::store(block.address, 1_u8).unwrap();
+                    guard::store(block.address + size - 1, 1_u8).unwrap();
+                    let end = (block.address + size).next_multiple_of(PAGE);
+                    let faults = guard::load::<u8>(end).is_err();
+                    assert_eq!(
+                        faults,
+                        block.extent.is_some(),
+                        "pages of its own are followed by one that faults"
+                    );
+                }
+            }
+            let [first, last] = [blocks[0], blocks[7]];
+            blocks.into_iter().for_each(|block| heap.free(block));
+            assert_eq!(heap.allocate(size).unwrap().address, last.address, "the same place is used again");
+            if let Some(extent) = first.extent {
+                assert!(first.address % HUGE_PAGE < PAGE && extent >= size + PAGE);
+            }
+        }
     }
 
     #[test]
