@@ -44,9 +44,15 @@ fn find(func: &Function) -> HashMap<Inst, Comparison> {
         for &inst in &func.block(block).insts {
             let Some(&half) = func.inst(inst).results.first() else { continue };
             if upper_of(func, Some(half)).is_some() {
-                let mut found = HashMap::new();
-                if only_compared(func, &uses, &passed, half, &mut found) {
-                    compared.extend(found);
+                let mut search = Search {
+                    func,
+                    uses: &uses,
+                    passed: &passed,
+                    looked_at: HashSet::new(),
+                    found: HashMap::new(),
+                };
+                if search.is_only_compared(half) {
+                    compared.extend(search.found);
                 }
             }
         }
@@ -54,36 +60,42 @@ fn find(func: &Function) -> HashMap<Inst, Comparison> {
     compared
 }
 
-/// Whether all that is computed of a half ends in comparisons that can be done in place; these.
-fn only_compared(
-    func: &Function,
-    uses: &HashMap<Value, Vec<Inst>>,
-    passed: &HashSet<Value>,
-    value: Value,
-    found: &mut HashMap<Inst, Comparison>,
-) -> bool {
-    let uses_of = uses.get(&value).map_or(&[][..], Vec::as_slice);
-    !passed.contains(&value)
-        && uses_of.iter().all(|user| {
-            let data = func.inst(*user);
+/// What is computed of a half, and where it is compared.
+struct Search<'a> {
+    func: &'a Function,
+    uses: &'a HashMap<Value, Vec<Inst>>,
+    /// What ends of blocks use.
+    passed: &'a HashSet<Value>,
+    looked_at: HashSet<Value>,
+    found: HashMap<Inst, Comparison>,
+}
+
+impl Search<'_> {
+    /// Whether all that is computed of a value ends in comparisons that can be done in place, which are then found.
+    fn is_only_compared(&mut self, value: Value) -> bool {
+        if self.passed.contains(&value) {
+            return false;
+        }
+        if !self.looked_at.insert(value) {
+            return true;
+        }
+        let uses = self.uses.get(&value).map_or(&[][..], Vec::as_slice);
+        uses.iter().all(|user| {
+            let data = self.func.inst(*user);
             match data.op {
-                Op::IntCmp(_) | Op::FloatCmp(_) => match comparison(func, *user) {
-                    Some(comparison) => {
-                        found.insert(*user, comparison);
-                        true
-                    }
-                    None => false,
-                },
+                Op::IntCmp(_) | Op::FloatCmp(_) => {
+                    let comparison = comparison(self.func, *user);
+                    comparison.map(|comparison| self.found.insert(*user, comparison)).is_some()
+                }
                 Op::Int(
                     IntBinary::Add | IntBinary::Sub | IntBinary::And | IntBinary::Or | IntBinary::Xor,
                 )
                 | Op::Convert(Convert::Bitcast)
-                | Op::FloatUnary(FloatUnary::Abs, _) => {
-                    only_compared(func, uses, passed, data.results[0], found)
-                }
+                | Op::FloatUnary(FloatUnary::Abs, _) => self.is_only_compared(data.results[0]),
                 _ => false,
             }
         })
+    }
 }
 
 /// What a comparison of an upper half with a constant is of the whole number.

@@ -9,11 +9,21 @@ use super::{origin, truncated, upper_of};
 /// Parameters that are halves of the same number wherever control comes from become halves of one parameter, if both halves are passed or the
 /// number is anyway.
 pub(super) fn merge(func: &mut Function) {
+    let mut before: Vec<Vec<Block>> = vec![Vec::new(); func.blocks().len()];
+    for from in func.blocks() {
+        for target in func.block(from).term.targets() {
+            let before = &mut before[target.block.index()];
+            if before.last() != Some(&from) {
+                before.push(from);
+            }
+        }
+    }
     for block in func.blocks().skip(1) {
+        let before = &before[block.index()][..];
         // Of each edge the number, and its halves: the lower, and the upper one.
         let mut found: Vec<(Vec<Value>, [Option<Value>; 2])> = Vec::new();
         for &param in func.block(block).params.iter().filter(|param| func.ty(**param) == Type::I32) {
-            let passed = incoming(func, block, param);
+            let passed = incoming(func, before, block, param);
             let halves = [truncated, |func: &Function, value| upper_of(func, Some(value))];
             for (is_upper, half) in halves.into_iter().enumerate().rev() {
                 let Some(numbers) = passed.iter().map(|value| half(func, *value)).collect() else { continue };
@@ -35,7 +45,7 @@ pub(super) fn merge(func: &mut Function) {
         let mut insts = Vec::new();
         let mut replaced: HashMap<Value, Value> = HashMap::new();
         for (numbers, halves) in found {
-            let Some(number) = number_of(func, block, &numbers, halves, &mut insts) else { continue };
+            let Some(number) = number_of(func, before, block, &numbers, halves, &mut insts) else { continue };
             for (is_upper, half) in halves.into_iter().enumerate() {
                 if let Some(half) = half {
                     replaced.insert(half, half_of(func, number, is_upper == 1, &mut insts));
@@ -52,6 +62,7 @@ pub(super) fn merge(func: &mut Function) {
 /// The parameter that is these numbers, for each edge into the block; if there is none, a new one where that replaces both halves.
 fn number_of(
     func: &mut Function,
+    before: &[Block],
     block: Block,
     numbers: &[Value],
     halves: [Option<Value>; 2],
@@ -60,7 +71,7 @@ fn number_of(
     let origins: Vec<Value> = numbers.iter().map(|number| origin(func, *number)).collect();
     for &param in &func.block(block).params {
         let is_same = || {
-            let passed = incoming(func, block, param);
+            let passed = incoming(func, before, block, param);
             passed.iter().map(|value| origin(func, *value)).eq(origins.iter().copied())
         };
         match func.ty(param) {
@@ -75,8 +86,8 @@ fn number_of(
         return None;
     }
     let mut numbers = numbers.iter();
-    for from in func.blocks() {
-        for target in func.block_mut(from).term.targets_mut() {
+    for from in before {
+        for target in func.block_mut(*from).term.targets_mut() {
             if target.block == block {
                 target.args.extend(numbers.next());
             }
@@ -85,10 +96,10 @@ fn number_of(
     Some(func.add_param(block, Type::I64))
 }
 
-/// What each edge into a block passes for a parameter.
-fn incoming(func: &Function, block: Block, param: Value) -> Vec<Value> {
+/// What each edge into a block, from those before it, passes for a parameter.
+fn incoming(func: &Function, before: &[Block], block: Block, param: Value) -> Vec<Value> {
     let Def::Param(_, at) = func.def(param) else { return Vec::new() };
-    let targets = func.blocks().flat_map(|from| func.block(from).term.targets());
+    let targets = before.iter().flat_map(|from| func.block(*from).term.targets());
     targets.filter(|target| target.block == block).map(|target| target.args[at as usize]).collect()
 }
 

@@ -254,3 +254,15 @@ fn a_half_is_taken_out_where_it_is_asked_for() {
     halves(&mut func);
     assert_eq!([Function::ENTRY, rare].map(|block| halves_in(&func, block)), [0, 2]);
 }
+
+#[test]
+fn sums_that_double_again_and_again_are_looked_at_once() {
+    check(&[Type::Pred], 41, |b, [[_, high], _]| {
+        let mut sum = high;
+        for _ in 0..40 {
+            sum = b.inst(Op::Int(IntBinary::Add), &[sum, sum], Type::I32);
+        }
+        let limit = b.constant(Type::I32, 7);
+        vec![b.inst(Op::IntCmp(IntCmp::LtS), &[sum, limit], Type::Pred)]
+    });
+}
