@@ -3,9 +3,7 @@
 //! The windows of the lanes that run together begin where the first of them would, and lie in each other: an element that begins so many bytes
 //! into the window of each is a vector, as many times further on as there are lanes.
 
-use std::mem::offset_of;
-
-use kernel_abi::{BlockFrame, CompileError, LaunchFrame};
+use kernel_abi::CompileError;
 use simt_ir::{Access, Inst, Space, Type as IrType, Value as IrValue};
 use transform::LaneShape;
 
@@ -48,12 +46,8 @@ impl<'c> Emitter<'_, 'c> {
     /// Where the lanes have an element of so many bytes, which is aligned.
     fn lanes_of_element(&mut self, value: IrValue, offset: i64, size: u32) -> Address<'c> {
         let b = self.unit.b;
-        let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
-        let local = b.ptr_offset(self.place.frame, offset_of!(BlockFrame, local) as i64);
-        let local = b.mark_invariant(b.load(i64, local, 8));
-        let bytes = b.zext(self.launch_field(offset_of!(LaunchFrame, local_bytes), i32), i64);
-        let first = b.zext(self.unit.first_thread(self.place.warp), i64);
-        let start = b.add(local, b.mul(first, bytes));
+        let i64 = self.unit.types.i64;
+        let (start, _) = self.first_local_window();
         let lanes = self.unit.lanes;
         let by = |ty: crate::llvm::Type<'c>| ty.int_const(lanes.trailing_zeros().into());
         let narrow = self.p.func.ty(value) == IrType::I32;

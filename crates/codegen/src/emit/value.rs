@@ -294,16 +294,22 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
-    /// Generic address of each lane's local window.
-    pub(super) fn local_windows(&self) -> Value<'c> {
+    /// Generic address of the first lane's local window, and the bytes of each.
+    pub(super) fn first_local_window(&self) -> (Value<'c>, Value<'c>) {
         let b = self.unit.b;
         let (i32, i64) = (self.unit.types.i32, self.unit.types.i64);
         let local = b.ptr_offset(self.place.frame, offset_of!(BlockFrame, local) as i64);
         let local = b.mark_invariant(b.load(i64, local, 8));
         let bytes = b.zext(self.launch_field(offset_of!(LaunchFrame, local_bytes), i32), i64);
         let first = b.zext(self.unit.first_thread(self.place.warp), i64);
-        let start = b.add(local, b.mul(first, bytes));
-        let lane = self.unit.lane_indices(i64);
+        (b.add(local, b.mul(first, bytes)), bytes)
+    }
+
+    /// Generic address of each lane's local window.
+    pub(super) fn local_windows(&self) -> Value<'c> {
+        let b = self.unit.b;
+        let (start, bytes) = self.first_local_window();
+        let lane = self.unit.lane_indices(self.unit.types.i64);
         b.add(b.splat(start, self.unit.lanes), b.mul(lane, b.splat(bytes, self.unit.lanes)))
     }
 
