@@ -6,8 +6,13 @@
 
 use simt_ir::{Cfg, Function, Op, Order, Space};
 
-/// The bytes of the elements that the lanes' local windows may be interleaved by; nothing if they have to be windows.
-pub fn find(func: &Function, cfg: &Cfg) -> Option<u32> {
+/// Whether the lanes' local windows may lie in each other, element by element: there are accesses to them, all of one width.
+pub fn is_possible(func: &Function, cfg: &Cfg) -> bool {
+    width(func, cfg).is_some_and(|bytes| matches!(bytes, 1 | 2 | 4 | 8))
+}
+
+/// The bytes of every element of local memory, if they are the same and only this function sees them.
+fn width(func: &Function, cfg: &Cfg) -> Option<u32> {
     let mut found = None;
     for inst in cfg.order().iter().flat_map(|block| &func.block(*block).insts) {
         let data = func.inst(*inst);
@@ -36,7 +41,7 @@ pub fn find(func: &Function, cfg: &Cfg) -> Option<u32> {
             return None;
         }
     }
-    found.filter(|bytes| matches!(bytes, 1 | 2 | 4 | 8))
+    found
 }
 
 #[cfg(test)]
@@ -57,7 +62,8 @@ mod tests {
         b.effect(Op::Store(Access::weak(Space::Global, 0)), &[place, first]);
         b.terminate(Terminator::Return(vec![]));
         let func = b.finish();
-        find(&func, &Cfg::new(&func))
+        let cfg = Cfg::new(&func);
+        width(&func, &cfg).filter(|_| is_possible(&func, &cfg))
     }
 
     #[test]

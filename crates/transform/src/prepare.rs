@@ -35,8 +35,8 @@ pub struct Prepared {
     pub late: Vec<Inst>,
     /// In which lanes its values are wanted: see [`wanted`](crate::wanted).
     pub wanted: Wanted,
-    /// The bytes of elements by which its local memory is interleaved, if it is: see [`lane_by_lane`].
-    pub lane_by_lane: Option<u32>,
+    /// Its local memory is interleaved: see [`lane_by_lane`].
+    pub lane_by_lane: bool,
     /// Its lanes have places of their own: see [`dispatch`].
     pub dispatched: bool,
     /// The block that returns.
@@ -112,7 +112,7 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
     let def_block = lcssa::def_blocks(&func, &cfg);
     let late = if is_kernel { late::find(&func, &cfg, &polling) } else { Vec::new() };
     let wanted = Wanted::find(&func, &cfg, &shapes, shape);
-    let lane_by_lane = if is_kernel { lane_by_lane::find(&func, &cfg) } else { None };
+    let lane_by_lane = is_kernel && lane_by_lane::is_possible(&func, &cfg);
     let dispatched = false;
     Ok(Prepared {
         func,

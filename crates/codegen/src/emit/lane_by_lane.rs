@@ -13,7 +13,7 @@ use super::memory::Mark;
 
 impl<'c> Emitter<'_, 'c> {
     pub(super) fn is_lane_by_lane(&self, access: Access) -> bool {
-        access.space == Space::Local && self.p.lane_by_lane.is_some()
+        access.space == Space::Local && self.p.lane_by_lane
     }
 
     pub(super) fn load_lane_by_lane(&mut self, inst: Inst, access: Access) -> Result<(), CompileError> {

@@ -108,13 +108,14 @@ enum Whole {
     /// A number of 32 bits with zeros above it.
     Extended(Value),
     Const(u64),
-    Op(Op, Vec<Whole>),
+    Binary(IntBinary, Box<[Whole; 2]>),
+    Left(Box<Whole>, u64),
     Select(Value, Box<[Whole; 2]>),
 }
 
 impl Whole {
     fn op(op: IntBinary, left: Whole, right: Whole) -> Whole {
-        Whole::Op(Op::Int(op), vec![left, right])
+        Whole::Binary(op, Box::new([left, right]))
     }
 
     fn and(self, mask: u64) -> Whole {
@@ -122,20 +123,21 @@ impl Whole {
     }
 
     fn left(self, amount: u64) -> Whole {
-        Whole::Op(Op::Shift(Shift::Left), vec![self, Whole::Const(amount)])
+        Whole::Left(Box::new(self), amount)
     }
 
     /// Operations, and numbers that are extended for them.
     fn cost(&self) -> (usize, usize) {
-        let all = |parts: &[Whole]| {
-            parts.iter().map(Whole::cost).fold((1, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
+        let (operations, extended) = match self {
+            Whole::Value(_) | Whole::Const(_) => return (0, 0),
+            Whole::Extended(_) => (0, 1),
+            Whole::Left(number, _) => number.cost(),
+            Whole::Binary(_, parts) | Whole::Select(_, parts) => {
+                let [left, right] = [parts[0].cost(), parts[1].cost()];
+                (left.0 + right.0, left.1 + right.1)
+            }
         };
-        match self {
-            Whole::Value(_) | Whole::Const(_) => (0, 0),
-            Whole::Extended(_) => (1, 1),
-            Whole::Op(_, parts) => all(parts),
-            Whole::Select(_, parts) => all(&parts[..]),
-        }
+        (operations + 1, extended)
     }
 
     fn make(&self, func: &mut Function, of: Inst, before: &mut Vec<Inst>) -> Value {
@@ -143,16 +145,16 @@ impl Whole {
             Whole::Value(value) => *value,
             Whole::Const(bits) => make(func, Op::Const(*bits), Vec::new(), of, before),
             Whole::Extended(value) => make(func, Op::Convert(Convert::ZExt), vec![*value], of, before),
-            Whole::Op(op, parts) => {
-                let mut args: Vec<Value> = parts.iter().map(|part| part.make(func, of, before)).collect();
-                // Amounts of shifts have 32 bits.
-                if let (Op::Shift(_), Some(amount)) = (op, func.constant(args[1])) {
-                    let amount =
-                        func.make_inst(Op::Const(amount), Vec::new(), &[Type::I32], func.inst(of).loc);
-                    before.push(amount);
-                    args[1] = func.inst(amount).results[0];
-                }
-                make(func, *op, args, of, before)
+            Whole::Binary(op, parts) => {
+                let args = parts.iter().map(|part| part.make(func, of, before)).collect();
+                make(func, Op::Int(*op), args, of, before)
+            }
+            Whole::Left(number, amount) => {
+                let number = number.make(func, of, before);
+                let amount = func.make_inst(Op::Const(*amount), Vec::new(), &[Type::I32], func.inst(of).loc);
+                before.push(amount);
+                let amount = func.inst(amount).results[0];
+                make(func, Op::Shift(Shift::Left), vec![number, amount], of, before)
             }
             Whole::Select(condition, parts) => {
                 let [then, otherwise] = [&parts[0], &parts[1]].map(|part| part.make(func, of, before));
@@ -173,8 +175,9 @@ fn lower(func: &Function, value: Value, depth: u32) -> Whole {
     let extended = Whole::Extended(value);
     let Some(data) = func.def_inst(value).filter(|_| depth > 0) else { return extended };
     let whole = match data.op {
-        Op::Int(IntBinary::Add | IntBinary::Sub | IntBinary::And | IntBinary::Or | IntBinary::Xor) => {
-            Whole::Op(data.op, data.args.iter().map(|arg| lower(func, *arg, depth - 1)).collect())
+        Op::Int(op @ (IntBinary::Add | IntBinary::Sub | IntBinary::And | IntBinary::Or | IntBinary::Xor)) => {
+            let [left, right] = [data.args[0], data.args[1]].map(|arg| lower(func, arg, depth - 1));
+            Whole::op(op, left, right)
         }
         Op::Shift(Shift::Left) => match func.constant(data.args[1]) {
             Some(amount @ 0..32) => lower(func, data.args[0], depth - 1).left(amount),

@@ -2,28 +2,19 @@
 
 use std::collections::HashMap;
 
-use simt_ir::{Block, Convert, Def, Function, Inst, Op, Shift, SourceLoc, Type, Value};
+use simt_ir::{Block, Cfg, Convert, Def, Function, Inst, Op, Shift, SourceLoc, Type, Value};
 
 use super::{origin, truncated, upper_of};
 
 /// Parameters that are halves of the same number wherever control comes from become halves of one parameter, if both halves are passed or the
 /// number is anyway.
 pub(super) fn merge(func: &mut Function) {
-    let mut before: Vec<Vec<Block>> = vec![Vec::new(); func.blocks().len()];
-    for from in func.blocks() {
-        for target in func.block(from).term.targets() {
-            let before = &mut before[target.block.index()];
-            if before.last() != Some(&from) {
-                before.push(from);
-            }
-        }
-    }
-    for block in func.blocks().skip(1) {
-        let before = &before[block.index()][..];
+    let cfg = Cfg::new(func);
+    for &block in cfg.order().iter().skip(1) {
         // Of each edge the number, and its halves: the lower, and the upper one.
         let mut found: Vec<(Vec<Value>, [Option<Value>; 2])> = Vec::new();
         for &param in func.block(block).params.iter().filter(|param| func.ty(**param) == Type::I32) {
-            let passed = incoming(func, before, block, param);
+            let passed = incoming(func, &cfg, param);
             let halves = [truncated, |func: &Function, value| upper_of(func, Some(value))];
             for (is_upper, half) in halves.into_iter().enumerate().rev() {
                 let Some(numbers) = passed.iter().map(|value| half(func, *value)).collect() else { continue };
@@ -45,7 +36,7 @@ pub(super) fn merge(func: &mut Function) {
         let mut insts = Vec::new();
         let mut replaced: HashMap<Value, Value> = HashMap::new();
         for (numbers, halves) in found {
-            let Some(number) = number_of(func, before, block, &numbers, halves, &mut insts) else { continue };
+            let Some(number) = number_of(func, &cfg, block, &numbers, halves, &mut insts) else { continue };
             for (is_upper, half) in halves.into_iter().enumerate() {
                 if let Some(half) = half {
                     replaced.insert(half, half_of(func, number, is_upper == 1, &mut insts));
@@ -62,7 +53,7 @@ pub(super) fn merge(func: &mut Function) {
 /// The parameter that is these numbers, for each edge into the block; if there is none, a new one where that replaces both halves.
 fn number_of(
     func: &mut Function,
-    before: &[Block],
+    cfg: &Cfg,
     block: Block,
     numbers: &[Value],
     halves: [Option<Value>; 2],
@@ -71,7 +62,7 @@ fn number_of(
     let origins: Vec<Value> = numbers.iter().map(|number| origin(func, *number)).collect();
     for &param in &func.block(block).params {
         let is_same = || {
-            let passed = incoming(func, before, block, param);
+            let passed = incoming(func, cfg, param);
             passed.iter().map(|value| origin(func, *value)).eq(origins.iter().copied())
         };
         match func.ty(param) {
@@ -82,25 +73,25 @@ fn number_of(
             _ => {}
         }
     }
-    if halves.contains(&None) {
-        return None;
-    }
-    let mut numbers = numbers.iter();
-    for from in before {
-        for target in func.block_mut(*from).term.targets_mut() {
-            if target.block == block {
-                target.args.extend(numbers.next());
-            }
+    let [Some(lower), Some(_)] = halves else { return None };
+    let Def::Param(_, at) = func.def(lower) else { return None };
+    let mut preds = cfg.preds(block).to_vec();
+    preds.sort();
+    preds.dedup();
+    for pred in preds {
+        let mut term = func.block(pred).term.clone();
+        for target in term.targets_mut().into_iter().filter(|target| target.block == block) {
+            target.args.extend(truncated(func, target.args[at as usize]));
         }
+        func.block_mut(pred).term = term;
     }
     Some(func.add_param(block, Type::I64))
 }
 
-/// What each edge into a block, from those before it, passes for a parameter.
-fn incoming(func: &Function, before: &[Block], block: Block, param: Value) -> Vec<Value> {
-    let Def::Param(_, at) = func.def(param) else { return Vec::new() };
-    let targets = before.iter().flat_map(|from| func.block(*from).term.targets());
-    targets.filter(|target| target.block == block).map(|target| target.args[at as usize]).collect()
+/// What each edge passes for a parameter.
+fn incoming(func: &Function, cfg: &Cfg, param: Value) -> Vec<Value> {
+    let Def::Param(block, at) = func.def(param) else { return Vec::new() };
+    cfg.passed(func, block, at as usize).collect()
 }
 
 /// Makes a half of a number.

@@ -3,10 +3,9 @@
 //! These multiply unsigned bytes by signed ones. A signed first factor is made unsigned by adding a bias, an unsigned second one signed by
 //! subtracting one; what that adds to a sum, multiples of the sums of rows and columns, is taken off again.
 //!
-//! The tiles of AMX are not used. Measured on a processor that has them (2026-11-28), for 16 × 8 × 32 products of bytes with all that goes between
-//! tiles and the registers of lanes: 33 ns in place of 46 where a warpgroup multiplies 64 columns or more, but 140 in place of 73 for one
-//! `mma.sync`, most of it to configure the tiles, which each thread of the program would have to ask the system for as well. Tiles of bf16 round
-//! otherwise than tensor cores.
+//! The tiles of AMX are not used. A sketch in C, with all that goes between tiles and the registers of lanes, took for 16 × 8 × 32 products of bytes
+//! (2026-11-28), where each call configures its tiles, 33 to 48 ns in place of 42 to 48 for a warpgroup's 64 columns and more, and 140 in place of 73 for one
+//! `mma.sync`. Each thread of the program would have to ask the system for tiles, too, and those of bf16 round otherwise than tensor cores.
 
 use std::arch::x86_64::*;
 
