@@ -368,7 +368,7 @@ impl<'a> Gang<'a> {
     /// that do not stay in registers, and what it does for all warps where perhaps only one would.
     fn spares_waits(&self, warps: u8) -> bool {
         let (mut work, mut barriers) = (0, 0);
-        for &block in self.p.cfg.order() {
+        for &block in self.p.cfg.order().iter().filter(|block| !self.p.is_unusual(**block)) {
             // An inner loop runs more often than what is around it.
             let often = 16usize.saturating_pow(self.p.loops.around(block).count() as u32);
             let for_one = if self.p.full[block.index()] { 1 } else { warps.into() };

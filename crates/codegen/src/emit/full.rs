@@ -378,9 +378,16 @@ impl<'a, 'c> Emitter<'a, 'c> {
     }
 
     /// Defines whether a predicate holds in all active lanes; where that costs less it may be said not to.
-    pub(super) fn unanimous(&mut self, data: &InstData) {
-        let holds = self.in_all_lanes(data.args[0]);
+    pub(super) fn unanimous(&mut self, data: &InstData) -> Result<(), CompileError> {
+        let cond = data.args[0];
+        let (mut holds, is_exact) = self.in_all_lanes(cond, true);
+        // The lanes at the ends may not be active, as at the edges of a tile, again and again.
+        if !is_exact && !self.is_full() && !self.wants_less_code() {
+            let exactly = |this: &mut Self| Ok(vec![this.in_all_lanes(cond, false).0]);
+            holds = self.either(holds, |_| Ok(vec![holds]), exactly)?[0];
+        }
         self.define(data.results[0], holds);
+        Ok(())
     }
 
     /// [`Op::AnyLane`]: that of lane 0. It may not be there, and its number anything, but one.
@@ -397,22 +404,23 @@ impl<'a, 'c> Emitter<'a, 'c> {
         self.define(data.results[0], own);
     }
 
-    fn in_all_lanes(&mut self, cond: IrValue) -> Value<'c> {
+    /// Whether a predicate holds in all active lanes, and whether that is exactly so: `by_ends` it may hold though it is said not to.
+    fn in_all_lanes(&mut self, cond: IrValue, by_ends: bool) -> (Value<'c>, bool) {
         let b = self.unit.b;
         if let Some(data) = self.p.func.def_inst(cond)
             && data.op == Op::Int(IntBinary::And)
         {
-            let sides = [data.args[0], data.args[1]].map(|arg| self.in_all_lanes(arg));
-            return b.and(sides[0], sides[1]);
+            let [first, second] = [data.args[0], data.args[1]].map(|arg| self.in_all_lanes(arg, by_ends));
+            return (b.and(first.0, second.0), first.1 && second.1);
         }
         if self.p.shapes.of(cond).is_uniform() {
-            return self.natural(cond);
+            return (self.natural(cond), true);
         }
-        if let Some(holds) = self.surely_all(cond, true) {
-            return holds;
+        if by_ends && let Some(holds) = self.surely_all(cond, true) {
+            return (holds, false);
         }
         let (cond, active) = (self.vector(cond), self.active());
-        b.all(b.or(cond, b.not(active)))
+        (b.all(b.or(cond, b.not(active))), true)
     }
 
     /// A scalar that is true only if the predicate is `holds` in all lanes, where there is one: comparisons of numbers that differ by

@@ -66,7 +66,7 @@ impl<'c> Emitter<'_, 'c> {
                 self.define_scalar_or_vector(data.results[0], bits);
             }
             Op::Elect => self.elect(inst),
-            Op::Unanimous => self.unanimous(data),
+            Op::Unanimous => self.unanimous(data)?,
             Op::AnyLane => self.any_lane(data),
             // The lanes of a warp run in step.
             Op::WarpSync => {}

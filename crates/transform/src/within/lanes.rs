@@ -266,15 +266,7 @@ impl<'a> Lanes<'a> {
             && self.passed(value).iter().any(|arg| self.is_bounded(*arg, depth - 1));
         let is = is_passed
             || self.search.func.def_inst(value).filter(|_| depth > 0).is_some_and(|data| {
-                let is_plain = matches!(
-                    data.op,
-                    Op::Int(IntBinary::Add | IntBinary::Sub | IntBinary::Mul)
-                        | Op::Shift(Shift::Left)
-                        | Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc)
-                        | Op::ToGeneric(_)
-                        | Op::FromGeneric(_)
-                );
-                is_plain && data.args.iter().any(|arg| self.is_bounded(*arg, depth - 1))
+                keeps_bounds(&data.op) && data.args.iter().any(|arg| self.is_bounded(*arg, depth - 1))
             });
         self.bounded.insert(value, is);
         is
@@ -296,4 +288,21 @@ pub fn may_bound(func: &Function, inst: Inst) -> bool {
                 | IntBinary::RemU
         ) | Op::Select
     ) && is_index(data.results[0])
+}
+
+/// Whether what is computed by it from a bounded index is one, or the address of one.
+pub fn keeps_bounds(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Int(IntBinary::Add | IntBinary::Sub | IntBinary::Mul)
+            | Op::Shift(Shift::Left)
+            | Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc)
+            | Op::ToGeneric(_)
+            | Op::FromGeneric(_)
+    )
+}
+
+/// Whether it takes what lies at an address that lanes may have side by side.
+pub fn is_access(op: &Op) -> bool {
+    matches!(op, Op::Load(access) | Op::Store(access) if !matches!(access.space, Space::Param | Space::Local))
 }

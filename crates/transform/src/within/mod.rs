@@ -8,14 +8,13 @@
 //!
 //! Only kernels in which that makes accesses regular are split, of moderate size, and no part in which lanes meet.
 
+mod again;
 mod lanes;
 
 use std::collections::{HashMap, HashSet};
 
 use kernel_abi::Shape;
-use simt_ir::{
-    Block, Cfg, Def, DomTree, Function, Inst, IntBinary, Op, Space, Target, Terminator, Type, Value,
-};
+use simt_ir::{Block, Cfg, Def, DomTree, Function, Inst, IntBinary, Op, Target, Terminator, Type, Value};
 
 use self::lanes::{Bound, Comparison, DEPTH, Kind, Lanes, may_bound};
 use crate::rejoined::{self, Rejoined};
@@ -49,6 +48,7 @@ pub fn split(kernel: &Function, shape: &Shape) -> Option<Function> {
     let is_rolled = reroll::reroll(&mut func);
     prepare::isolate_barriers(&mut func);
     normalize::normalize(&mut func, true).ok()?;
+    again::compute(&mut func);
     // Nothing uses what this adds until a part does, so it comes after what removes that.
     let around = once_around(&mut func);
     let in_row = rows::find(&mut func, |inst| around.contains_key(&inst));
@@ -172,7 +172,7 @@ impl Search<'_> {
         }
         let mut is_regular = |inst: &Inst| {
             let data = self.func.inst(*inst);
-            matches!(data.op, Op::Load(access) | Op::Store(access) if !matches!(access.space, Space::Param | Space::Local))
+            lanes::is_access(&data.op)
                 && lanes.is_bounded(data.args[0], DEPTH)
                 && lanes.kind(data.args[0]) != Kind::Any
         };

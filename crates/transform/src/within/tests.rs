@@ -1,6 +1,6 @@
 //! What is split, and what becomes regular by that.
 
-use simt_ir::{Access, BarrierKind, Convert, FunctionBuilder, IntCmp, Signature, SpecialReg};
+use simt_ir::{Access, BarrierKind, Convert, FunctionBuilder, IntCmp, Signature, Space, SpecialReg};
 
 use super::*;
 use crate::LaneShape;
@@ -144,6 +144,23 @@ fn what_lanes_do_together_is_there_once() {
     let func = split(&kernel(nearest, meeting), &shape()).expect("it has bounds");
     assert_eq!(count(&func, |op| *op == Op::WarpSync), 2);
     assert_eq!(loads(func), [[1, 1], [0, 1]], "as far as the first meeting");
+}
+
+#[test]
+fn what_was_bounded_before_a_barrier_is_bounded_again() {
+    let mut b = FunctionBuilder::new("kernel", Signature::default());
+    let [base, limit, tid] = given(&mut b);
+    let less = b.constant(Type::I32, u64::from(u32::MAX));
+    let x = int(&mut b, IntBinary::Add, tid, less);
+    let x = nearest(&mut b, x, limit);
+    let zero = b.constant(Type::I32, 0);
+    b.effect(Op::Barrier { kind: BarrierKind::Sync, count: false }, &[zero]);
+    let loaded = load(&mut b, base, x);
+    b.effect(Op::Store(Access::weak(Space::Global, 0)), &[base, loaded]);
+    b.terminate(Terminator::Exit);
+    let func = b.finish();
+    assert_eq!(loads(func.clone()), [[0, 1], [0, 0]]);
+    assert_eq!(loads(split(&func, &shape()).expect("it has bounds")), [[1, 0], [0, 1]]);
 }
 
 #[test]
