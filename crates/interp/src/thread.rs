@@ -374,6 +374,8 @@ impl<'a> Thread<'a> {
             | Op::MatchAll
             | Op::Redux(_)
             | Op::MatrixMultiply(_)
+            | Op::FirstLane
+            | Op::FewLanes(_)
             | Op::ActiveMask
             | Op::Elect
             | Op::WarpSync) => {

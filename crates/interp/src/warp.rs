@@ -98,6 +98,10 @@ pub fn execute(
             let of_lane = |lane: u32| results.iter().map(|register| register[lane as usize]).collect();
             members.iter().map(|member| of_lane(member.lane)).collect()
         }
+        Op::FirstLane => vec![vec![members[0].args[0].0]; members.len()],
+        Op::FewLanes(most) => {
+            vec![vec![u64::from(present.count_ones() <= most.into())]; members.len()]
+        }
         Op::ActiveMask => vec![vec![present.into()]; members.len()],
         Op::Elect => {
             let mask = members[0].args[0].0 as u32;

@@ -570,6 +570,11 @@ pub enum Op {
     /// `(T) → T`: the operand of one lane of a warp, the same one for all that execute this together. It may be any: code finds out
     /// whether the others agree, and does another thing if they do not.
     AnyLane,
+    /// `(T) → T`: the operand of the first of the lanes that execute this together.
+    FirstLane,
+    /// `() → Pred`: whether no more than so many lanes execute this together. It may be false all the same: code chooses by it between two ways
+    /// to compute one thing.
+    FewLanes(u8),
     /// `(T) → U`.
     Convert(Convert),
     /// `() → T`: `Clock64`, `GlobalTimer` and `GridId` are I64, predicates Pred, everything else I32.
@@ -714,6 +719,8 @@ impl Op {
             | Op::MatchAll
             | Op::Redux(_)
             | Op::MatrixMultiply(_)
+            | Op::FirstLane
+            | Op::FewLanes(_)
             | Op::ActiveMask
             | Op::Elect
             | Op::WarpSync
@@ -739,6 +746,8 @@ impl Op {
                 | Op::MatchAll
                 | Op::Redux(_)
                 | Op::MatrixMultiply(_)
+                | Op::FirstLane
+                | Op::FewLanes(_)
                 | Op::ActiveMask
                 | Op::Elect
                 | Op::WarpSync

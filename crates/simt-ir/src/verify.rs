@@ -187,7 +187,8 @@ impl Check<'_> {
                 rule(same(&arg, 1, &res) && arg[0].is_float(), "(T) → T, float")
             }
             Op::Unanimous => rule(arg == [Pred] && res == [Pred], "(pred) → pred"),
-            Op::AnyLane => rule(same(&arg, 1, &res), "(T) → T"),
+            Op::AnyLane | Op::FirstLane => rule(same(&arg, 1, &res), "(T) → T"),
+            Op::FewLanes(_) => rule(arg.is_empty() && res == [Pred], "() → pred"),
             Op::Approx { func, .. } => {
                 let count = if matches!(func, Approx::Div | Approx::DivFull) { 2 } else { 1 };
                 rule(same(&arg, count, &res) && arg[0].is_float(), "(T) or (T, T) → T, float")

@@ -39,6 +39,7 @@ mod rows;
 pub mod shapes;
 pub mod simplify;
 pub mod slope;
+pub mod stragglers;
 pub mod stride;
 pub mod sync;
 pub mod tiled;

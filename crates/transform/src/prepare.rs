@@ -7,7 +7,7 @@ use crate::poll::{self, Polling};
 use crate::wanted::Wanted;
 use crate::{
     Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, drift, halves, in_step, lane_by_lane, late,
-    lcssa, nan, narrow, normalize, simplify, traps,
+    lcssa, nan, narrow, normalize, simplify, stragglers, traps,
 };
 
 /// How far it is from a lane that stands for all to what is compared with others.
@@ -97,6 +97,18 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
     let dom = DomTree::new(&cfg);
     let loops = Loops::new(&cfg, &dom, func.blocks().len())?;
     nan::make_canonical(&mut func);
+    Ok(finish(func, is_kernel, shape, cfg, dom, loops))
+}
+
+/// All that is known of a function in normal form.
+fn finish(
+    mut func: Function,
+    is_kernel: bool,
+    shape: &Shape,
+    cfg: Cfg,
+    dom: DomTree,
+    loops: Loops,
+) -> Prepared {
     lcssa::close_loops(&mut func, &cfg, &dom, &loops);
     debug_assert!(lcssa::is_closed(&func, &cfg, &loops));
     let mut shapes = Shapes::new(&func, &cfg, &dom, &loops, shape, is_kernel);
@@ -114,7 +126,7 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
     let wanted = Wanted::find(&func, &cfg, &shapes, shape);
     let lane_by_lane = is_kernel && lane_by_lane::is_possible(&func, &cfg);
     let dispatched = false;
-    Ok(Prepared {
+    Prepared {
         func,
         is_kernel,
         cfg,
@@ -130,10 +142,25 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
         end,
         full,
         def_block,
-    })
+    }
 }
 
 impl Prepared {
+    /// The kernel with what the few lanes do that stay in a loop apart from what all do, where that is faster: see [`stragglers`].
+    pub fn with_stragglers_apart(self, shape: &Shape) -> Prepared {
+        // In a gang, lanes are not numbered.
+        if shape.gang > 1 || self.dispatched {
+            return self;
+        }
+        let Some(func) = stragglers::split(&self) else { return self };
+        let cfg = Cfg::new(&func);
+        let dom = DomTree::new(&cfg);
+        let Ok(loops) = Loops::new(&cfg, &dom, func.blocks().len()) else { return self };
+        let apart = finish(func, self.is_kernel, shape, cfg, dom, loops);
+        let runs_in_step = apart.polling.headers.is_empty() && in_step::obstacle(&apart).is_none();
+        if runs_in_step { apart } else { self }
+    }
+
     /// Values that are read in another block than the one that defines them, and all block parameters.
     pub fn crossing(&self) -> Vec<bool> {
         self.crossing_into(|_| true)

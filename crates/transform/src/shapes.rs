@@ -289,9 +289,13 @@ impl Analysis<'_> {
         let all_uniform = args.iter().all(LaneShape::is_uniform);
         match data.op {
             Op::SpecialReg(reg) => self.special(reg),
-            Op::LocalBase | Op::ActiveMask | Op::Unanimous | Op::AnyLane | Op::Barrier { .. } => {
-                LaneShape::Uniform
-            }
+            Op::LocalBase
+            | Op::ActiveMask
+            | Op::Unanimous
+            | Op::AnyLane
+            | Op::FirstLane
+            | Op::FewLanes(_)
+            | Op::Barrier { .. } => LaneShape::Uniform,
             Op::StackSave | Op::Recall(_) => LaneShape::Varying,
             Op::ToGeneric(Space::Local) => LaneShape::Varying,
             Op::IsSpace(Space::Local) if !all_uniform => LaneShape::Varying,

@@ -63,6 +63,12 @@ impl<'c> Emitter<'_, 'c> {
         if self.is_lane_by_lane(access) {
             return self.load_lane_by_lane(inst, access);
         }
+        if let Some(elements) = self.load_of_two_places(data.args[0], access, lane, count, data.loc) {
+            for (result, elements) in data.results.iter().zip(elements) {
+                self.define(*result, elements);
+            }
+            return Ok(());
+        }
         let address = self.address(data.args[0], access);
         self.note_read(data.args[0], access, &address, size * count);
         let groups = self.groups(data.args[0], access, &address, size, count, true);

@@ -31,6 +31,7 @@
 //! * [`entry`][]: the loops over blocks and warps;
 //! * [`together`][]: the loop over the warps of a block and its barriers;
 //! * [`turns`][]: warps that take turns;
+//! * [`two_places`][]: loads of lanes that are at one of two places;
 //! * [`wraps`][]: tests before any block runs.
 
 mod address;
@@ -72,6 +73,7 @@ mod texture;
 mod tile;
 mod together;
 mod turns;
+mod two_places;
 mod value;
 mod warp;
 mod wraps;
@@ -215,6 +217,10 @@ pub fn module(
             })?;
             (*shape, kernel)
         }
+    };
+    let kernel = match machine.tier() {
+        Tier::Full => kernel.with_stragglers_apart(&shape),
+        Tier::Quick => kernel,
     };
     let shape = &shape;
     let types = Types {

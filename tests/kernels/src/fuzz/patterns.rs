@@ -25,12 +25,13 @@ pub struct Around {
 
 /// One of the patterns.
 pub fn draw(r: &mut Random, around: Around) -> String {
-    match r.below(7) {
+    match r.below(if around.steady { 7 } else { 8 }) {
         0 | 1 => plot(r, around),
         2 => counted(r, around),
         3 => computed(r, around),
         4 => places(r, around),
         5 => bounded(r, around),
+        7 => chain(r, around),
         _ => nest(r, around),
     }
 }
@@ -352,6 +353,43 @@ fn bounded(r: &mut Random, around: Around) -> String {
     if guarded {
         text += "OUT:\n";
     }
+    text + "\t}"
+}
+
+/// A loop in which each thread follows what it finds from place to place, and leaves it when it will, by one way or by two.
+fn chain(r: &mut Random, around: Around) -> String {
+    let mut text = String::from("{\n\t.reg .b32 i, n, v, s, most;\n\t.reg .b64 a, b;\n\t.reg .pred g;\n");
+    let stores = r.chance(50);
+    let offset = own_column(around.grid, &mut text);
+    let _ = writeln!(
+        text,
+        "\tmul.lo.u32 most, tid, {};\n\tshr.u32 most, most, {};\n\tmul.lo.u32 i, tid, {};\n\trem.u32 i, i, {INPUT_WORDS};\n\tmov.b32 n, 0;\n\t\
+         mov.b32 s, {};\nAGAIN:\n\tsetp.ge.u32 g, n, most;\n\t@g bra DONE;\n\tmul.wide.u32 b, i, 4;\n\tadd.u64 b, b, in;\n\tld.global.u32 v, [b];",
+        r.bits() as u32 | 1,
+        26 + r.below(4),
+        1 + r.below(9),
+        any_register(r, 32),
+    );
+    text += *r.pick(&[
+        "\tmad.lo.u32 s, s, 31, v;\n",
+        "\tadd.f32 s, s, v;\n",
+        "\tsetp.lt.u32 g, v, s;\n\t@g xor.b32 s, s, n;\n",
+    ]);
+    if stores {
+        let _ = writeln!(
+            text,
+            "\tand.b32 v, n, 3;\n\tmul.wide.u32 b, v, 4;\n\tadd.u64 b, b, a;\n\tst.global.u32 [b+{offset}], s;"
+        );
+    }
+    if r.chance(40) {
+        text += "\tand.b32 v, s, 15;\n\tsetp.eq.u32 g, v, 3;\n\t@g bra DONE;\n";
+    }
+    let next = *r.pick(&["xor.b32 i, i, s;", "mad.lo.u32 i, i, 5, v;", "add.u32 i, i, 1;"]);
+    let result = any_register(r, 32);
+    let _ = writeln!(
+        text,
+        "\t{next}\n\trem.u32 i, i, {INPUT_WORDS};\n\tadd.u32 n, n, 1;\n\tbra AGAIN;\nDONE:\n\txor.b32 {result}, {result}, s;"
+    );
     text + "\t}"
 }
 

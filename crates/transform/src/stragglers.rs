@@ -1,0 +1,244 @@
+//! Lanes that stay in a loop when most have left it, taken one after another.
+//!
+//! Where each thread follows something of its own, such as the edges of a vertex, some have far more to do than others, and a warp takes as long as its
+//! longest: iterations for one or two lanes cost what those for all do, gathers above all. So a loop begins each iteration by asking whether few
+//! lanes are left, and then does the rest for one lane at a time: its numbers are the same for the whole warp, and the code is as that of a
+//! program with one thread.
+
+use std::collections::{HashMap, HashSet};
+
+use simt_ir::{
+    Block, Def, Function, Inst, IntBinary, IntCmp, Op, Order, SourceLoc, Space, SpecialReg, Target,
+    Terminator, Type, Value,
+};
+
+use crate::simplify::sign_extended;
+use crate::{LaneShape, LoopId, Prepared};
+
+/// Lanes that are few.
+const FEW: u8 = 4;
+
+/// The most instructions of a loop that is there twice.
+const MOST: usize = 96;
+
+/// The kernel with another way through loops for few lanes, if it has loops that gain by that. It is in normal form, but for what of a loop is used
+/// outside.
+pub fn split(p: &Prepared) -> Option<Function> {
+    let found: Vec<LoopId> = p.loops.ids().filter(|id| may_gain(p, *id)).collect();
+    if found.is_empty() || !p.polling.headers.is_empty() {
+        return None;
+    }
+    let mut func = p.func.clone();
+    for id in found {
+        Split { p, func: &mut func, id, loc: p.func.block(p.loops.get(id).header).term_loc }.apply();
+    }
+    Some(func)
+}
+
+/// Whether lanes leave a loop one by one, long after each other, and what it does for one takes far less than for all.
+fn may_gain(p: &Prepared, id: LoopId) -> bool {
+    let blocks = &p.loops.get(id).blocks;
+    let params = &p.func.block(p.loops.get(id).header).params;
+    let is_innermost = blocks.iter().all(|block| p.loops.innermost(*block) == Some(id));
+    if !is_innermost || !p.shapes.divergent_loops()[id.index()] {
+        return false;
+    }
+    let mut insts = blocks.iter().flat_map(|block| &p.func.block(*block).insts);
+    let size = insts.clone().count();
+    let is_plain =
+        |block: &Block| matches!(p.func.block(*block).term, Terminator::Jump(_) | Terminator::Branch { .. });
+    size <= MOST
+        && blocks.iter().all(is_plain)
+        && insts.clone().all(|inst| is_for_one(p, *inst))
+        && insts.any(|inst| is_scattered(p, *inst))
+        && !params.iter().any(|param| takes_turns(p, *param))
+}
+
+/// Whether it can be done for one lane as it is for all.
+fn is_for_one(p: &Prepared, inst: Inst) -> bool {
+    let data = p.func.inst(inst);
+    match data.op {
+        Op::Load(access) | Op::Store(access) => access.order == Order::Weak && access.space != Space::Local,
+        Op::LocalBase | Op::ToGeneric(Space::Local) | Op::FromGeneric(Space::Local) | Op::IsSpace(_) => false,
+        Op::SpecialReg(_) => data.results.iter().all(|result| p.shapes.of(*result).is_uniform()),
+        Op::Unanimous | Op::AnyLane => false,
+        op => op.is_pure(),
+    }
+}
+
+/// Whether lanes access memory anywhere.
+fn is_scattered(p: &Prepared, inst: Inst) -> bool {
+    let data = p.func.inst(inst);
+    matches!(data.op, Op::Load(_) | Op::Store(_)) && *p.shapes.of(data.args[0]) == LaneShape::Varying
+}
+
+/// Whether what a lane's number is moved on by from one iteration to the next leaves room for that of the other lanes, or may do so: they take the
+/// elements of a row in turn then, and leave the loop one iteration apart.
+fn takes_turns(p: &Prepared, param: Value) -> bool {
+    let Def::Param(header, index) = p.func.def(param) else { return false };
+    let lanes = u64::from(kernel_abi::WARP);
+    let ty = p.func.ty(param);
+    // Of an index, or an address.
+    let room = if ty == Type::I32 { lanes } else { 4 * lanes };
+    let mut work: Vec<Value> = p.cfg.passed(&p.func, header, index as usize).collect();
+    let mut seen = HashSet::new();
+    while let Some(value) = work.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        let Def::Result(inst, _) = p.func.def(value) else {
+            // Through the latch.
+            if let Def::Param(block, index) = p.func.def(value)
+                && p.loops.innermost(block) == p.loops.innermost(header)
+            {
+                work.extend(p.cfg.passed(&p.func, block, index as usize));
+            }
+            continue;
+        };
+        let data = p.func.inst(inst);
+        let moved = data.op == Op::Int(IntBinary::Add) && data.args.contains(&param);
+        let by = data.args.iter().find(|arg| **arg != param);
+        if let Some(&by) = by.filter(|_| moved) {
+            let is_far = |bits| sign_extended(bits, ty.bits()).unsigned_abs() >= room;
+            if p.func.constant(by).map_or_else(|| p.shapes.of(by).is_uniform(), is_far) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+struct Split<'a> {
+    p: &'a Prepared,
+    func: &'a mut Function,
+    id: LoopId,
+    loc: SourceLoc,
+}
+
+impl Split<'_> {
+    /// ```text
+    /// header(h): few? → rest(h), body            body …: leaves by an edge → left(args) → exit(args)
+    /// rest(h) → turn: the numbers of the first lane → alone(h) …: leaves → ended(args): is this its lane? → own(args) → exit(args)
+    ///                                                                              not yet → next → turn
+    /// ```
+    fn apply(mut self) {
+        let p = self.p;
+        let header = p.loops.get(self.id).header;
+        let params = p.func.block(header).params.clone();
+        let body = self.func.split_block(header, 0);
+        let rest = self.block_for(&params);
+        let [turn, before, next] = [(); 3].map(|()| self.func.add_block());
+        let few = self.make(header, Op::FewLanes(FEW), vec![], Type::Pred);
+        let (then, otherwise) = (Target { block: rest, args: params.clone() }, Target::new(body));
+        self.end(header, Terminator::Branch { cond: few, then, otherwise, uniform: false });
+        self.jump(rest, turn, vec![]);
+        self.jump(next, turn, vec![]);
+        // What the first lane has.
+        let lane = self.make(turn, Op::SpecialReg(SpecialReg::LaneId), vec![], Type::I32);
+        let first = self.make(turn, Op::FirstLane, vec![lane], Type::I32);
+        let own = self.make(turn, Op::IntCmp(IntCmp::Eq), vec![lane, first], Type::Pred);
+        let mut alone: HashMap<Value, Value> = HashMap::new();
+        for value in self.from_outside() {
+            let ty = self.func.ty(value);
+            alone.insert(value, self.make(turn, Op::FirstLane, vec![value], ty));
+        }
+        let kept = self.func.block(rest).params.clone();
+        let entering: Vec<Value> = kept
+            .into_iter()
+            .map(|param| self.make(turn, Op::FirstLane, vec![param], self.func.ty(param)))
+            .collect();
+        self.jump(turn, before, vec![]);
+        // The loop again.
+        let blocks: Vec<Block> = p.loops.get(self.id).blocks.clone();
+        let copies: HashMap<Block, Block> =
+            blocks.iter().map(|block| (*block, self.func.add_block())).collect();
+        for block in &blocks {
+            for &param in &p.func.block(*block).params {
+                alone.insert(param, self.func.add_param(copies[block], self.func.ty(param)));
+            }
+        }
+        let mut made = Vec::new();
+        for block in &blocks {
+            for inst in &p.func.block(*block).insts {
+                let data = p.func.inst(*inst).clone();
+                let types: Vec<Type> = data.results.iter().map(|result| p.func.ty(*result)).collect();
+                let copy = self.func.append(copies[block], data.op, data.args, &types, data.loc);
+                alone.extend(data.results.iter().copied().zip(self.func.inst(copy).results.clone()));
+                made.push(copy);
+            }
+        }
+        let mapped = |value: Value| alone.get(&value).copied().unwrap_or(value);
+        for copy in made {
+            self.func.inst_mut(copy).args.iter_mut().for_each(|arg| *arg = mapped(*arg));
+        }
+        self.jump(before, copies[&header], entering);
+        for block in &blocks {
+            let original = if *block == header { body } else { *block };
+            let mut term = p.func.block(*block).term.clone();
+            let mut own_term = term.clone();
+            own_term.map_uses(mapped);
+            for (target, of_one) in term.targets_mut().into_iter().zip(own_term.targets_mut()) {
+                match copies.get(&target.block) {
+                    Some(copy) => of_one.block = *copy,
+                    None => self.exit(target, of_one, own, next),
+                }
+            }
+            self.end(copies[block], own_term);
+            self.end(original, term);
+        }
+    }
+
+    /// Has an edge out of the loop, and the same one out of its copy, lead to where both join.
+    fn exit(&mut self, target: &mut Target, of_one: &mut Target, own: Value, next: Block) {
+        let exit = target.block;
+        let [left, ended, taken] = [(); 3].map(|()| self.block_for(&target.args));
+        for block in [left, taken] {
+            let args = self.func.block(block).params.clone();
+            self.jump(block, exit, args);
+        }
+        let (then, otherwise) =
+            (Target { block: taken, args: self.func.block(ended).params.clone() }, Target::new(next));
+        self.end(ended, Terminator::Branch { cond: own, then, otherwise, uniform: false });
+        (target.block, of_one.block) = (left, ended);
+    }
+
+    /// What the loop uses that is not computed in it and may differ between lanes.
+    fn from_outside(&self) -> Vec<Value> {
+        let p = self.p;
+        let blocks = p.loops.get(self.id).blocks.iter().map(|block| p.func.block(*block));
+        let args = |inst: &Inst| p.func.inst(*inst).args.clone();
+        let mut used: Vec<Value> =
+            blocks.flat_map(|data| data.insts.iter().flat_map(args).chain(data.term.uses())).collect();
+        let is_outside = |value: &Value| {
+            p.def_block[value.index()].is_some_and(|block| !p.loops.contains(self.id, block))
+                && !p.shapes.of(*value).is_uniform()
+        };
+        used.retain(is_outside);
+        used.sort_unstable();
+        used.dedup();
+        used
+    }
+
+    /// A block with parameters for these values.
+    fn block_for(&mut self, values: &[Value]) -> Block {
+        let block = self.func.add_block();
+        for value in values {
+            self.func.add_param(block, self.func.ty(*value));
+        }
+        block
+    }
+
+    fn make(&mut self, block: Block, op: Op, args: Vec<Value>, ty: Type) -> Value {
+        let inst = self.func.append(block, op, args, &[ty], self.loc);
+        self.func.inst(inst).results[0]
+    }
+
+    fn jump(&mut self, from: Block, to: Block, args: Vec<Value>) {
+        self.end(from, Terminator::Jump(Target { block: to, args }));
+    }
+
+    fn end(&mut self, block: Block, term: Terminator) {
+        let data = self.func.block_mut(block);
+        (data.term, data.term_loc) = (term, self.loc);
+    }
+}
