@@ -138,7 +138,7 @@ impl Split<'_> {
         let first = self.make(turn, Op::FirstLane, vec![lane], Type::I32);
         let own = self.make(turn, Op::IntCmp(IntCmp::Eq), vec![lane, first], Type::Pred);
         let mut alone: HashMap<Value, Value> = HashMap::new();
-        for value in self.from_outside() {
+        for value in self.used_from_outside() {
             let ty = self.func.ty(value);
             alone.insert(value, self.make(turn, Op::FirstLane, vec![value], ty));
         }
@@ -203,7 +203,7 @@ impl Split<'_> {
     }
 
     /// What the loop uses that is not computed in it and may differ between lanes.
-    fn from_outside(&self) -> Vec<Value> {
+    fn used_from_outside(&self) -> Vec<Value> {
         let p = self.p;
         let blocks = p.loops.get(self.id).blocks.iter().map(|block| p.func.block(*block));
         let args = |inst: &Inst| p.func.inst(*inst).args.clone();
@@ -240,5 +240,84 @@ impl Split<'_> {
     fn end(&mut self, block: Block, term: Terminator) {
         let data = self.func.block_mut(block);
         (data.term, data.term_loc) = (term, self.loc);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel_abi::Shape;
+    use simt_ir::{Access, AtomicOp, Convert, FunctionBuilder, Signature};
+
+    use super::*;
+    use crate::prepare;
+
+    fn int(b: &mut FunctionBuilder, op: IntBinary, x: Value, y: Value) -> Value {
+        b.inst(Op::Int(op), &[x, y], Type::I32)
+    }
+
+    /// The address of a word of the kernel's array.
+    fn word(b: &mut FunctionBuilder, index: Value) -> Value {
+        let zero = b.constant(Type::I64, 0);
+        let base = b.inst(Op::Load(Access::weak(Space::Param, 0)), &[zero], Type::I64);
+        let (wide, four) =
+            (b.inst(Op::Convert(Convert::SExt), &[index], Type::I64), b.constant(Type::I64, 4));
+        let offset = b.inst(Op::Int(IntBinary::Mul), &[wide, four], Type::I64);
+        b.inst(Op::Int(IntBinary::Add), &[base, offset], Type::I64)
+    }
+
+    /// Whether the loop of a kernel is there twice in which each thread goes from the place that is its number to one that is its own, in such
+    /// steps, and does something with the word at a place that it finds there.
+    fn is_split(step: u64, does: impl FnOnce(&mut FunctionBuilder, Value)) -> bool {
+        let mut b = FunctionBuilder::new("kernel", Signature::default());
+        let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32);
+        let place = word(&mut b, tid);
+        let end = b.inst(Op::Load(Access::weak(Space::Global, 0)), &[place], Type::I32);
+        let at = b.var(Type::I32);
+        b.write(at, tid);
+        let (again, done) = (b.block(), b.block());
+        b.terminate(Terminator::Jump(Target::new(again)));
+        b.switch_to(again);
+        let index = b.read(at);
+        let place = word(&mut b, index);
+        let other = b.inst(Op::Load(Access::weak(Space::Global, 0)), &[place], Type::I32);
+        let there = word(&mut b, other);
+        does(&mut b, there);
+        let step = b.constant(Type::I32, step);
+        let next = int(&mut b, IntBinary::Add, index, step);
+        b.write(at, next);
+        let cond = b.inst(Op::IntCmp(IntCmp::LtS), &[next, end], Type::Pred);
+        let (then, otherwise) = (Target::new(again), Target::new(done));
+        b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
+        b.switch_to(done);
+        b.terminate(Terminator::Exit);
+        let shape = Shape::of([8, 1, 1], [256, 1, 1]);
+        let p = prepare(b.finish(), true, &shape).unwrap().with_stragglers_apart(&shape);
+        let mut insts = p.func.blocks().flat_map(|block| &p.func.block(block).insts);
+        insts.any(|inst| matches!(p.func.inst(*inst).op, Op::FewLanes(_)))
+    }
+
+    #[test]
+    fn lanes_that_follow_something_of_their_own_may_be_left_alone() {
+        let stores = |b: &mut FunctionBuilder, there: Value| {
+            b.effect(Op::Store(Access::weak(Space::Global, 0)), &[there, there]);
+        };
+        assert!(is_split(1, stores));
+        assert!(is_split(4, stores), "four at once");
+        assert!(!is_split(32, stores), "the lanes of a warp take turns");
+    }
+
+    #[test]
+    fn what_lanes_do_for_all_to_see_they_do_together() {
+        let volatile = |b: &mut FunctionBuilder, there: Value| {
+            let access = Access { order: Order::Relaxed, ..Access::weak(Space::Global, 0) };
+            b.effect(Op::Store(access), &[there, there]);
+        };
+        assert!(!is_split(1, volatile));
+        let atomic = |b: &mut FunctionBuilder, there: Value| {
+            let one = b.constant(Type::I32, 1);
+            let access = Access { order: Order::Relaxed, ..Access::weak(Space::Global, 0) };
+            b.inst(Op::Atomic(AtomicOp::Add, access), &[there, one], Type::I32);
+        };
+        assert!(!is_split(1, atomic));
     }
 }
