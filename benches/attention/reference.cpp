@@ -22,7 +22,7 @@ void attention(int heads, int length, float scale, const float *q, const float *
                     weights[size_t(j)] = score * scale;
                 }
 #pragma omp simd reduction(max : largest)
-                for (int j = 0; j < length; j++) largest = largest > weights[size_t(j)] ? largest : weights[size_t(j)];
+                for (int j = 0; j < length; j++) largest = fmaxf(largest, weights[size_t(j)]);
 #pragma omp simd reduction(+ : total)
                 for (int j = 0; j < length; j++) {
                     weights[size_t(j)] = expf(weights[size_t(j)] - largest);

@@ -8,7 +8,7 @@ void softmax(int rows, int columns, const float *in, float *out) {
         float *result = out + size_t(r) * columns;
         float largest = -INFINITY, sum = 0;
 #pragma omp simd reduction(max : largest)
-        for (int i = 0; i < columns; i++) largest = largest > row[i] ? largest : row[i];
+        for (int i = 0; i < columns; i++) largest = fmaxf(largest, row[i]);
 #pragma omp simd reduction(+ : sum)
         for (int i = 0; i < columns; i++) {
             result[i] = expf(row[i] - largest);
