@@ -331,15 +331,6 @@ impl<'a, 'c> Emitter<'a, 'c> {
         None
     }
 
-    /// Whether a block only asks whether few lanes are left, and goes on where they are not.
-    fn asks_for_few(&self, block: Block, cond: IrValue) -> bool {
-        let p = self.p;
-        let insts = &p.func.block(block).insts;
-        insts.len() == 1
-            && matches!(p.op_of(cond), Some(Op::FewLanes(_)))
-            && p.def_block[cond.index()] == Some(block)
-    }
-
     /// The edges from the end of a block in a loop, the first to `target`, out of it to a block that all lanes come to
     /// whenever it runs.
     fn way_out_together(&mut self, block: Block, target: &'a Target) -> Option<Way<'a, 'c>> {
@@ -414,33 +405,6 @@ impl<'a, 'c> Emitter<'a, 'c> {
             }
         };
         self.define(data.results[0], own);
-    }
-
-    /// [`Op::FirstLane`].
-    pub(super) fn first_lane(&mut self, data: &InstData) {
-        let b = self.unit.b;
-        let value = data.args[0];
-        let first = match self.p.shapes.of(value) {
-            LaneShape::Uniform => self.natural(value),
-            _ => {
-                let (lanes, active) = (self.vector(value), self.active());
-                b.extract_dynamic(lanes, b.cttz(b.mask_to_int(active)))
-            }
-        };
-        self.define(data.results[0], first);
-    }
-
-    /// [`Op::FewLanes`].
-    pub(super) fn few_lanes(&mut self, data: &InstData, most: u8) {
-        let b = self.unit.b;
-        let few = if self.is_full() {
-            self.unit.types.bit.zero()
-        } else {
-            let active = self.active();
-            let count = b.ctpop(b.mask_to_int(active));
-            b.icmp(IntPredicate::Ule, count, count.ty().int_const(most.into()))
-        };
-        self.define(data.results[0], few);
     }
 
     /// Whether a predicate holds in all active lanes, and whether that is exactly so: `by_ends` it may hold though it is said not to.

@@ -100,6 +100,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) scratch: Scratch<'c>,
     /// Stack memory of zeros, for lanes that are not active: see [`own_rows`](super::own_rows).
     pub(super) readable_row: Option<Value<'c>>,
+    /// Where lanes have what they begin with that go on one after another: see [`few`](super::few).
+    pub(super) laid_out: HashMap<Inst, Value<'c>>,
     pub(super) flow: Flow,
     pub(super) suspensions: Vec<Suspension<'c>>,
     /// Latches at which another warp's turn comes: see [`turns`](super::turns).
@@ -170,6 +172,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             added: Vec::new(),
             scratch: Scratch::default(),
             readable_row: None,
+            laid_out: HashMap::new(),
             flow: Flow::new(count),
             suspensions: Vec::new(),
             turns: Vec::new(),
@@ -293,6 +296,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let data = p.func.block(block);
         match &data.term {
             Terminator::Jump(target) => {
+                self.lay_out(block, target.block);
                 let mask = self.mask(block);
                 self.pass_on(target, mask);
                 let next = if p.loops.is_back_edge(block, target.block) {

@@ -17,6 +17,7 @@
 //! * [`tile`][]: accesses of a tile by its columns;
 //! * [`indexed`][]: gathers and scatters by indices;
 //! * [`fetch`][]: memory asked for before it is read;
+//! * [`few`][]: few lanes that go on one after another;
 //! * [`masked`][]: accesses by some lanes;
 //! * [`exact`][]: accesses at addresses that wrap between lanes;
 //! * [`atomic`][]: what goes lane by lane;
@@ -47,6 +48,7 @@ mod each;
 mod entry;
 mod exact;
 mod fetch;
+mod few;
 mod full;
 mod function;
 mod grouped;

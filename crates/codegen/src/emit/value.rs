@@ -68,7 +68,7 @@ impl<'c> Emitter<'_, 'c> {
             Op::Elect => self.elect(inst),
             Op::Unanimous => self.unanimous(data)?,
             Op::AnyLane => self.any_lane(data),
-            Op::FirstLane => self.first_lane(data),
+            Op::FirstLane => self.first_lane(inst),
             Op::FewLanes(most) => self.few_lanes(data, most),
             // The lanes of a warp run in step.
             Op::WarpSync => {}
