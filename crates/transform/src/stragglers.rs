@@ -24,7 +24,8 @@ const MOST: usize = 96;
 /// The kernel with another way through loops for few lanes, if it has loops that gain by that. It is in normal form, but for what of a loop is used
 /// outside.
 pub fn split(p: &Prepared) -> Option<Function> {
-    let found: Vec<LoopId> = p.loops.ids().filter(|id| may_gain(p, *id)).collect();
+    let uses = p.uses();
+    let found: Vec<LoopId> = p.loops.ids().filter(|id| may_gain(p, &uses, *id)).collect();
     if found.is_empty() || !p.polling.headers.is_empty() {
         return None;
     }
@@ -36,7 +37,7 @@ pub fn split(p: &Prepared) -> Option<Function> {
 }
 
 /// Whether lanes leave a loop one by one, long after each other, and what it does for one takes far less than for all.
-fn may_gain(p: &Prepared, id: LoopId) -> bool {
+fn may_gain(p: &Prepared, uses: &[u32], id: LoopId) -> bool {
     let blocks = &p.loops.get(id).blocks;
     let params = &p.func.block(p.loops.get(id).header).params;
     let is_innermost = blocks.iter().all(|block| p.loops.innermost(*block) == Some(id));
@@ -49,15 +50,21 @@ fn may_gain(p: &Prepared, id: LoopId) -> bool {
         |block: &Block| matches!(p.func.block(*block).term, Terminator::Jump(_) | Terminator::Branch { .. });
     size <= MOST
         && blocks.iter().all(is_plain)
-        && insts.clone().all(|inst| is_for_one(p, *inst))
+        && insts.clone().all(|inst| is_for_one(p, uses, *inst))
         && insts.any(|inst| is_scattered(p, *inst))
         && !params.iter().any(|param| takes_turns(p, *param))
 }
 
 /// Whether it can be done for one lane as it is for all.
-fn is_for_one(p: &Prepared, inst: Inst) -> bool {
+fn is_for_one(p: &Prepared, uses: &[u32], inst: Inst) -> bool {
     let data = p.func.inst(inst);
+    let is_unused = || data.results.iter().all(|result| uses[result.index()] == 0);
     match data.op {
+        // Who asks for the answer may wait for another lane's doing.
+        Op::Atomic(_, access) => {
+            let is_plain = matches!(access.order, Order::Weak | Order::Relaxed) && access.lanes == 1;
+            is_plain && access.space != Space::Local && is_unused()
+        }
         Op::Load(access) | Op::Store(access) => access.order == Order::Weak && access.space != Space::Local,
         Op::LocalBase | Op::ToGeneric(Space::Local) | Op::FromGeneric(Space::Local) | Op::IsSpace(_) => false,
         Op::SpecialReg(_) => data.results.iter().all(|result| p.shapes.of(*result).is_uniform()),
@@ -69,7 +76,8 @@ fn is_for_one(p: &Prepared, inst: Inst) -> bool {
 /// Whether lanes access memory anywhere.
 fn is_scattered(p: &Prepared, inst: Inst) -> bool {
     let data = p.func.inst(inst);
-    matches!(data.op, Op::Load(_) | Op::Store(_)) && *p.shapes.of(data.args[0]) == LaneShape::Varying
+    let accesses = matches!(data.op, Op::Load(_) | Op::Store(_) | Op::Atomic(..));
+    accesses && *p.shapes.of(data.args[0]) == LaneShape::Varying
 }
 
 /// Whether what a lane's number is moved on by from one iteration to the next leaves room for that of the other lanes, or may do so: they take the
@@ -158,21 +166,34 @@ impl Split<'_> {
             }
         }
         let mut made = Vec::new();
+        let mut ends = Vec::new();
         for block in &blocks {
+            let mut at = copies[block];
             for inst in &p.func.block(*block).insts {
                 let data = p.func.inst(*inst).clone();
                 let types: Vec<Type> = data.results.iter().map(|result| p.func.ty(*result)).collect();
-                let copy = self.func.append(copies[block], data.op, data.args, &types, data.loc);
+                let is_for_each = matches!(data.op, Op::Atomic(..));
+                let place = if is_for_each { self.func.add_block() } else { at };
+                let copy = self.func.append(place, data.op, data.args, &types, data.loc);
                 alone.extend(data.results.iter().copied().zip(self.func.inst(copy).results.clone()));
                 made.push(copy);
+                if is_for_each {
+                    // All that are left come here, and it is to be done once.
+                    let after = self.func.add_block();
+                    let (then, otherwise) = (Target::new(place), Target::new(after));
+                    self.end(at, Terminator::Branch { cond: own, then, otherwise, uniform: false });
+                    self.jump(place, after, vec![]);
+                    at = after;
+                }
             }
+            ends.push(at);
         }
         let mapped = |value: Value| alone.get(&value).copied().unwrap_or(value);
         for copy in made {
             self.func.inst_mut(copy).args.iter_mut().for_each(|arg| *arg = mapped(*arg));
         }
         self.jump(before, copies[&header], entering);
-        for block in &blocks {
+        for (block, end) in blocks.iter().zip(ends) {
             let original = if *block == header { body } else { *block };
             let mut term = p.func.block(*block).term.clone();
             let mut own_term = term.clone();
@@ -183,7 +204,7 @@ impl Split<'_> {
                     None => self.exit(target, of_one, own, next),
                 }
             }
-            self.end(copies[block], own_term);
+            self.end(end, own_term);
             self.end(original, term);
         }
     }
@@ -307,17 +328,23 @@ mod tests {
     }
 
     #[test]
-    fn what_lanes_do_for_all_to_see_they_do_together() {
+    fn what_may_wait_for_other_lanes_is_left_as_it_is() {
         let volatile = |b: &mut FunctionBuilder, there: Value| {
             let access = Access { order: Order::Relaxed, ..Access::weak(Space::Global, 0) };
             b.effect(Op::Store(access), &[there, there]);
         };
         assert!(!is_split(1, volatile));
-        let atomic = |b: &mut FunctionBuilder, there: Value| {
+        let access = Access { order: Order::Relaxed, ..Access::weak(Space::Global, 0) };
+        let exchange = move |b: &mut FunctionBuilder, there: Value| {
             let one = b.constant(Type::I32, 1);
-            let access = Access { order: Order::Relaxed, ..Access::weak(Space::Global, 0) };
-            b.inst(Op::Atomic(AtomicOp::Add, access), &[there, one], Type::I32);
+            b.inst(Op::Atomic(AtomicOp::Exch, access), &[there, one], Type::I32)
         };
-        assert!(!is_split(1, atomic));
+        assert!(is_split(1, |b, there| {
+            exchange(b, there);
+        }));
+        assert!(!is_split(1, |b, there| {
+            let found = exchange(b, there);
+            b.effect(Op::Store(Access::weak(Space::Global, 0)), &[there, found]);
+        }));
     }
 }
