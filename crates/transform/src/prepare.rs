@@ -152,7 +152,7 @@ impl Prepared {
         if shape.gang > 1 || self.dispatched {
             return self;
         }
-        let Some(func) = stragglers::split(&self) else { return self };
+        let Some(func) = stragglers::split(&self, shape) else { return self };
         let cfg = Cfg::new(&func);
         let dom = DomTree::new(&cfg);
         let Ok(loops) = Loops::new(&cfg, &dom, func.blocks().len()) else { return self };

@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use kernel_abi::Shape;
 use simt_ir::{
     Block, Def, Function, Inst, IntBinary, IntCmp, Op, Order, SourceLoc, Space, SpecialReg, Target,
     Terminator, Type, Value,
@@ -15,23 +16,27 @@ use simt_ir::{
 use crate::simplify::sign_extended;
 use crate::{LaneShape, LoopId, Prepared};
 
-/// Lanes that are few.
-const FEW: u8 = 4;
+/// One of so many lanes is few.
+const PART: u32 = 8;
 
 /// The most instructions of a loop that is there twice.
 const MOST: usize = 96;
 
+/// How many sums are followed to find by what a number moves.
+const SUMS: u32 = 8;
+
 /// The kernel with another way through loops for few lanes, if it has loops that gain by that. It is in normal form, but for what of a loop is used
 /// outside.
-pub fn split(p: &Prepared) -> Option<Function> {
+pub fn split(p: &Prepared, shape: &Shape) -> Option<Function> {
     let uses = p.uses();
     let found: Vec<LoopId> = p.loops.ids().filter(|id| may_gain(p, &uses, *id)).collect();
     if found.is_empty() || !p.polling.headers.is_empty() {
         return None;
     }
     let mut func = p.func.clone();
+    let few = (shape.lanes() / PART).max(1) as u8;
     for id in found {
-        Split { p, func: &mut func, id, loc: p.func.block(p.loops.get(id).header).term_loc }.apply();
+        Split { p, func: &mut func, id, few, loc: p.func.block(p.loops.get(id).header).term_loc }.apply();
     }
     Some(func)
 }
@@ -94,32 +99,40 @@ fn takes_turns(p: &Prepared, param: Value) -> bool {
         if !seen.insert(value) {
             continue;
         }
-        let Def::Result(inst, _) = p.func.def(value) else {
+        if let Def::Param(block, index) = p.func.def(value)
+            && p.loops.innermost(block) == p.loops.innermost(header)
+        {
             // Through the latch.
-            if let Def::Param(block, index) = p.func.def(value)
-                && p.loops.innermost(block) == p.loops.innermost(header)
-            {
-                work.extend(p.cfg.passed(&p.func, block, index as usize));
-            }
-            continue;
-        };
-        let data = p.func.inst(inst);
-        let moved = data.op == Op::Int(IntBinary::Add) && data.args.contains(&param);
-        let by = data.args.iter().find(|arg| **arg != param);
-        if let Some(&by) = by.filter(|_| moved) {
-            let is_far = |bits| sign_extended(bits, ty.bits()).unsigned_abs() >= room;
-            if p.func.constant(by).map_or_else(|| p.shapes.of(by).is_uniform(), is_far) {
-                return true;
-            }
+            work.extend(p.cfg.passed(&p.func, block, index as usize));
+        }
+        if moved_by(p, value, param, SUMS).is_some_and(|by| by.unsigned_abs() >= room) {
+            return true;
         }
     }
     false
+}
+
+/// What is added to a number to come to another, if that is the same for all lanes: anything, if it is no constant.
+fn moved_by(p: &Prepared, value: Value, from: Value, depth: u32) -> Option<i64> {
+    if value == from {
+        return Some(0);
+    }
+    let data = p.func.def_inst(value).filter(|data| data.op == Op::Int(IntBinary::Add) && depth > 0)?;
+    [(0, 1), (1, 0)].into_iter().find_map(|(at, other)| {
+        let before = moved_by(p, data.args[at], from, depth - 1)?;
+        let by = data.args[other];
+        match p.func.constant(by) {
+            Some(bits) => Some(before.saturating_add(sign_extended(bits, p.func.ty(by).bits()))),
+            None => p.shapes.of(by).is_uniform().then_some(i64::MAX),
+        }
+    })
 }
 
 struct Split<'a> {
     p: &'a Prepared,
     func: &'a mut Function,
     id: LoopId,
+    few: u8,
     loc: SourceLoc,
 }
 
@@ -136,7 +149,7 @@ impl Split<'_> {
         let body = self.func.split_block(header, 0);
         let rest = self.block_for(&params);
         let [turn, before, next] = [(); 3].map(|()| self.func.add_block());
-        let few = self.make(header, Op::FewLanes(FEW), vec![], Type::Pred);
+        let few = self.make(header, Op::FewLanes(self.few), vec![], Type::Pred);
         let (then, otherwise) = (Target { block: rest, args: params.clone() }, Target::new(body));
         self.end(header, Terminator::Branch { cond: few, then, otherwise, uniform: false });
         self.jump(rest, turn, vec![]);
@@ -266,7 +279,6 @@ impl Split<'_> {
 
 #[cfg(test)]
 mod tests {
-    use kernel_abi::Shape;
     use simt_ir::{Access, AtomicOp, Convert, FunctionBuilder, Signature};
 
     use super::*;
