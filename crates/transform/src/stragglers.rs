@@ -28,9 +28,12 @@ const SUMS: u32 = 8;
 /// The kernel with another way through loops for few lanes, if it has loops that gain by that. It is in normal form, but for what of a loop is used
 /// outside.
 pub fn split(p: &Prepared, shape: &Shape) -> Option<Function> {
+    if p.loops.count() == 0 || !p.polling.headers.is_empty() {
+        return None;
+    }
     let uses = p.uses();
     let found: Vec<LoopId> = p.loops.ids().filter(|id| may_gain(p, &uses, *id)).collect();
-    if found.is_empty() || !p.polling.headers.is_empty() {
+    if found.is_empty() {
         return None;
     }
     let mut func = p.func.clone();
@@ -139,7 +142,7 @@ struct Split<'a> {
 impl Split<'_> {
     /// ```text
     /// header(h): few? → rest(h), body            body …: leaves by an edge → left(args) → exit(args)
-    /// rest(h) → turn: the numbers of the first lane → alone(h) …: leaves → ended(args): is this its lane? → own(args) → exit(args)
+    /// rest(h) → turn: the numbers of the first lane → alone(h) …: leaves → ended(args): is this its lane? → taken(args) → exit(args)
     ///                                                                              not yet → next → turn
     /// ```
     fn apply(mut self) {

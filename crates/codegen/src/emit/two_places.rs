@@ -3,6 +3,7 @@
 
 use simt_ir::{Access, Convert, Function, IntBinary, Op, Order, Shift, SourceLoc, Space, Value as IrValue};
 
+use super::address::Address;
 use super::function::Emitter;
 use crate::llvm::{IntPredicate, Type, Value};
 
@@ -36,6 +37,7 @@ impl<'c> Emitter<'_, 'c> {
         if !self.is_at_hand(base) || !self.is_at_hand(bit) {
             return None;
         }
+        let Address::Uniform(first) = self.address(base, access) else { return None };
         let size = lane.scalar_bits() / 8;
         self.check_alignment(address, access, size * count, loc, None);
         let row = self.vector(bit);
@@ -43,9 +45,6 @@ impl<'c> Emitter<'_, 'c> {
         let active = self.active();
         let any = |of: Value<'c>| b.any(b.and(of, active));
         let (first_is, second_is) = (any(b.not(is_second)), any(is_second));
-        let base = self.natural(base);
-        let base = if base.ty() == self.unit.types.i64 { base } else { b.sext(base, self.unit.types.i64) };
-        let first = self.offset(b.add(base, self.window_scalar(access.space)), access.offset);
         let second = self.offset(first, distance as i64);
         let places = [b.select(first_is, first, second), b.select(second_is, second, first)];
         let element = |at: u32| {
