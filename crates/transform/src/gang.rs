@@ -42,9 +42,9 @@ impl Registers {
         (shape.lanes() * ty.bits() / 8).div_ceil(self.bytes)
     }
 
-    /// Whether a value of 32 bits leaves none half empty.
-    fn are_filled(self, shape: &Shape) -> bool {
-        self.bytes <= 4 * shape.lanes()
+    /// Whether a value of so many bytes leaves none half empty.
+    fn are_filled(self, shape: &Shape, bytes: u32) -> bool {
+        self.bytes <= bytes * shape.lanes()
     }
 }
 
@@ -148,7 +148,10 @@ fn in_strips_alone(
     warp: &Gang<'_>,
     choice: Choice,
 ) -> Option<(Shape, Prepared)> {
-    let crowded = || warp.value_registers() > 2 && warp.registers_needed() > warp.registers.count;
+    let crowded = || {
+        let needed = warp.registers_needed();
+        needed > warp.registers.count && warp.registers_of(warp.usual_bytes(needed)) > 2
+    };
     if choice == Choice::WhereItPays && !crowded() {
         return None;
     }
@@ -207,9 +210,10 @@ fn in_strips(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) ->
     // Strips of parts of a row have not shown what they gain where there is time.
     let strips =
         [2, 4].into_iter().map_while(|strips| shape.in_strips(strips).filter(|strip| strip.x == shape.x));
+    let bytes = warp.usual_bytes(warp.registers_needed());
     let mut fallback: Option<((Shape, Prepared), u32)> = None;
     for shape in strips {
-        if !warp.registers.are_filled(&shape) {
+        if !warp.registers.are_filled(&shape, bytes) {
             break;
         }
         let prepared = prepare(func.clone(), true, &shape).ok()?;
@@ -228,7 +232,7 @@ fn in_strips(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) ->
         let needed = strip.registers_needed();
         let mostly_fits = |needed: u32| needed <= 2 * warp.registers.count;
         let better = fallback.as_ref().is_none_or(|(_, before)| !mostly_fits(*before) && mostly_fits(needed));
-        if warp.value_registers() > 2 && strip.value_registers() <= 2 && better {
+        if warp.registers_of(bytes) > 2 && strip.registers_of(bytes) <= 2 && better {
             fallback = Some(((shape, prepared), needed));
         }
     }
@@ -246,7 +250,7 @@ fn in_narrow_strips(
         return None;
     }
     let mut shapes = [4, 2].into_iter().filter_map(|strips| shape.in_strips(strips));
-    let narrow = shapes.find(|shape| registers.are_filled(shape))?;
+    let narrow = shapes.find(|shape| registers.are_filled(shape, 4))?;
     let possible = |shape: &Shape| {
         let prepared = prepare(func.clone(), true, shape).ok()?;
         Gang::new(&prepared, shape, registers).is_possible().then_some(prepared)
@@ -345,7 +349,19 @@ impl<'a> Gang<'a> {
 
     /// The registers that a value of 32 bits takes.
     fn value_registers(&self) -> u32 {
-        (self.lanes * 4).div_ceil(self.registers.bytes)
+        self.registers_of(4)
+    }
+
+    /// The registers that a value of so many bytes takes.
+    fn registers_of(&self, bytes: u32) -> u32 {
+        (self.lanes * bytes).div_ceil(self.registers.bytes)
+    }
+
+    /// The bytes of a value of those that take most of the registers needed.
+    fn usual_bytes(&self, needed: u32) -> u32 {
+        let wide = |value: Value| self.p.func.ty(value).bits() == 64;
+        let of_wide = self.registers_in(|block| self.is_usual_in_loop(block), wide);
+        if 2 * of_wide >= needed { 8 } else { 4 }
     }
 
     /// Whether all warps come to each barrier together, and none waits for another elsewhere.
@@ -386,7 +402,7 @@ impl<'a> Gang<'a> {
             return None;
         }
         let warps = (AT_ONCE * cost.latency).div_ceil(cost.work * registers).next_power_of_two();
-        let fits = warps * self.registers_in(|block| block == main) <= self.registers.count;
+        let fits = warps * self.registers_in(|block| block == main, |_| true) <= self.registers.count;
         fits.then_some(warps as u8)
     }
 
@@ -478,15 +494,20 @@ impl<'a> Gang<'a> {
 
     /// The most registers that values in loops take at once, or everywhere if there are no loops; where most warps do not come does not count.
     fn registers_needed(&self) -> u32 {
-        let loops = &self.p.loops;
-        let counts = |block| loops.innermost(block).is_some() || loops.count() == 0;
-        self.registers_in(|block| counts(block) && !self.p.is_unusual(block))
+        self.registers_in(|block| self.is_usual_in_loop(block), |_| true)
     }
 
-    /// The most registers that values take at once in some blocks.
-    fn registers_in(&self, counts: impl Fn(Block) -> bool) -> u32 {
+    /// Whether the kernel spends its time there, if anywhere.
+    fn is_usual_in_loop(&self, block: Block) -> bool {
+        let loops = &self.p.loops;
+        (loops.innermost(block).is_some() || loops.count() == 0) && !self.p.is_unusual(block)
+    }
+
+    /// The most registers that some values take at once in some blocks.
+    fn registers_in(&self, counts: impl Fn(Block) -> bool, takes: impl Fn(Value) -> bool) -> u32 {
         let p = self.p;
         let uses = self.p.uses();
+        let size = |value: Value| if takes(value) { self.size(value, &uses) } else { 0 };
         let mut live_in: HashMap<Block, HashSet<Value>> = HashMap::new();
         let mut changed = true;
         let mut most = 0;
@@ -500,18 +521,18 @@ impl<'a> Gang<'a> {
                     live.extend(live_in.get(&target.block).into_iter().flatten());
                 }
                 live.extend(data.term.uses());
-                let mut sum: u32 = live.iter().map(|value| self.size(*value, &uses)).sum();
+                let mut sum: u32 = live.iter().map(|value| size(*value)).sum();
                 let mut peak = sum;
                 for inst in data.insts.iter().rev() {
                     let inst = p.func.inst(*inst);
                     for result in &inst.results {
                         if live.remove(result) {
-                            sum -= self.size(*result, &uses);
+                            sum -= size(*result);
                         }
                     }
                     for arg in &inst.args {
                         if live.insert(*arg) {
-                            sum += self.size(*arg, &uses);
+                            sum += size(*arg);
                         }
                     }
                     peak = peak.max(sum);

@@ -95,7 +95,7 @@ impl<'c> Emitter<'_, 'c> {
         let part = |at: u32| {
             let load = |place: &Value<'c>| {
                 let ptr = b.inttoptr(self.offset(*place, (at * size).into()));
-                self.marked(b.load(ty, ptr, size * per), mark)
+                self.marked(b.load(ty, ptr, size), mark)
             };
             let loaded = places.iter().map(load);
             if per > 1 {
@@ -133,7 +133,7 @@ impl<'c> Emitter<'_, 'c> {
                     _ => b.subvector(wide, lane * per, per),
                 };
                 let ptr = b.inttoptr(self.offset(*place, i64::from(part * per * bits / 8)));
-                self.marked(b.store(value, ptr, per * bits / 8), mark);
+                self.marked(b.store(value, ptr, bits / 8), mark);
             }
         }
     }

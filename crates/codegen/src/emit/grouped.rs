@@ -10,6 +10,7 @@ use super::address::Address;
 use super::function::Emitter;
 use super::memory::{Mark, Pattern};
 use crate::llvm::{IntPredicate, Type, Value};
+use crate::target::Level;
 
 /// How far definitions are followed.
 const DEPTH: u32 = 16;
@@ -313,7 +314,6 @@ impl<'c> Emitter<'_, 'c> {
         count: u32,
         mark: Mark,
     ) -> Result<Vec<Value<'c>>, CompileError> {
-        let b = self.unit.b;
         let mask = self.active();
         let mask = self.in_groups(mask, groups);
         let mut pieces = self.load_runs(lane, &groups.starts, groups.elements, count, mask, mark)?;
@@ -323,9 +323,23 @@ impl<'c> Emitter<'_, 'c> {
         let picked = |index: u32| {
             let lanes: Vec<i32> =
                 groups.element_of.iter().map(|element| element * count as i32 + index as i32).collect();
-            b.shuffle(wide, wide, &lanes)
+            self.picked(wide, &lanes)
         };
         Ok((0..count).map(picked).collect())
+    }
+
+    /// These elements of a vector. Processors without AVX-512 shuffle elements smaller than words one by one, but interleave them in registers, which
+    /// makes columns of rows.
+    fn picked(&self, wide: Value<'c>, lanes: &[i32]) -> Value<'c> {
+        let small = wide.ty().scalar_bits() < 32 && self.unit.machine.cpu().level() < Level::Avx512;
+        match interleavings(lanes).filter(|_| small && wide.ty().lanes() as usize == lanes.len()) {
+            None => self.unit.b.shuffle(wide, wide, lanes),
+            Some(count) => (0..count).fold(wide, |wide, _| {
+                let half = lanes.len() as i32 / 2;
+                let order: Vec<i32> = (0..2 * half).map(|at| at / 2 + at % 2 * half).collect();
+                self.unit.b.shuffle(wide, wide, &order)
+            }),
+        }
     }
 
     /// Stores what lanes of as many elements as there are vectors have.
@@ -356,4 +370,13 @@ impl<'c> Emitter<'_, 'c> {
         let bytes = b.shuffle(bytes, bytes, &groups.lane_of);
         b.icmp(IntPredicate::Slt, bytes, bytes.ty().zero())
     }
+}
+
+/// How many times the halves of a vector are interleaved to have its elements in this order: each time the last bit of a place becomes the
+/// first of where its element was.
+fn interleavings(order: &[i32]) -> Option<u32> {
+    let bits = order.len().is_power_of_two().then(|| order.len().ilog2())?;
+    let from = |at: usize, count: u32| at >> count | at << (bits - count) & (order.len() - 1);
+    (1..bits)
+        .find(|count| order.iter().enumerate().all(|(at, &element)| element as usize == from(at, *count)))
 }

@@ -10,12 +10,15 @@ use super::address::Address;
 use super::function::Emitter;
 use super::memory::{Mark, Pattern};
 use super::own_rows;
-use crate::llvm::Value;
+use crate::llvm::{Type, Value};
 
 /// How many elements of a lane may be whole pieces with those of others, and where instructions take any elements of two registers. LLVM takes long
 /// for the shuffles of more.
 const COUNTS: [i64; 2] = [4, 2];
 const COUNTS_OF_ANY: [i64; 5] = [6, 5, 4, 3, 2];
+
+/// Bytes of a word.
+const WORD: u32 = 4;
 
 /// Instructions among which neighbours are looked for.
 const FAR: usize = 512;
@@ -98,7 +101,6 @@ impl<'c> Emitter<'_, 'c> {
             || access.lanes != 1
             || access.order != Order::Weak
             || access.space == Space::Local
-            || !matches!(size, 4 | 8)
             || !self.p.shapes.checks(value).is_empty()
             || !matches!(self.pattern(address, size, 1, true), Pattern::Scattered | Pattern::Indexed(..))
         {
@@ -113,12 +115,22 @@ impl<'c> Emitter<'_, 'c> {
         // Of a longer row one load at a time: what comes later would take registers until it is used.
         let place = before % (i64::from(own_rows::BYTES) / step);
         let (first, before, length) = (first + (before - place) * step, place, length - (before - place));
+        // Elements smaller than words come as whole words, which processors gather.
+        let per_word = (WORD / size).max(1);
         let fits = |count: &i64| *count <= length && *count * step <= own_rows::BYTES.into();
-        let Some(count) = [4, 2].into_iter().find(fits).filter(|count| *count > before) else {
+        let counts = [4, 2, 1].map(|words| words * i64::from(per_word));
+        let Some(count) = counts.into_iter().find(fits).filter(|count| *count > before.max(1)) else {
             return Ok(false);
         };
         let row = self.address(value, Access { offset: first, ..access });
-        let by_rows = |this: &mut Self| Ok(this.load_scattered(&row, lane, count as u32, mark));
+        let by_rows = |this: &mut Self| {
+            let count = count as u32;
+            if per_word == 1 {
+                return Ok(this.load_scattered(&row, lane, count, mark));
+            }
+            let words = this.load_scattered(&row, this.unit.types.i32, count / per_word, mark);
+            Ok((0..count).map(|index| this.part_of_word(&words, index, lane)).collect())
+        };
         let values = match self.side_by_side(value, access, address, size) {
             None => by_rows(self)?,
             Some(regular) => {
@@ -132,6 +144,16 @@ impl<'c> Emitter<'_, 'c> {
         };
         self.define_joined(&neighbours, first, step, values);
         Ok(true)
+    }
+
+    /// Each lane's element of a row of words.
+    fn part_of_word(&self, words: &[Value<'c>], index: u32, lane: Type<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let bits = lane.scalar_bits();
+        let first = index * bits;
+        let word = words[(first / 32) as usize];
+        let moved = b.lshr(word, word.ty().int_const((first % 32).into()));
+        b.bitcast(b.trunc(moved, self.unit.context().int(bits)), lane.vector(self.unit.lanes))
     }
 
     /// Loads that come with another have their elements, from this offset on.
@@ -242,6 +264,13 @@ impl<'c> Emitter<'_, 'c> {
             let whole = match self.pattern(&start, size, count as u32, false) {
                 Pattern::Consecutive(_) => true,
                 Pattern::Pieces { .. } => count.count_ones() == 1,
+                // A row of each lane's own, as one store.
+                Pattern::Scattered => {
+                    let bytes = count * step;
+                    count.count_ones() == 1
+                        && bytes <= own_rows::BYTES.into()
+                        && self.stores_one_by_one(&start, bytes as u32)
+                }
                 _ => false,
             };
             if !whole {

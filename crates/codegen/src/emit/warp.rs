@@ -21,9 +21,8 @@ impl<'c> Emitter<'_, 'c> {
         }
         let members = data.args.get(3).copied();
         let value = self.taking_part_only(data.args[0], members);
-        let constants = (p.func.constant(data.args[1]), p.func.constant(data.args[2]));
-        let (picked, valid, source) = if let (Some(lane), Some(clamp)) = constants {
-            let sources = mode.sources(lane as u32, clamp as u32);
+        let sources = self.known_sources(mode, data.args[1], data.args[2]);
+        let (picked, valid, source) = if let Some(sources) = sources {
             let near = p.wanted.near(data.results[0], sources.map(|(lane, _)| lane));
             let picked = b.shuffle(value, value, &near.map(|lane| lane as i32));
             let valid = self.unit.types.mask.int_vector(&sources.map(|(_, valid)| u64::from(valid)));
@@ -46,6 +45,16 @@ impl<'c> Emitter<'_, 'c> {
         if let Some(result) = data.results.get(1) {
             self.define(*result, valid);
         }
+    }
+
+    /// The lane that each lane reads, and whether that is in range, where that is known now.
+    fn known_sources(&self, mode: ShuffleMode, lane: IrValue, clamp: IrValue) -> Option<[(u32, bool); 32]> {
+        let clamp = self.p.func.constant(clamp)? as u32;
+        if let Some(lane) = self.p.func.constant(lane) {
+            return Some(mode.sources(lane as u32, clamp));
+        }
+        let lanes = self.p.shapes.known(lane)?;
+        Some(std::array::from_fn(|at| mode.sources(lanes[at] as u32, clamp)[at]))
     }
 
     /// A shuffle of all lanes of each of a gang's warps, by constants.

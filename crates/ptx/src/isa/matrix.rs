@@ -1,7 +1,7 @@
 //! Matrices whose elements lie spread over the registers of a warp: products, and rows of 8 to and from shared memory.
 
 use simt_ir::matrix::{Accumulator, Element, MatrixMultiply, Quads};
-use simt_ir::{Access, Convert, IntBinary, Op, Rounding, Shift, ShuffleMode, Space, SpecialReg, Type, Value};
+use simt_ir::{Access, IntBinary, IntCmp, Op, Rounding, Shift, ShuffleMode, Space, SpecialReg, Type, Value};
 
 use super::memory::real_memory;
 use super::syntax::Chosen;
@@ -291,13 +291,6 @@ impl Share {
         let bytes = x.shift_imm(Shift::Left, self.inner, 1);
         rows.place(x, lane, bytes)
     }
-
-    /// The address of one of the register's elements, which stand in neighbouring rows.
-    fn single(&self, x: &mut Expander<'_, '_>, rows: &Rows, matrix: usize, half: u64) -> Value {
-        let lane = x.int_imm(IntBinary::Add, self.inner, 8 * matrix as u64 + half);
-        let bytes = x.shift_imm(Shift::Left, self.outer, 1);
-        rows.place(x, lane, bytes)
-    }
 }
 
 fn load_rows(x: &mut Expander<'_, '_>) {
@@ -305,18 +298,9 @@ fn load_rows(x: &mut Expander<'_, '_>) {
     let share = Share::new(x);
     let mut values = Vec::new();
     for matrix in 0..x.elements("d").len() {
-        let value = if x.has("trans") {
-            let halves = [0, 1].map(|half| {
-                let place = share.single(x, &rows, matrix, half);
-                let element = x.op_ty(Op::Load(rows.access()), &[place], Type::I16);
-                x.zext(element, Type::I32)
-            });
-            join(x, halves)
-        } else {
-            let place = share.pair(x, &rows, matrix);
-            x.op_ty(Op::Load(rows.access()), &[place], Type::I32)
-        };
-        values.push(value);
+        let place = share.pair(x, &rows, matrix);
+        let value = x.op_ty(Op::Load(rows.access()), &[place], Type::I32);
+        values.push(if x.has("trans") { transposed(x, value) } else { value });
     }
     let ty = x.ty_of("d");
     x.set_lanes("d", ty, &values);
@@ -326,17 +310,9 @@ fn store_rows(x: &mut Expander<'_, '_>) {
     let Some(rows) = Rows::new(x) else { return };
     let share = Share::new(x);
     for (matrix, value) in x.src_lanes("b", Type::I32).into_iter().enumerate() {
-        if x.has("trans") {
-            for half in 0..2 {
-                let place = share.single(x, &rows, matrix, half);
-                let element = x.shift_imm(Shift::RightU, value, 16 * half as u32);
-                let element = x.convert(Convert::Trunc, element, Type::I16);
-                x.body.b.effect(Op::Store(rows.access()), &[place, element]);
-            }
-        } else {
-            let place = share.pair(x, &rows, matrix);
-            x.body.b.effect(Op::Store(rows.access()), &[place, value]);
-        }
+        let value = if x.has("trans") { transposed(x, value) } else { value };
+        let place = share.pair(x, &rows, matrix);
+        x.body.b.effect(Op::Store(rows.access()), &[place, value]);
     }
 }
 
@@ -346,21 +322,38 @@ pub(super) fn join(x: &mut Expander<'_, '_>, [low, high]: [Value; 2]) -> Value {
     x.int(IntBinary::Or, low, high)
 }
 
-/// Element (i, j) of an 8×8 matrix is half `j % 2` of lane `4 i + j / 2`.
 fn transpose(x: &mut Expander<'_, '_>) {
     let a = x.src("a");
-    let share = Share::new(x);
-    let odd = x.int_imm(IntBinary::And, share.outer, 1);
-    let shift = x.shift_imm(Shift::Left, odd, 4);
-    let column = x.shift_imm(Shift::RightU, share.outer, 1);
-    let halves = [0, 1].map(|half| {
-        let row = x.int_imm(IntBinary::Add, share.inner, half);
-        let first = x.shift_imm(Shift::Left, row, 2);
-        let lane = x.int(IntBinary::Add, first, column);
-        let word = of_lane(x, a, lane);
-        let word = x.shift(Shift::RightU, word, shift);
-        x.int_imm(IntBinary::And, word, 0xffff)
-    });
-    let d = join(x, halves);
+    let d = transposed(x, a);
     x.set("d", d);
+}
+
+/// An 8×8 matrix transposed, of which element (i, j) is half `j % 2` of lane `4 i + j / 2`.
+///
+/// Three bits of an element's place are its row, three its column. The last of either change places between lanes that are four apart. The others
+/// then only move words from lane to lane.
+fn transposed(x: &mut Expander<'_, '_>, word: Value) -> Value {
+    let (four, clamp) = (x.imm(Type::I32, 4), x.imm(Type::I32, 31));
+    let all = x.imm(Type::I32, 0xffff_ffff);
+    let args = [word, four, clamp, all];
+    let other = x.body.b.insts(Op::Shuffle(ShuffleMode::Bfly), &args, &[Type::I32, Type::Pred])[0];
+    let lane = x.special(SpecialReg::LaneId);
+    let row = x.int_imm(IntBinary::And, lane, 4);
+    let is_odd = x.cmp_imm(IntCmp::Ne, row, 0);
+    let [low, high] = [0xffff, 0xffff_0000].map(|half| x.int_imm(IntBinary::And, word, half));
+    let up = x.shift_imm(Shift::Left, other, 16);
+    let down = x.shift_imm(Shift::RightU, other, 16);
+    let even_row = x.int(IntBinary::Or, low, up);
+    let odd_row = x.int(IntBinary::Or, high, down);
+    let swapped = x.select(is_odd, odd_row, even_row);
+    // The lane's five bits, from the last: the row's first two, the column's last, its first two.
+    let moved = [(1, 3), (2, 3), (4, 0), (8, -3), (16, -3)].map(|(bit, by): (u64, i32)| {
+        let bit = x.int_imm(IntBinary::And, lane, bit);
+        match by {
+            0.. => x.shift_imm(Shift::Left, bit, by as u32),
+            _ => x.shift_imm(Shift::RightU, bit, by.unsigned_abs()),
+        }
+    });
+    let source = moved.into_iter().reduce(|lane, bit| x.int(IntBinary::Or, lane, bit)).expect("five bits");
+    of_lane(x, swapped, source)
 }
