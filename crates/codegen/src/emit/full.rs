@@ -26,6 +26,10 @@ const SMALL: u32 = 64;
 /// Vectors for each access up to which a larger block is there twice as well: that is no more code than its accesses twice, each with a branch.
 const DENSE: u32 = 4;
 
+/// Vectors up to which a block is there twice in a loop that lanes leave one by one, of however many lanes: masks of several warps take registers, and
+/// what they mask waits for them.
+const LEAVING: u32 = 32;
+
 /// Which lanes execute code, as far as more is known than of the block that it is of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ActiveLanes {
@@ -548,9 +552,12 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let vectors = insts().filter(|data| data.results.iter().any(|value| p.shapes.of(*value).is_vector()));
         let (vectors, accesses) =
             (vectors.count() as u32, insts().filter(|data| by_lanes(data)).count() as u32);
+        let lanes_leave = p.loops.innermost(block).is_some_and(|id| p.shapes.divergent_loops()[id.index()]);
         insts().all(|data| data.op.is_pure() || is_access(&data.op) || matches!(data.op, Op::Atomic(..)))
             && accesses > 0
-            && (vectors * self.unit.lanes <= SMALL * super::LANES || vectors <= DENSE * accesses)
+            && (vectors * self.unit.lanes <= SMALL * super::LANES
+                || vectors <= DENSE * accesses
+                || lanes_leave && vectors <= LEAVING)
     }
 
     /// What the block computes and its end uses.
