@@ -121,6 +121,17 @@ fn layouts() -> Vec<Layout> {
         Layout { ty: Type::I64, loads: &[1, 0, 3, 2], below: 33, ..ANYWHERE },
         Layout { ty: Type::I64, loads: &[0, 1, 2, 3, 4, 5, 6, 7, 8], ..ANYWHERE },
         Layout { ty: Type::I16, loads: &[0, 1, 2, 3], below: 33, ..ANYWHERE },
+        Layout { ty: Type::I16, loads: &[1, 0, 2, 4, 5], ..ANYWHERE },
+        Layout { ty: Type::I16, loads: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], ..ANYWHERE },
+        Layout { ty: Type::I8, ..ANYWHERE },
+        Layout { ty: Type::I8, loads: &[2, 1, 3, 0, 4, 5, 6, 7], below: 47, ..ANYWHERE },
+        Layout {
+            ty: Type::I8,
+            loads: &[-2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17],
+            ..ANYWHERE
+        },
+        Layout { ty: Type::I8, loads: &[0, 1, 2], ..ANYWHERE },
+        Layout { ty: Type::I8, stride: 18, loads: &[2, 3, 4, 5, 6, 7, 8, 9], ..FOUR },
     ]
 }
 
@@ -158,6 +169,20 @@ fn together_they_are_vectors() {
         4,
         "no load goes ahead of a store"
     );
+}
+
+#[test]
+fn bytes_are_words() {
+    let cpu = Cpu::level_cpu(codegen::target::Level::Avx512);
+    let gathers = |loads| {
+        let shape = kernel_abi::Shape::of([1; 3], [THREADS, 1, 1]);
+        let layout = Layout { ty: Type::I8, loads, ..ANYWHERE };
+        let text = codegen::emit_text(&kernel(layout), &shape, &cpu, Text::Ir).unwrap();
+        text.matches("@llvm.masked.gather").count() - 1
+    };
+    assert_eq!(gathers(&[0, 1, 2, 3]), 1);
+    assert_eq!(gathers(&[4, 5, 6, 7, 0, 1, 2, 3]), 1, "two words at once");
+    assert_eq!(gathers(&[0, 1, 2]), 3, "what nobody loads is not read");
 }
 
 #[test]

@@ -114,6 +114,20 @@ fn runs_of_loads_end() {
     assert_eq!(count(Plan::FULL), 0);
 }
 
+#[test]
+fn integers_are_fenced() {
+    let (program, launch) = (kernel(32, Meeting::None), launch_of(32));
+    let cpu = Cpu::level_cpu(Level::Avx2);
+    let count = |plan| {
+        text(&program, &launch, &cpu, plan, Text::OptimizedIr)
+            .matches("= call <8 x float> @llvm.arithmetic.fence")
+            .count()
+    };
+    // Every third operation, in each of the strips.
+    assert!(count(Plan::QUICK) as u32 >= WORDS / 3 - 1);
+    assert_eq!(count(Plan::FULL), 0);
+}
+
 const THREADS: u32 = 64;
 /// Bytes that each thread of [`scattered`] adds up.
 const BYTES: u32 = 4;

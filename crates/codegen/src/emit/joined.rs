@@ -241,10 +241,14 @@ impl<'c> Emitter<'_, 'c> {
             || access.lanes != 1
             || access.order != Order::Weak
             || !self.p.shapes.checks(address).is_empty()
-            || !matches!(self.pattern(&own, size, 1, false), Pattern::Strided(..) | Pattern::Scattered)
         {
             return Ok(false);
         }
+        let is_scattered = match self.pattern(&own, size, 1, false) {
+            Pattern::Scattered => true,
+            Pattern::Strided(..) => false,
+            _ => return Ok(false),
+        };
         let mut sorted = offsets.to_vec();
         sorted.sort_unstable();
         for &count in self.counts(size) {
@@ -267,7 +271,8 @@ impl<'c> Emitter<'_, 'c> {
                 // A row of each lane's own, as one store.
                 Pattern::Scattered => {
                     let bytes = count * step;
-                    count.count_ones() == 1
+                    is_scattered
+                        && count.count_ones() == 1
                         && bytes <= own_rows::BYTES.into()
                         && self.stores_one_by_one(&start, bytes as u32)
                 }

@@ -3,7 +3,10 @@
 //! Where the processor has no instruction for one, LLVM would branch around each lane. Here a loop goes from one active lane to the next instead:
 //! short code, and quick where few lanes are active. What lies side by side in one page is read as a whole.
 
-use kernel_abi::CompileError;
+use std::mem::offset_of;
+
+use kernel_abi::{CompileError, LaunchFrame};
+use simt_ir::{Op, Space};
 
 use super::full::ActiveLanes;
 use super::function::Emitter;
@@ -16,6 +19,8 @@ use crate::target::Level;
 const PAGE: u64 = 4096;
 /// Registers that a masked store asks about one by one; of more it is more code than it saves.
 const MOST_REGISTERS: u32 = 4;
+/// Loads of a block up to which each is told where shared memory ends.
+const FEW: usize = 8;
 
 impl<'c> Emitter<'_, 'c> {
     /// Whether masked accesses of consecutive elements of so many bytes are instructions.
@@ -120,10 +125,22 @@ impl<'c> Emitter<'_, 'c> {
         Ok(if self.is_full() {
             self.marked(b.load(ty, ptr, size), mark)
         } else if self.has_masked(size) {
-            if self.unit.machine.cpu().has_plain_prefetch_only() && !self.is_quick() {
+            let is_far = !matches!(mark, Mark::Near);
+            if is_far && self.unit.machine.cpu().has_plain_prefetch_only() && !self.is_quick() {
                 (0..count * size).step_by(64).for_each(|at| self.prefetch(self.offset(start, at.into())));
             }
-            b.masked_load(ty, ptr, size, mask, ty.zero())
+            let at_once = |_: &mut Self| Ok(vec![b.masked_load(ty, ptr, size, mask, ty.zero())]);
+            match self.registers_apart(count, size).filter(|_| !is_far) {
+                None => at_once(self)?[0],
+                Some(lanes) => {
+                    let ends = self.offset(start, i64::from(count * size));
+                    let inside = b.icmp(IntPredicate::Ule, ends, self.end_of_shared());
+                    let apart = |this: &mut Self| {
+                        Ok(vec![this.load_registers_apart(lane.vector(lanes), start, mask)])
+                    };
+                    self.either(inside, at_once, apart)?[0]
+                }
+            }
         } else {
             let one_by_one = |this: &mut Self| {
                 let addresses = this.run(start, count, size);
@@ -141,6 +158,37 @@ impl<'c> Emitter<'_, 'c> {
             };
             loaded[0]
         })
+    }
+
+    /// Loads the lanes of a mask by registers of this type, those of which no lane is active from where there is memory: what no lane wants may be
+    /// beyond the end of it, and although nothing comes of that, processors take long to find so.
+    fn load_registers_apart(&mut self, ty: Type<'c>, start: Value<'c>, mask: Value<'c>) -> Value<'c> {
+        let b = self.unit.b;
+        let size = ty.scalar_bits() / 8;
+        let memory = self.window_scalar(Space::Shared);
+        let part = |at: u32| {
+            let active = b.subvector(mask, at, ty.lanes());
+            let place = b.select(b.any(active), self.offset(start, i64::from(at * size)), memory);
+            b.masked_load(ty, b.inttoptr(place), size, active, ty.zero())
+        };
+        self.concatenated((0..mask.ty().lanes()).step_by(ty.lanes() as usize).map(part).collect())
+    }
+
+    /// The lanes of a register where a vector of `count` elements of so many bytes takes more than a warp or two have: with so many warps together
+    /// some often have no active lane, as in a sum of a block by halves.
+    fn registers_apart(&self, count: u32, size: u32) -> Option<u32> {
+        let lanes = self.unit.machine.cpu().vector_bits() / 8 / size;
+        let many = self.unit.shape.gang > 2 && count > lanes && count.is_multiple_of(lanes);
+        let insts = &self.p.func.block(self.current).insts;
+        let loads = insts.iter().filter(|inst| matches!(self.p.func.inst(**inst).op, Op::Load(_))).count();
+        (many && loads <= FEW && !self.wants_less_code()).then_some(lanes)
+    }
+
+    /// Where the block's shared memory ends, and with it what is mapped.
+    fn end_of_shared(&mut self) -> Value<'c> {
+        let b = self.unit.b;
+        let bytes = self.launch_field(offset_of!(LaunchFrame, shared_bytes), self.unit.types.i32);
+        b.add(self.window_scalar(Space::Shared), b.zext(bytes, self.unit.types.i64))
     }
 
     fn store_run(&mut self, value: Value<'c>, start: Value<'c>, mask: Value<'c>, mark: Mark) {

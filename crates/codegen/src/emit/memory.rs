@@ -46,6 +46,8 @@ pub(super) enum Mark {
     None,
     Volatile,
     Invariant,
+    /// A load of shared memory, which lies in the caches.
+    Near,
     /// A store that may pass by the caches.
     Passing,
 }
@@ -88,6 +90,7 @@ impl<'c> Emitter<'_, 'c> {
         let invariant = access.invariant || matches!(access.space, Space::Const | Space::Param);
         let mark = match access.order {
             Order::Weak if invariant => Mark::Invariant,
+            Order::Weak if access.space == Space::Shared => Mark::Near,
             Order::Weak => Mark::None,
             _ => Mark::Volatile,
         };
@@ -397,7 +400,7 @@ impl<'c> Emitter<'_, 'c> {
 
     pub(super) fn marked(&self, access: Value<'c>, mark: Mark) -> Value<'c> {
         match mark {
-            Mark::None | Mark::Passing => access,
+            Mark::None | Mark::Near | Mark::Passing => access,
             Mark::Volatile => self.unit.b.mark_volatile(access),
             Mark::Invariant => self.unit.b.mark_invariant(access),
         }

@@ -12,6 +12,7 @@ mod arithmetic;
 mod builder;
 mod chains;
 mod context;
+mod fences;
 mod masks;
 mod memory;
 mod metadata;
