@@ -2,8 +2,8 @@
 //!
 //! Processors fetch ahead what goes on as it has gone so far, but stop where a page ends, and where blocks do little, what waits for memory at once is
 //! less than could. Blocks come in order, so what their threads read one after another goes on beyond where the current block ends: a kernel that reads more than the
-//! caches keep asks for what is some way ahead. What it names so need not be memory: nothing is accessed. Where a register holds a whole line, few
-//! instructions are between a load and the next line's, and processors see far enough ahead by themselves.
+//! caches keep asks for what is some way ahead. What it names so need not be memory: nothing is accessed. Processors that see
+//! far enough ahead by themselves lose what asking takes.
 
 use std::collections::HashSet;
 
@@ -50,7 +50,7 @@ impl<'c> Emitter<'_, 'c> {
     /// Asks for what comes some way after what has been noted, where the kernel reads much.
     pub(super) fn fetch(&mut self) {
         let pieces = std::mem::take(&mut self.fetches).pieces;
-        if pieces.len() > MOST || self.unit.machine.cpu().vector_bits() >= 8 * LINE {
+        if pieces.len() > MOST || self.unit.machine.cpu().looks_far_ahead() {
             return;
         }
         let Some(least) = pieces.iter().map(|(_, bytes)| bytes / self.unit.lanes).min() else { return };
