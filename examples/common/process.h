@@ -60,10 +60,10 @@ struct Holding {
     }
 
     // Whether no more is held than `before`, but for what may be kept for the next use: the C library keeps some freed memory for
-    // each thread, and counts it.
+    // each thread, and counts it: up to 0.45 MB after 100000 operations of eight threads that have ended, and as much after three times as many.
     bool is_back_at(const Holding &before) const {
         return threads <= before.threads && files <= before.files && mappings <= before.mappings + 32 &&
-               heap_bytes <= before.heap_bytes + (256 << 10) + threads * (32 << 10) && resident_kib <= before.resident_kib + (24 << 10) &&
+               heap_bytes <= before.heap_bytes + (512 << 10) + threads * (32 << 10) && resident_kib <= before.resident_kib + (24 << 10) &&
                device_bytes == before.device_bytes;
     }
 

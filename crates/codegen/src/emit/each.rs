@@ -12,6 +12,9 @@ use crate::llvm::{Type, Value};
 /// The most that one access of a lane's takes.
 const BITS: u32 = 128;
 
+/// What loads of scattered words are aligned to: a word may be several smaller elements, which lie at any place.
+pub(super) const ANYWHERE: u32 = 1;
+
 impl<'c> Emitter<'_, 'c> {
     /// Loads `count` elements for each active lane from anywhere.
     pub(super) fn load_scattered(
@@ -95,7 +98,7 @@ impl<'c> Emitter<'_, 'c> {
         let part = |at: u32| {
             let load = |place: &Value<'c>| {
                 let ptr = b.inttoptr(self.offset(*place, (at * size).into()));
-                self.marked(b.load(ty, ptr, size), mark)
+                self.marked(b.load(ty, ptr, ANYWHERE), mark)
             };
             let loaded = places.iter().map(load);
             if per > 1 {

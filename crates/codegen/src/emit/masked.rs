@@ -8,6 +8,7 @@ use std::mem::offset_of;
 use kernel_abi::{CompileError, LaunchFrame};
 use simt_ir::{Op, Space};
 
+use super::each::ANYWHERE;
 use super::full::ActiveLanes;
 use super::function::Emitter;
 use super::memory::Mark;
@@ -275,7 +276,7 @@ impl<'c> Emitter<'_, 'c> {
             return self.gather_from_words(lane, addresses, mask);
         }
         let ty = lane.vector(self.unit.lanes);
-        b.gather(ty, b.inttoptr(addresses), size, mask, ty.zero())
+        b.gather(ty, b.inttoptr(addresses), ANYWHERE, mask, ty.zero())
     }
 
     /// Loads elements that are less than a word, out of the words that hold them. An element lies in one word, for it is aligned, and
@@ -353,7 +354,7 @@ impl<'c> Emitter<'_, 'c> {
         let (places, array) = (self.spill(addresses), self.scratch(ty));
         self.for_each_lane(b.mask_to_int(mask), |this, at| {
             let place = this.element(places, at, this.unit.types.i64);
-            let value = b.load(lane, b.inttoptr(place), size);
+            let value = b.load(lane, b.inttoptr(place), ANYWHERE);
             b.store(value, this.element_ptr(array, at, lane), size);
         });
         b.load(ty, array, stack_align(ty))

@@ -5,6 +5,7 @@
 //! registers make of four lanes' rows of four elements one vector of each element. A lane that is not active has a row that anyone may read.
 
 use super::address::Address;
+use super::each::ANYWHERE;
 use super::function::Emitter;
 use super::memory::Mark;
 use crate::llvm::{Type, Value};
@@ -57,7 +58,7 @@ impl<'c> Emitter<'_, 'c> {
         let parts = (self.unit.machine.cpu().vector_bits() / (8 * BYTES)) as usize;
         let load = |place: Value<'c>| {
             let ptr = b.inttoptr(self.offset(place, offset.into()));
-            self.marked(b.load(row, ptr, size), mark)
+            self.marked(b.load(row, ptr, ANYWHERE), mark)
         };
         let mut elements = vec![Vec::new(); per];
         for lanes in places.chunks(parts * per) {
