@@ -178,6 +178,7 @@ fn bytes_are_words() {
         let shape = kernel_abi::Shape::of([1; 3], [THREADS, 1, 1]);
         let layout = Layout { ty: Type::I8, loads, ..ANYWHERE };
         let text = codegen::emit_text(&kernel(layout), &shape, &cpu, Text::Ir).unwrap();
+        // Its declaration is one.
         text.matches("@llvm.masked.gather").count() - 1
     };
     assert_eq!(gathers(&[0, 1, 2, 3]), 1);

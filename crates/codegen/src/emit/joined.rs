@@ -10,7 +10,7 @@ use super::address::Address;
 use super::function::Emitter;
 use super::memory::{Mark, Pattern};
 use super::own_rows;
-use crate::llvm::{Type, Value};
+use crate::llvm::Value;
 
 /// How many elements of a lane may be whole pieces with those of others, and where instructions take any elements of two registers. LLVM takes long
 /// for the shuffles of more.
@@ -115,7 +115,7 @@ impl<'c> Emitter<'_, 'c> {
         // Of a longer row one load at a time: what comes later would take registers until it is used.
         let place = before % (i64::from(own_rows::BYTES) / step);
         let (first, before, length) = (first + (before - place) * step, place, length - (before - place));
-        // Elements smaller than words come as whole words, which processors gather.
+        // Elements smaller than words come by whole words, which processors gather.
         let per_word = (WORD / size).max(1);
         let fits = |count: &i64| *count <= length && *count * step <= own_rows::BYTES.into();
         let counts = [4, 2, 1].map(|words| words * i64::from(per_word));
@@ -123,14 +123,7 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(false);
         };
         let row = self.address(value, Access { offset: first, ..access });
-        let by_rows = |this: &mut Self| {
-            let count = count as u32;
-            if per_word == 1 {
-                return Ok(this.load_scattered(&row, lane, count, mark));
-            }
-            let words = this.load_scattered(&row, this.unit.types.i32, count / per_word, mark);
-            Ok((0..count).map(|index| this.part_of_word(&words, index, lane)).collect())
-        };
+        let by_rows = |this: &mut Self| Ok(this.load_scattered(&row, lane, count as u32, mark));
         let values = match self.side_by_side(value, access, address, size) {
             None => by_rows(self)?,
             Some(regular) => {
@@ -144,16 +137,6 @@ impl<'c> Emitter<'_, 'c> {
         };
         self.define_joined(&neighbours, first, step, values);
         Ok(true)
-    }
-
-    /// Each lane's element of a row of words.
-    fn part_of_word(&self, words: &[Value<'c>], index: u32, lane: Type<'c>) -> Value<'c> {
-        let b = self.unit.b;
-        let bits = lane.scalar_bits();
-        let first = index * bits;
-        let word = words[(first / 32) as usize];
-        let moved = b.lshr(word, word.ty().int_const((first % 32).into()));
-        b.bitcast(b.trunc(moved, self.unit.context().int(bits)), lane.vector(self.unit.lanes))
     }
 
     /// Loads that come with another have their elements, from this offset on.

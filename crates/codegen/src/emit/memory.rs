@@ -389,7 +389,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// What scattered lanes of `count` elements are accessed by: the largest words of several elements, and how many are in
-    /// one. A vector is aligned to its size, so its words are aligned too.
+    /// one. Those of a vector, which is aligned to its size, are aligned too; those of neighbours that are accessed together need not be.
     pub(super) fn word_of(&self, lane: Type<'c>, count: u32) -> (Type<'c>, u32) {
         let bits = lane.scalar_bits();
         match count.min(64 / bits) {

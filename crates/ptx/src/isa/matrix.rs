@@ -224,10 +224,13 @@ fn row_registers(chosen: &Chosen, _: &str) -> usize {
 
 /// The value of another lane.
 fn of_lane(x: &mut Expander<'_, '_>, value: Value, lane: Value) -> Value {
+    shuffled(x, ShuffleMode::Idx, value, lane)
+}
+
+/// The values of all lanes, shuffled.
+fn shuffled(x: &mut Expander<'_, '_>, mode: ShuffleMode, value: Value, lane: Value) -> Value {
     let (clamp, all) = (x.imm(Type::I32, 31), x.imm(Type::I32, 0xffff_ffff));
-    let results =
-        x.body.b.insts(Op::Shuffle(ShuffleMode::Idx), &[value, lane, clamp, all], &[Type::I32, Type::Pred]);
-    results[0]
+    x.body.b.insts(Op::Shuffle(mode), &[value, lane, clamp, all], &[Type::I32, Type::Pred])[0]
 }
 
 /// Addresses of the rows of 8×8 matrices, one row for each lane.
@@ -333,10 +336,8 @@ fn transpose(x: &mut Expander<'_, '_>) {
 /// Three bits of an element's place are its row, three its column. The last of either change places between lanes that are four apart. The others
 /// then only move words from lane to lane.
 fn transposed(x: &mut Expander<'_, '_>, word: Value) -> Value {
-    let (four, clamp) = (x.imm(Type::I32, 4), x.imm(Type::I32, 31));
-    let all = x.imm(Type::I32, 0xffff_ffff);
-    let args = [word, four, clamp, all];
-    let other = x.body.b.insts(Op::Shuffle(ShuffleMode::Bfly), &args, &[Type::I32, Type::Pred])[0];
+    let four = x.imm(Type::I32, 4);
+    let other = shuffled(x, ShuffleMode::Bfly, word, four);
     let lane = x.special(SpecialReg::LaneId);
     let row = x.int_imm(IntBinary::And, lane, 4);
     let is_odd = x.cmp_imm(IntCmp::Ne, row, 0);
