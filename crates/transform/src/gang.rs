@@ -100,7 +100,8 @@ pub fn choose(
         (true, true) => in_gangs(func, shape, &warp, choice),
         (false, shared) if choice != Choice::Always => in_strips_alone(func, shape, &warp, choice)
             .or_else(|| if shared { None } else { in_pairs(func, shape, &warp, choice) })
-            .or_else(|| if shared { None } else { in_turns(func, shape, &warp, choice) }),
+            .or_else(|| if shared { None } else { in_turns(func, shape, &warp, choice) })
+            .or_else(|| if shared { None } else { over_rows(func, shape, &warp, choice) }),
         _ if choice == Choice::WhereItPays => None,
         _ => in_gangs(func, shape, &warp, choice),
     };
@@ -187,6 +188,19 @@ fn in_turns(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
     let turns = stride::latches(warp.p).len();
     let fits = 2 * warp.registers_needed() <= warp.registers.count;
     if turns == 0 || turns < warp.p.loops.count() || !fits {
+        return None;
+    }
+    let shape = shape.in_gangs(2);
+    let prepared = prepare(func.clone(), true, &shape).ok()?;
+    Gang::new(&prepared, &shape, warp.registers).is_possible().then_some((shape, prepared))
+}
+
+/// The shape for two warps at once of a kernel without barriers whose loops go over rows in steps of a block: a warp alone touches a small piece of each
+/// step, and comes to the row once for each warp. More gain little more, and are more code.
+fn over_rows(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> Option<(Shape, Prepared)> {
+    let possible = shape.gangs.most > 1 && shape.dims == 1 && warp.is_light();
+    let fits = || 2 * warp.registers_needed() <= warp.registers.count;
+    if choice != Choice::WhereItPays || !possible || !stride::goes_over_rows(warp.p) || !fits() {
         return None;
     }
     let shape = shape.in_gangs(2);

@@ -1,4 +1,4 @@
-//! Loops in steps of the whole grid.
+//! Loops in steps of the whole grid or of a block.
 //!
 //! A grid that is smaller than what it works on goes over it in steps as long as itself. A warp that runs such a loop to its end before the next
 //! one begins touches a piece here and a piece far away, and those between only when it comes back for the next warp: caches fetch ahead in vain, and
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use simt_ir::{Block, Def, Function, IntBinary, Op, Order, Space, SpecialReg, Terminator, Value};
 
-use crate::{LaneShape, LoopId, Prepared};
+use crate::{LaneShape, LoopId, Prepared, rows};
 
 /// Scalars that a warp may keep from turn to turn: more would cost more than the order gives.
 const MOST_KEPT: usize = 16;
@@ -23,15 +23,23 @@ pub fn latches(p: &Prepared) -> Vec<Block> {
     if !has_no_order(p) {
         return Vec::new();
     }
+    let steps = |id| steps_over(p, id, counts_blocks) || steps_over(p, id, counts_threads) && divides(p, id);
     let mut found: Vec<LoopId> = Vec::new();
     // Inner ones come first.
     for id in p.loops.ids() {
         let contains_one = found.iter().any(|inner| p.loops.contains(id, p.loops.get(*inner).header));
-        if !contains_one && steps_over_grid(p, id) && goes_along(p, id) && keeps_little(p, id) {
+        if !contains_one && steps(id) && goes_along(p, id) && keeps_little(p, id) {
             found.push(id);
         }
     }
     found.into_iter().map(|id| latch(p, id)).collect()
+}
+
+/// Whether all loops go over rows in steps of a block, which gangs may do as well as warps in turns, and for less: a turn takes something beside the
+/// iteration. Not where they divide ([`rows`](crate::rows)): a warp mostly lies in one row, a gang less often.
+pub fn goes_over_rows(p: &Prepared) -> bool {
+    let goes = |id| steps_over(p, id, counts_threads) && goes_along(p, id) && !divides(p, id);
+    p.loops.count() > 0 && p.loops.ids().all(goes)
 }
 
 /// Whether this is a kernel that nothing but its results can tell the order of: what it does is done when it ends, and no sooner.
@@ -75,17 +83,34 @@ fn latch(p: &Prepared, id: LoopId) -> Block {
     *preds.find(|pred| p.loops.contains(id, **pred)).expect("a loop has a latch")
 }
 
-/// Whether some number goes on by what depends on how many blocks there are.
-fn steps_over_grid(p: &Prepared, id: LoopId) -> bool {
+/// Whether some number goes on by what depends on what `counts`.
+fn steps_over(p: &Prepared, id: LoopId, counts: fn(SpecialReg) -> bool) -> bool {
     let header = p.loops.get(id).header;
     let latch = p.func.block(latch(p, id));
     let params = &p.func.block(header).params;
     let mut nexts = latch.term.targets().into_iter().flat_map(|target| params.iter().zip(&target.args));
-    nexts.any(|(param, next)| goes_on_by(p, id, *param, *next, DEPTH) == Some(true))
+    nexts.any(|(param, next)| goes_on_by(p, id, *param, *next, counts, DEPTH) == Some(true))
 }
 
-/// Whether what is added to `param`, to get `value`, depends on how many blocks there are; `None` if `value` comes about otherwise.
-fn goes_on_by(p: &Prepared, id: LoopId, param: Value, value: Value, depth: u32) -> Option<bool> {
+/// How many blocks there are.
+fn counts_blocks(reg: SpecialReg) -> bool {
+    matches!(reg, SpecialReg::NctaId(_))
+}
+
+/// How many threads a row of a block has.
+fn counts_threads(reg: SpecialReg) -> bool {
+    reg == SpecialReg::Ntid(0)
+}
+
+/// Whether what is added to `param`, to get `value`, depends on what `counts`; `None` if `value` comes about otherwise.
+fn goes_on_by(
+    p: &Prepared,
+    id: LoopId,
+    param: Value,
+    value: Value,
+    counts: fn(SpecialReg) -> bool,
+    depth: u32,
+) -> Option<bool> {
     if value == param {
         return Some(false);
     }
@@ -93,7 +118,7 @@ fn goes_on_by(p: &Prepared, id: LoopId, param: Value, value: Value, depth: u32) 
     match p.func.def(value) {
         Def::Param(block, at) if p.loops.contains(id, block) && p.loops.headed_by(block).is_none() => {
             let mut ways = p.cfg.passed(&p.func, block, at as usize);
-            ways.try_fold(false, |any, arg| Some(goes_on_by(p, id, param, arg, depth)? | any))
+            ways.try_fold(false, |any, arg| Some(goes_on_by(p, id, param, arg, counts, depth)? | any))
         }
         Def::Result(..) => {
             let data = p.func.def_inst(value).filter(|data| data.op == Op::Int(IntBinary::Add))?;
@@ -103,23 +128,29 @@ fn goes_on_by(p: &Prepared, id: LoopId, param: Value, value: Value, depth: u32) 
                 (own, step) if outside(&step) => (own, step),
                 (step, own) => (own, Some(step).filter(outside)?),
             };
-            Some(goes_on_by(p, id, param, own, depth)? | counts_blocks(&p.func, step))
+            Some(goes_on_by(p, id, param, own, counts, depth)? | depends_on(&p.func, step, counts))
         }
         _ => None,
     }
 }
 
-/// Whether a value is computed from how many blocks there are.
-fn counts_blocks(func: &Function, value: Value) -> bool {
+/// Whether a value is computed from what `counts`.
+fn depends_on(func: &Function, value: Value, counts: fn(SpecialReg) -> bool) -> bool {
     let (mut work, mut seen) = (vec![value], HashSet::new());
     while let Some(value) = work.pop() {
         let Some(data) = func.def_inst(value).filter(|data| data.op.is_pure()) else { continue };
-        if matches!(data.op, Op::SpecialReg(SpecialReg::NctaId(_))) {
+        if matches!(data.op, Op::SpecialReg(reg) if counts(reg)) {
             return true;
         }
         work.extend(data.args.iter().copied().filter(|arg| seen.insert(*arg)));
     }
     false
+}
+
+/// Whether the loop finds rows and columns of what it goes over.
+fn divides(p: &Prepared, id: LoopId) -> bool {
+    let mut insts = p.loops.get(id).blocks.iter().flat_map(|block| &p.func.block(*block).insts);
+    insts.any(|inst| rows::divides(&p.func, *inst))
 }
 
 /// Whether the loop accesses memory at addresses that differ by constants between lanes.

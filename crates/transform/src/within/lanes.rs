@@ -197,7 +197,8 @@ impl<'a> Lanes<'a> {
                 SpecialReg::Ntid(_) | SpecialReg::CtaId(_) | SpecialReg::NctaId(_) | SpecialReg::WarpId,
             ) => Kind::Same,
             Op::AnyLane => Kind::Same,
-            Op::Load(access) if matches!(access.space, Space::Param | Space::Const) => {
+            // All lanes read the same element.
+            Op::Load(access) if access.space != Space::Local => {
                 if self.widest(&data.args) == Kind::Same { Kind::Same } else { Kind::Any }
             }
             Op::Int(IntBinary::Add | IntBinary::Sub)
