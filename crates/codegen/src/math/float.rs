@@ -195,6 +195,17 @@ impl<'c> Lowering<'_, 'c> {
         })
     }
 
+    /// f64 to f32.
+    fn narrow_embedded(&self, round: Rounding, wide: Value<'c>) -> Value<'c> {
+        let b = self.b;
+        let (all, control) =
+            (b.context().int(8).all_ones(), b.context().int(32).int_const(rounding_control(round)));
+        let none = b.context().float().vector(8).zero();
+        self.in_chunks(8, &[wide], |chunk| {
+            b.intrinsic("llvm.x86.avx512.mask.cvtpd2ps.512", &[], &[chunk[0], none, all, control])
+        })
+    }
+
     /// Applies `f`, which takes vectors of exactly `lanes` lanes, to operands of any shape.
     pub(super) fn in_chunks(
         &self,
@@ -389,9 +400,31 @@ impl<'c> Lowering<'_, 'c> {
         self.with_bits(b.select(b.and(inexact, even), b.add(bits, step), bits), value.ty())
     }
 
+    /// `x * y + z`, rounded to odd, where the product is exact.
+    pub(super) fn fma_to_odd(&self, [x, y, z]: [Value<'c>; 3]) -> Value<'c> {
+        if self.cpu.has_embedded_rounding() && x.ty().is_vector() {
+            let rounded = |round| self.embedded(Arithmetic::Fma, round, &[x, y, z]);
+            return self.odd_of(rounded(Rounding::Down), rounded(Rounding::Up));
+        }
+        let (sum, error) = self.two_sum(self.b.fmul(x, y), z);
+        self.round_to_odd(sum, error)
+    }
+
+    /// A number rounded to odd, of that rounded down and up: either is exact, or they are neighbours.
+    fn odd_of(&self, down: Value<'c>, up: Value<'c>) -> Value<'c> {
+        let b = self.b;
+        let bits = self.bits(down);
+        let is_odd = b.icmp(IntPredicate::Ne, b.and(bits, bits.ty().int_const(1)), bits.ty().zero());
+        b.select(is_odd, down, up)
+    }
+
     /// f64 to f32, rounded to odd.
     pub(super) fn narrow_to_odd(&self, wide: Value<'c>) -> Value<'c> {
         let b = self.b;
+        if self.cpu.has_embedded_rounding() && wide.ty().is_vector() {
+            let rounded = |round| self.narrow_embedded(round, wide);
+            return self.odd_of(rounded(Rounding::Down), rounded(Rounding::Up));
+        }
         let narrow = b.fptrunc(wide, b.context().float());
         let error = b.fsub(wide, b.fpext(narrow, b.context().double()));
         self.round_to_odd(narrow, error)

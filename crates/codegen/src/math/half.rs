@@ -108,8 +108,7 @@ impl<'c> Lowering<'_, 'c> {
                 wide = wide.map(|value| b.fpext(value, b.context().double()));
             }
             // The product is exact, so rounding the sum to odd keeps what the last rounding needs.
-            let (sum, error) = self.two_sum(b.fmul(wide[0], wide[1]), wide[2]);
-            let odd = self.round_to_odd(sum, error);
+            let odd = self.fma_to_odd(wide);
             let odd = if ty == IrType::BF16 { self.narrow_to_odd(odd) } else { odd };
             self.narrow_flushed(ty, mode.ftz, odd)
         };

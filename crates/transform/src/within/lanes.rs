@@ -199,7 +199,11 @@ impl<'a> Lanes<'a> {
             Op::AnyLane => Kind::Same,
             // All lanes read the same element.
             Op::Load(access) if access.space != Space::Local => {
-                if self.widest(&data.args) == Kind::Same { Kind::Same } else { Kind::Any }
+                if self.widest(&data.args) == Kind::Same {
+                    Kind::Same
+                } else {
+                    Kind::Any
+                }
             }
             Op::Int(IntBinary::Add | IntBinary::Sub)
             | Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc)
