@@ -196,6 +196,12 @@ fn kinds(func: &Function, cfg: &Cfg, exchanged: &Exchanged) -> Vec<Kind> {
                         Op::Const(bits) if !is_nan(func.ty(result), bits) => Kind::Never,
                         Op::Select => meet(kinds[data.args[1].index()], kinds[data.args[2].index()]),
                         _ if is_copy(func, *inst) => kinds[data.args[0].index()],
+                        // Of a number and a NaN the number.
+                        Op::MinMax(MinMax { nan: false, .. })
+                            if data.args.iter().any(|arg| kinds[arg.index()] == Kind::Never) =>
+                        {
+                            Kind::Never
+                        }
                         _ if is_arithmetic(func, *inst) => Kind::Arithmetic,
                         Op::Convert(Convert::SToFloat(_) | Convert::UToFloat(_)) => Kind::Never,
                         _ => Kind::Exact,

@@ -8,11 +8,14 @@
 //!
 //! Packs begin with loads in loops and go on through what is computed of them, in all directions: a sum is a pack with what it is added to, from
 //! where it comes into the loop to where it goes. They are told apart only where that happens less often than what they are for.
+//!
+//! They also begin where two numbers are taken out of a word ([`pairs`]), and end where two are put together: a vector of words is a pack as it is.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use simt_ir::{Access, Block, Def, Inst, InstData, IntBinary, Op, Order, Space, Target, Type, Value};
 
+use crate::pairs::{self, Together};
 use crate::{LaneShape, Prepared};
 
 /// The most elements of a lane, as many as a vector load has.
@@ -23,6 +26,12 @@ const MOST: usize = 4;
 pub struct Packs {
     packs: Vec<Vec<Value>>,
     of: HashMap<Value, (usize, usize)>,
+    /// The word that a pack's values are taken out of, by the first of them.
+    words: HashMap<Value, Value>,
+    /// Words that packs are put together as, and the packs.
+    joined: HashMap<Value, [Value; 2]>,
+    /// What would be computed on the way to these.
+    between: HashSet<Value>,
 }
 
 impl Packs {
@@ -30,6 +39,7 @@ impl Packs {
     pub fn find(p: &Prepared) -> Packs {
         let mut search = Search::new(p);
         search.begin();
+        search.begin_in_words();
         if search.packs.is_empty() {
             return Packs::default();
         }
@@ -40,6 +50,21 @@ impl Packs {
     /// The pack that a value is in, with the number of its place there.
     pub fn of(&self, value: Value) -> Option<(&[Value], usize)> {
         self.of.get(&value).map(|(pack, at)| (&self.packs[*pack][..], *at))
+    }
+
+    /// The word that a pack is as it lies there, if it begins with one.
+    pub fn word_of(&self, pack: &[Value]) -> Option<Value> {
+        self.words.get(&pack[0]).copied()
+    }
+
+    /// The pack that a word is put together of.
+    pub fn joined_as(&self, word: Value) -> Option<&[Value]> {
+        self.joined.get(&word).map(|numbers| &numbers[..])
+    }
+
+    /// Whether nobody needs a value, which is only on the way from a pack to a word.
+    pub fn passes_by(&self, value: Value) -> bool {
+        self.between.contains(&value)
     }
 
     /// Whether these values, in this order, are a pack.
@@ -86,6 +111,12 @@ pub fn are_same(p: &Prepared, values: &[Value]) -> bool {
     values.iter().all(|value| *value == first || constant.is_some() && p.func.constant(*value) == constant)
 }
 
+/// Whether these are two numbers of a word each, the same two in all lanes.
+pub fn are_two_for_all(p: &Prepared, values: &[Value]) -> bool {
+    let is_one = |value: &Value| p.func.ty(*value).bits() == 16 && p.shapes.of(*value) == &LaneShape::Uniform;
+    values.len() == 2 && values.iter().all(is_one)
+}
+
 /// So many lanes at a time have the same of this value, which is loaded from one place for each: to have it as often as a pack has elements costs
 /// nothing.
 pub fn alike_lanes(p: &Prepared, value: Value) -> Option<u32> {
@@ -114,6 +145,13 @@ struct Search<'a> {
     packs: Vec<Vec<Value>>,
     of: HashMap<Value, usize>,
     loads: HashSet<usize>,
+    /// Those that begin in words: which.
+    words: HashMap<usize, Value>,
+    /// Those that come of words. Outside of loops too, they are told apart only where that is rarer.
+    of_words: HashSet<usize>,
+    /// What is put together as words, and by the instructions that begin with that, the numbers.
+    joined: Vec<Together>,
+    firsts: HashMap<Inst, [Value; 2]>,
     queue: VecDeque<usize>,
 }
 
@@ -133,8 +171,40 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        let (packs, of, loads, queue) = Default::default();
-        Search { p, uses, edges, packs, of, loads, queue }
+        let insts = p.cfg.order().iter().flat_map(|block| &p.func.block(*block).insts);
+        let mut joined: Vec<Together> =
+            insts.filter_map(|inst| pairs::put_together(&p.func, *inst)).collect();
+        let is_for_it =
+            |value: &Value| !edges.contains_key(value) && uses.get(value).is_some_and(|uses| uses.len() == 1);
+        joined.retain(|word| word.between.iter().all(is_for_it));
+        let firsts = joined.iter().flat_map(|word| word.first.map(|inst| (inst, word.numbers))).collect();
+        let (packs, of, loads, words, of_words, queue) = Default::default();
+        Search { p, uses, edges, packs, of, loads, words, of_words, joined, firsts, queue }
+    }
+
+    /// Packs of what is taken out of words, if that is a float each or both are whole numbers.
+    fn begin_in_words(&mut self) {
+        let p = self.p;
+        for &block in p.cfg.order() {
+            let mut halves: HashMap<(Value, Type), [Option<Value>; 2]> = HashMap::new();
+            for &inst in &p.func.block(block).insts {
+                let Some((word, is_upper)) = pairs::number_in_word(&p.func, inst) else { continue };
+                let value = p.func.inst(inst).results[0];
+                halves.entry((word, p.func.ty(value))).or_default()[usize::from(is_upper)] = Some(value);
+            }
+            let mut found: Vec<(Value, Vec<Value>)> = halves
+                .into_iter()
+                .filter_map(|((word, _), [low, high])| Some((word, vec![low?, high?])))
+                .filter(|(word, _)| p.shapes.of(*word).is_varying())
+                .collect();
+            found.sort_unstable_by_key(|(_, values)| values[0]);
+            for (word, values) in found {
+                if self.could_be(&values) {
+                    let pack = self.add(values, true);
+                    self.words.insert(pack, word);
+                }
+            }
+        }
     }
 
     /// Packs of what is loaded in loops.
@@ -164,7 +234,7 @@ impl<'a> Search<'a> {
                     && self.is_interleaved(data, values.len())
                     && self.could_be(&values)
                 {
-                    let pack = self.add(values);
+                    let pack = self.add(values, false);
                     self.loads.insert(pack);
                 }
             }
@@ -219,7 +289,8 @@ impl<'a> Search<'a> {
         matches!(values.len(), 2 | MOST)
             && distinct.len() == values.len()
             && !matches!(ty, Type::Pred | Type::I8)
-            && block.is_some_and(|block| p.full[block.index()])
+            && block
+                .is_some_and(|block| p.full[block.index()] || ty.bits() == 16 && !self.is_passed(values[0]))
             && values.iter().all(|value| {
                 p.func.ty(*value) == ty
                     && p.def_block[value.index()] == block
@@ -228,8 +299,15 @@ impl<'a> Search<'a> {
             })
     }
 
-    fn add(&mut self, values: Vec<Value>) -> usize {
+    fn is_passed(&self, value: Value) -> bool {
+        matches!(self.p.func.def(value), Def::Param(..))
+    }
+
+    fn add(&mut self, values: Vec<Value>, is_of_words: bool) -> usize {
         let pack = self.packs.len();
+        if is_of_words {
+            self.of_words.insert(pack);
+        }
         values.iter().for_each(|value| {
             self.of.insert(*value, pack);
         });
@@ -246,33 +324,34 @@ impl<'a> Search<'a> {
     fn grow(&mut self) {
         while let Some(pack) = self.queue.pop_front() {
             let values = self.packs[pack].clone();
-            self.operands(&values);
-            self.results(&values);
+            let is_of_words = self.of_words.contains(&pack);
+            self.operands(&values, is_of_words);
+            self.results(&values, is_of_words);
             for (_, target, _) in self.edges.get(&values[0]).cloned().unwrap_or_default() {
                 let at = |value: &Value| target.args.iter().position(|arg| arg == value);
                 let Some(at) = values.iter().map(at).collect::<Option<Vec<_>>>() else { continue };
                 let params = &self.p.func.block(target.block).params;
-                self.want(&at.into_iter().map(|at| params[at]).collect::<Vec<_>>());
+                self.want(&at.into_iter().map(|at| params[at]).collect::<Vec<_>>(), is_of_words);
             }
         }
     }
 
     /// What a pack comes from should be packs.
-    fn operands(&mut self, values: &[Value]) {
+    fn operands(&mut self, values: &[Value], is_of_words: bool) {
         let p = self.p;
         match p.func.def(values[0]) {
             Def::Param(block, _) => {
                 for &from in p.cfg.preds(block) {
                     for target in p.func.block(from).term.targets() {
                         if target.block == block {
-                            self.want(&passed(p, target, values));
+                            self.want(&passed(p, target, values), is_of_words);
                         }
                     }
                 }
             }
-            Def::Result(inst, _) if !matches!(p.func.inst(inst).op, Op::Load(_)) => {
+            Def::Result(inst, _) if is_allowed(&p.func.inst(inst).op) => {
                 for at in 0..p.func.inst(inst).args.len() {
-                    self.want(&operand(p, values, at));
+                    self.want(&operand(p, values, at), is_of_words);
                 }
             }
             _ => {}
@@ -280,7 +359,7 @@ impl<'a> Search<'a> {
     }
 
     /// What a pack goes into should be packs.
-    fn results(&mut self, values: &[Value]) {
+    fn results(&mut self, values: &[Value], is_of_words: bool) {
         let p = self.p;
         for (block, inst, at) in self.uses.get(&values[0]).cloned().unwrap_or_default() {
             let own = p.func.inst(inst);
@@ -305,13 +384,13 @@ impl<'a> Search<'a> {
                 found.next().filter(|_| found.next().is_none())
             };
             if let Some(results) = values.iter().map(like).collect::<Option<Vec<_>>>() {
-                self.want(&results);
+                self.want(&results, is_of_words);
             }
         }
     }
 
     /// Makes values a pack, if they may be one.
-    fn want(&mut self, values: &[Value]) {
+    fn want(&mut self, values: &[Value], is_of_words: bool) {
         let func = &self.p.func;
         if !self.could_be(values) {
             return;
@@ -326,7 +405,7 @@ impl<'a> Search<'a> {
             Def::Removed => false,
         };
         if alike {
-            self.add(values.to_vec());
+            self.add(values.to_vec(), is_of_words);
         }
     }
 
@@ -343,11 +422,20 @@ impl<'a> Search<'a> {
                 }
             }
         }
+        let begun = self.words.iter().filter_map(|(pack, word)| Some((*self.packs[*pack].first()?, *word)));
+        let words: HashMap<Value, Value> = begun.collect();
+        let (mut joined, mut between) = (HashMap::new(), HashSet::new());
+        for together in &self.joined {
+            if self.is_pack(&together.numbers) {
+                joined.insert(together.word, together.numbers);
+                between.extend(together.between.iter().copied());
+            }
+        }
         let packs: Vec<Vec<Value>> = self.packs.into_iter().filter(|pack| !pack.is_empty()).collect();
         let places = packs.iter().enumerate().flat_map(|(pack, values)| {
             values.iter().enumerate().map(move |(at, value)| (*value, (pack, at)))
         });
-        Packs { of: places.collect(), packs }
+        Packs { of: places.collect(), packs, words, joined, between }
     }
 
     fn holds(&self, pack: usize) -> bool {
@@ -357,7 +445,7 @@ impl<'a> Search<'a> {
         let is_operand = |values: &[Value]| {
             let is_spread =
                 || p.shapes.of(values[0]) == &LaneShape::Uniform || alike_lanes(p, values[0]).is_some();
-            self.is_pack(values) || are_same(p, values) && is_spread()
+            self.is_pack(values) || are_same(p, values) && is_spread() || are_two_for_all(p, values)
         };
         let comes_from_packs = match p.func.def(values[0]) {
             Def::Param(..) => {
@@ -372,6 +460,7 @@ impl<'a> Search<'a> {
             Def::Result(inst, _) => {
                 let data = p.func.inst(inst);
                 self.loads.contains(&pack)
+                    || self.words.contains_key(&pack)
                     || (0..data.args.len()).all(|at| is_operand(&operand(p, values, at)))
             }
             Def::Removed => false,
@@ -383,6 +472,7 @@ impl<'a> Search<'a> {
     fn stays_together(&self, pack: usize, block: Block) -> bool {
         let p = self.p;
         let values = &self.packs[pack];
+        let is_of_words = self.of_words.contains(&pack);
         let (mut together, mut apart) = (0, false);
         for (at, value) in values.iter().enumerate() {
             for (user, inst, index) in self.uses.get(value).into_iter().flatten() {
@@ -393,8 +483,9 @@ impl<'a> Search<'a> {
                         && results.get(at) == data.results.first()
                         && operand(p, results, *index) == *values
                 });
+                let whole = whole || self.firsts.get(inst).is_some_and(|numbers| numbers[..] == values[..]);
                 together += usize::from(whole);
-                apart |= !whole && !self.is_rare(*user, block);
+                apart |= !whole && !self.is_rare(*user, block, is_of_words);
             }
         }
         for (place, value) in values.iter().enumerate() {
@@ -405,19 +496,20 @@ impl<'a> Search<'a> {
                     params.get(place) == Some(&param) && passed(p, target, params) == *values
                 });
                 together += usize::from(whole);
-                apart |= !whole && !self.is_rare(*from, block);
+                apart |= !whole && !self.is_rare(*from, block, is_of_words);
             }
         }
-        !apart && (together > 0 || !self.loads.contains(&pack))
+        let begins = self.loads.contains(&pack) || self.words.contains_key(&pack);
+        !apart && (together > 0 || !begins)
     }
 
     fn depth(&self, block: Block) -> usize {
         self.p.loops.around(block).count()
     }
 
-    /// Whether control passes `user` less often than what is in loops around `block`, or no loop is around it.
-    fn is_rare(&self, user: Block, block: Block) -> bool {
-        self.depth(user) < self.depth(block).max(1)
+    /// Whether control passes `user` less often than what is in loops around `block`, or no loop is around it and it is not about words.
+    fn is_rare(&self, user: Block, block: Block, is_of_words: bool) -> bool {
+        self.depth(user) < self.depth(block).max(usize::from(!is_of_words))
     }
 }
 

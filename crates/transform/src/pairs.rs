@@ -37,6 +37,58 @@ fn taken(func: &Function, inst: Inst) -> Option<(Value, bool)> {
     })
 }
 
+/// The number, or the float whose bits it is, that an instruction takes out of a word: the word, and whether it is the upper one.
+pub fn number_in_word(func: &Function, inst: Inst) -> Option<(Value, bool)> {
+    taken(func, inst).or_else(|| {
+        let data = func.inst(inst);
+        let is_cast = data.op == Op::Convert(Convert::Bitcast);
+        let Def::Result(from, _) = func.def(*data.args.first().filter(|_| is_cast)?) else { return None };
+        taken(func, from)
+    })
+}
+
+/// A word that is put together.
+pub struct Together {
+    /// The word.
+    pub word: Value,
+    /// Of what, the lower one first: numbers, or floats whose bits they are.
+    pub numbers: [Value; 2],
+    /// The instructions that begin with these.
+    pub first: [Inst; 2],
+    /// What is computed on the way.
+    pub between: Vec<Value>,
+}
+
+/// What an instruction puts together.
+pub fn put_together(func: &Function, inst: Inst) -> Option<Together> {
+    let data = func.inst(inst);
+    let is_union = data.op == Op::Int(IntBinary::Or);
+    let word = *data.results.first().filter(|_| is_union)?;
+    let parts = parts(func, word)?;
+    let mut between = data.args.clone();
+    let (mut numbers, mut first) = (parts, [inst; 2]);
+    for (at, part) in parts.into_iter().enumerate() {
+        let extended = data.args.iter().find_map(|arg| {
+            let from = shifted(func, *arg, Shift::Left).filter(|_| at == 1).unwrap_or(*arg);
+            (func.def_inst(from)?.args[0] == part).then_some(from)
+        })?;
+        between.push(extended);
+        let begins = match cast_from(func, part) {
+            Some(float) => {
+                numbers[at] = float;
+                between.push(part);
+                part
+            }
+            None => extended,
+        };
+        let Def::Result(begins, _) = func.def(begins) else { return None };
+        first[at] = begins;
+    }
+    between.sort_unstable();
+    between.dedup();
+    Some(Together { word, numbers, first, between })
+}
+
 /// What is shifted by the bits of one number.
 fn shifted(func: &Function, value: Value, by: Shift) -> Option<Value> {
     let data = func.def_inst(value).filter(|data| data.op == Op::Shift(by))?;
@@ -103,7 +155,7 @@ fn bring_apart(func: &mut Function) {
     }
     // Whoever asks for a word puts it together; what is taken out of that is taken from before, and nothing is left of it.
     for &block in cfg.order() {
-        put_together(func, block, &numbers);
+        use_together(func, block, &numbers);
     }
 }
 
@@ -129,7 +181,7 @@ fn pass_apart(func: &mut Function, block: Block, numbers: &HashMap<Value, [Value
 }
 
 /// Has a block that uses words put them together of their numbers.
-fn put_together(func: &mut Function, block: Block, numbers: &HashMap<Value, [Value; 2]>) {
+fn use_together(func: &mut Function, block: Block, numbers: &HashMap<Value, [Value; 2]>) {
     let data = func.block(block);
     let mut used: Vec<Value> = data.insts.iter().flat_map(|inst| func.inst(*inst).args.clone()).collect();
     used.extend(data.term.uses());
@@ -153,10 +205,11 @@ fn put_together(func: &mut Function, block: Block, numbers: &HashMap<Value, [Val
 fn words_apart(func: &Function, cfg: &Cfg) -> HashMap<Value, Type> {
     let mut floats: HashMap<Value, HashSet<Type>> = HashMap::new();
     for inst in cfg.order().iter().flat_map(|block| &func.block(*block).insts) {
-        if let Some((word, _)) = taken(func, *inst) {
-            floats.entry(word).or_default();
-        } else if let Some(word) = taken_as_float(func, *inst) {
-            floats.entry(word).or_default().insert(func.ty(func.inst(*inst).results[0]));
+        let Some((word, _)) = number_in_word(func, *inst) else { continue };
+        let floats = floats.entry(word).or_default();
+        let ty = func.ty(func.inst(*inst).results[0]);
+        if ty != Type::I16 {
+            floats.insert(ty);
         }
     }
     let mut words: HashMap<Value, Type> = HashMap::new();
@@ -183,14 +236,6 @@ fn words_apart(func: &Function, cfg: &Cfg) -> HashMap<Value, Type> {
         }
         words.retain(|word, _| !bad.contains(word));
     }
-}
-
-/// The word that an instruction takes a float out of.
-fn taken_as_float(func: &Function, inst: Inst) -> Option<Value> {
-    let data = func.inst(inst);
-    let is_cast = data.op == Op::Convert(Convert::Bitcast);
-    let Def::Result(from, _) = func.def(*data.args.first().filter(|_| is_cast)?) else { return None };
-    Some(taken(func, from)?.0)
 }
 
 /// Takes a number out of a word.
@@ -222,4 +267,93 @@ fn made(func: &mut Function, op: Op, args: Vec<Value>, ty: Type, insts: &mut Vec
     let inst = func.make_inst(op, args, &[ty], SourceLoc::default());
     insts.push(inst);
     func.inst(inst).results[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simt_ir::{FloatMode, FunctionBuilder, IntCmp, Signature, Target};
+
+    /// The floats in a word.
+    fn apart(b: &mut FunctionBuilder, word: Value) -> [Value; 2] {
+        let by = b.constant(Type::I32, 16);
+        let upper = b.inst(Op::Shift(Shift::RightU), &[word, by], Type::I32);
+        [word, upper].map(|half| {
+            let bits = b.inst(Op::Convert(Convert::Trunc), &[half], Type::I16);
+            b.inst(Op::Convert(Convert::Bitcast), &[bits], Type::F16)
+        })
+    }
+
+    fn word(b: &mut FunctionBuilder, floats: [Value; 2]) -> Value {
+        let [low, high] = floats.map(|float| {
+            let bits = b.inst(Op::Convert(Convert::Bitcast), &[float], Type::I16);
+            b.inst(Op::Convert(Convert::ZExt), &[bits], Type::I32)
+        });
+        let by = b.constant(Type::I32, 16);
+        let high = b.inst(Op::Shift(Shift::Left), &[high, by], Type::I32);
+        b.inst(Op::Int(IntBinary::Or), &[high, low], Type::I32)
+    }
+
+    fn fma(b: &mut FunctionBuilder, words: [Value; 3]) -> Value {
+        let [x, y, z] = words.map(|word| apart(b, word));
+        let halves =
+            [0, 1].map(|at| b.inst(Op::Fma(FloatMode::default()), &[x[at], y[at], z[at]], Type::F16));
+        word(b, halves)
+    }
+
+    fn count(func: &Function, is: impl Fn(&Op) -> bool) -> usize {
+        func.blocks()
+            .flat_map(|block| &func.block(block).insts)
+            .filter(|inst| is(&func.inst(**inst).op))
+            .count()
+    }
+
+    #[test]
+    fn what_is_put_together_is_not_taken_apart() {
+        let signature = Signature { params: vec![Type::I32; 3], results: vec![Type::I32] };
+        let mut b = FunctionBuilder::new("f", signature);
+        let [x, y, z] = [0, 1, 2].map(|at| b.param(at));
+        let first = fma(&mut b, [x, y, z]);
+        let second = fma(&mut b, [first, y, first]);
+        b.terminate(Terminator::Return(vec![second]));
+        let mut func = b.finish();
+        pairs(&mut func);
+        assert_eq!(count(&func, |op| *op == Op::Int(IntBinary::Or)), 1);
+        assert_eq!(count(&func, |op| matches!(op, Op::Fma(_))), 4);
+    }
+
+    #[test]
+    fn a_loop_brings_the_numbers_of_a_word() {
+        let signature = Signature { params: vec![Type::I32; 2], results: vec![Type::I32] };
+        let mut b = FunctionBuilder::new("f", signature);
+        let (x, y) = (b.param(0), b.param(1));
+        let zero = b.constant(Type::I32, 0);
+        let [sum, counter] = [(); 2].map(|()| b.var(Type::I32));
+        [sum, counter].map(|var| b.write(var, zero));
+        let (header, after) = (b.block(), b.block());
+        b.terminate(Terminator::Jump(Target::new(header)));
+        b.switch_to(header);
+        let before = b.read(sum);
+        let next = fma(&mut b, [x, y, before]);
+        b.write(sum, next);
+        let (one, number) = (b.constant(Type::I32, 1), b.read(counter));
+        let more = b.inst(Op::Int(IntBinary::Add), &[number, one], Type::I32);
+        b.write(counter, more);
+        let cond = b.inst(Op::IntCmp(IntCmp::LtU), &[more, x], Type::Pred);
+        let (then, otherwise) = (Target::new(header), Target::new(after));
+        b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
+        b.switch_to(after);
+        b.terminate(Terminator::Return(vec![before]));
+        let mut func = b.finish();
+        pairs(&mut func);
+        let [header, after] = [Block(1), Block(2)];
+        let mut types: Vec<Type> = func.block(header).params.iter().map(|param| func.ty(*param)).collect();
+        types.sort_by_key(|ty| ty.is_float());
+        assert_eq!(types, [Type::I32, Type::F16, Type::F16]);
+        let joined = |block: Block| {
+            let insts = func.block(block).insts.iter();
+            insts.filter(|inst| func.inst(**inst).op == Op::Int(IntBinary::Or)).count()
+        };
+        assert_eq!([header, after].map(joined), [0, 1], "only what is returned is a word");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use simt_ir::{AtomicOp, Cfg, Convert, Function, Inst, IntBinary, Op, Shift, Terminator, Value};
+use simt_ir::{AtomicOp, Cfg, Convert, Function, Inst, IntBinary, Op, Shift, Terminator, Value, eval};
 
 /// Folds integer constants, drops parameters with one possible value, and removes what is never used.
 pub fn simplify(func: &mut Function) {
@@ -35,6 +35,7 @@ fn folded(func: &Function, inst: Inst) -> Option<u64> {
         Op::Convert(Convert::Trunc | Convert::ZExt) => args[0],
         Op::Convert(Convert::SExt) => sign_extended(args[0], from.bits()) as u64,
         Op::Convert(Convert::Bitcast) => args[0],
+        Op::Convert(Convert::FloatToFloat(_)) => eval::eval(data.op, &args, &[from], result)?,
         Op::Int(IntBinary::Add) => args[0].wrapping_add(args[1]),
         Op::Int(IntBinary::Sub) => args[0].wrapping_sub(args[1]),
         Op::Int(IntBinary::Mul) => args[0].wrapping_mul(args[1]),

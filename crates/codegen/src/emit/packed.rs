@@ -96,12 +96,25 @@ impl<'c> Emitter<'_, 'c> {
 
     /// Computes the pack that an instruction's result is in, unless that has been done. Not where what it is made of is not at hand as a whole.
     pub(super) fn pure_packed(&mut self, data: &InstData, result: IrValue) -> Result<bool, CompileError> {
+        if self.packs.passes_by(result) {
+            return Ok(true);
+        }
+        if let Some(word) = self.word_of_pack(result) {
+            self.define(result, word);
+            return Ok(true);
+        }
         let Some(pack) = self.pack_of(result) else { return Ok(false) };
         if self.wides.contains_key(&pack[0]) {
             return Ok(true);
         }
         if pack.iter().any(|value| self.local.contains_key(value)) {
             return Ok(false);
+        }
+        if let Some(word) = self.packs.word_of(&pack) {
+            let words = self.vector(word);
+            let wide = self.unit.context().int(16).vector(2 * self.unit.lanes);
+            self.define_pack(&pack, self.unit.b.bitcast(words, wide));
+            return Ok(true);
         }
         let p = self.p;
         let mut args = Vec::new();
@@ -119,6 +132,13 @@ impl<'c> Emitter<'_, 'c> {
         };
         self.define_pack(&pack, wide);
         Ok(true)
+    }
+
+    /// A word that is put together of a pack.
+    fn word_of_pack(&mut self, word: IrValue) -> Option<Value<'c>> {
+        let pack = self.packs.joined_as(word)?.to_vec();
+        let wide = self.as_wide(&pack);
+        Some(self.unit.b.bitcast(wide, self.unit.types.i32.vector(self.unit.lanes)))
     }
 
     /// Loads values that stay together; answers whether these do.

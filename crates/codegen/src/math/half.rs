@@ -120,6 +120,9 @@ impl<'c> Lowering<'_, 'c> {
     pub(super) fn half_min_max(&self, op: MinMax, ty: IrType, x: Value<'c>, y: Value<'c>) -> Value<'c> {
         let b = self.b;
         let int = x.ty();
+        if let Some(greater) = self.at_least(op, ty, x, y).or_else(|| self.at_least(op, ty, y, x)) {
+            return greater;
+        }
         let key = |value: Value<'c>| {
             let sign = b.ashr(value, int.int_const(15));
             b.xor(value, b.and(sign, int.int_const(0x7fff)))
@@ -134,6 +137,17 @@ impl<'c> Lowering<'_, 'c> {
         }
         // A NaN loses against anything; of two, either stays and is a NaN.
         b.select(x_nan, y, b.select(y_nan, x, number))
+    }
+
+    /// A number, or a constant that is not below zero, whichever is greater, as where negative ones become zero: the numbers above the constant are
+    /// one range of bits, from which neither negative ones nor NaNs are.
+    fn at_least(&self, op: MinMax, ty: IrType, x: Value<'c>, least: Value<'c>) -> Option<Value<'c>> {
+        let b = self.b;
+        let infinity = if ty == IrType::F16 { 0x7c00 } else { 0x7f80 };
+        let bits = least.as_int().filter(|bits| op.max && !op.nan && *bits < infinity)?;
+        let above = b.sub(x, x.ty().int_const(bits + 1));
+        let is_above = b.icmp(IntPredicate::Ult, above, x.ty().int_const(infinity - bits));
+        Some(b.select(is_above, x, least))
     }
 
     fn has_native_half(&self) -> bool {
