@@ -329,7 +329,9 @@ mod tests {
         let (x, y) = (b.param(0), b.param(1));
         let zero = b.constant(Type::I32, 0);
         let [sum, counter] = [(); 2].map(|()| b.var(Type::I32));
-        [sum, counter].map(|var| b.write(var, zero));
+        for var in [sum, counter] {
+            b.write(var, zero);
+        }
         let (header, after) = (b.block(), b.block());
         b.terminate(Terminator::Jump(Target::new(header)));
         b.switch_to(header);
