@@ -14,15 +14,13 @@ impl<'c> Emitter<'_, 'c> {
         if !is_simple || !self.p.shapes.of(address).is_varying() {
             return None;
         }
-        match self.has_gather(4) {
-            true if access.lanes > 1 || !self.has_gather(bytes) => return None,
-            // Of 32 bits as they are.
-            false if self.p.func.ty(address) == IrType::I32 => {
-                let indices = self.vector(address);
-                let indices = self.offset(indices, access.offset);
-                return Some(Address::Indexed(self.window_scalar(access.space), indices, 1));
-            }
-            _ => {}
+        if self.has_gather(4) && (access.lanes > 1 || !self.has_gather(bytes)) {
+            return None;
+        }
+        if self.p.func.ty(address) == IrType::I32 {
+            let indices = self.vector(address);
+            let indices = self.offset(indices, access.offset);
+            return Some(Address::Indexed(self.window_scalar(access.space), indices, 1));
         }
         let sum = self.p.func.def_inst(address)?;
         if sum.op != Op::Int(IntBinary::Add) || self.p.func.ty(address) != IrType::I64 {
