@@ -178,6 +178,8 @@ pub struct MinMax {
     pub ftz: bool,
     /// Compare magnitudes; the sign is the exclusive or of the operands' signs (`.xorsign.abs`).
     pub xorsign_abs: bool,
+    /// Of two zeros either may be the result: nobody sees the sign.
+    pub any_zero: bool,
 }
 
 /// One float in, one out, exactly defined.

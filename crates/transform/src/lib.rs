@@ -1,7 +1,7 @@
 //! Passes and analyses over the SIMT IR, on the way from one thread's view to code for the 32 lanes of a warp.
 //!
 //! Passes change a function and say in their first line what holds afterwards; analyses are plain data.
-//! In order of use: [`traps`], [`simplify`], [`cancel`], [`decide`], [`halves`](mod@halves), [`pairs`](mod@pairs), [`narrow`](mod@narrow), [`normalize`], [`lcssa`], [`drift`], then the analyses [`sync`], [`shapes`] and
+//! In order of use: [`traps`], [`simplify`], [`cancel`], [`decide`], [`halves`](mod@halves), [`pairs`](mod@pairs), [`narrow`](mod@narrow), [`normalize`], [`zeros`], [`lcssa`], [`drift`], then the analyses [`sync`], [`shapes`] and
 //! [`linearize`], which code generation reads, in which lanes values are [`wanted`], and whether local memory lies [`lane_by_lane`]. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
 //! ([`places`]). What is loaded together may stay together ([`packs`]), and
@@ -47,6 +47,7 @@ pub mod tiled;
 pub mod traps;
 pub mod wanted;
 pub mod within;
+pub mod zeros;
 
 pub use linearize::Linear;
 pub use loops::{Irreducible, Loop, LoopId, Loops};

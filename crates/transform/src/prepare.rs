@@ -7,7 +7,7 @@ use crate::poll::{self, Polling};
 use crate::wanted::Wanted;
 use crate::{
     Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, drift, halves, in_step, lane_by_lane, late,
-    lcssa, nan, narrow, normalize, pairs, simplify, stragglers, traps,
+    lcssa, nan, narrow, normalize, pairs, simplify, stragglers, traps, zeros,
 };
 
 /// How far it is from a lane that stands for all to what is compared with others.
@@ -98,6 +98,7 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
     let dom = DomTree::new(&cfg);
     let loops = Loops::new(&cfg, &dom, func.blocks().len())?;
     nan::make_canonical(&mut func);
+    zeros::ignore_signs(&mut func);
     Ok(finish(func, is_kernel, shape, cfg, dom, loops))
 }
 

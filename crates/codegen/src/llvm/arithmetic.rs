@@ -234,11 +234,20 @@ impl<'c> Builder<'c> {
 
     /// Lets LLVM fuse this operation with a neighbour that is marked too.
     pub fn allow_contraction(&self, value: Value<'c>) -> Value<'c> {
+        self.allow(value, llvm_sys::LLVMFastMathAllowContract)
+    }
+
+    /// Lets an operation have either zero as its result where that is one.
+    pub fn allow_any_zero(&self, value: Value<'c>) -> Value<'c> {
+        self.allow(value, llvm_sys::LLVMFastMathNoSignedZeros)
+    }
+
+    fn allow(&self, value: Value<'c>, flags: llvm_sys::LLVMFastMathFlags) -> Value<'c> {
         if value.is_instruction() {
             // SAFETY: flags are set only where LLVM says that the instruction takes them.
             unsafe {
                 if core::LLVMCanValueUseFastMathFlags(value.raw()) != 0 {
-                    core::LLVMSetFastMathFlags(value.raw(), llvm_sys::LLVMFastMathAllowContract);
+                    core::LLVMSetFastMathFlags(value.raw(), flags);
                 }
             }
         }

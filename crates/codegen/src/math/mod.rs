@@ -161,7 +161,8 @@ impl<'a, 'c> Lowering<'a, 'c> {
                 (false, true) => "llvm.minimum",
                 (true, true) => "llvm.maximum",
             };
-            self.b.intrinsic(name, &[x.ty()], &[x, y])
+            let result = self.b.intrinsic(name, &[x.ty()], &[x, y]);
+            if op.any_zero { self.b.allow_any_zero(result) } else { result }
         } else {
             self.half_min_max(op, ty, x, y)
         };
