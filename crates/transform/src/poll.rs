@@ -43,7 +43,7 @@ pub fn find(
     let mut polling = Polling::default();
     for id in loops.ids() {
         let search = Search::new(func, cfg, loops, id);
-        let Found { looks, reads, through_frame, .. } = search.decisive();
+        let Found { looks, reads, takes, carried, through_frame, .. } = search.decisive();
         if looks.is_empty() {
             polling.may_hide |= (reads || through_frame) && search.threads_meet();
             continue;
@@ -52,7 +52,7 @@ pub fn find(
         polling.headers.push(header);
         let parts = shapes.divergent_loops()[id.index()]
             && !one_thread(func, cfg, dom, header, dims)
-            && !search.gives_back(&looks);
+            && (carried || !search.gives_back(&looks, &takes));
         if parts || others_act(func, cfg, loops, linear, id) {
             polling.lanes_wait.push(id);
         } else {
@@ -201,7 +201,9 @@ impl<'a> Search<'a> {
     /// What decides whether a thread stays in the loop.
     fn decisive(&self) -> Found {
         let mut found = Found::default();
-        for (from, _) in self.loops.exit_edges(self.id, self.cfg) {
+        let exiting: Vec<Block> =
+            self.loops.exit_edges(self.id, self.cfg).into_iter().map(|(from, _)| from).collect();
+        for &from in exiting.iter().chain(&self.short_ways(&exiting)) {
             if let Terminator::Branch { cond, .. } = self.func.block(from).term {
                 self.decides(cond, &mut found);
             }
@@ -211,6 +213,38 @@ impl<'a> Search<'a> {
             found.looks.extend(self.insts().into_iter().filter(|inst| self.looks(*inst)));
         }
         found
+    }
+
+    /// The blocks at which a thread may turn back to the next iteration before it comes to where the loop is left, or go on to there.
+    fn short_ways(&self, exiting: &[Block]) -> Vec<Block> {
+        let blocks = &self.loops.get(self.id).blocks;
+        let header = self.loops.get(self.id).header;
+        // From where there is a way to one of these inside the loop, within an iteration, and without coming past an exit.
+        let leads_to = |goals: &dyn Fn(Block) -> bool| {
+            let mut leads: HashSet<Block> = HashSet::new();
+            let mut work: Vec<Block> = blocks.iter().copied().filter(|block| goals(*block)).collect();
+            while let Some(block) = work.pop() {
+                for &pred in self.cfg.preds(block) {
+                    let is_inside = self.loops.contains(self.id, pred) && block != header;
+                    if is_inside && !exiting.contains(&pred) && leads.insert(pred) {
+                        work.push(pred);
+                    }
+                }
+            }
+            leads
+        };
+        let goes_back = |block: Block| self.cfg.succs(block).contains(&header);
+        let back = leads_to(&|block| goes_back(block) && !exiting.contains(&block));
+        let out = leads_to(&|block| exiting.contains(&block));
+        let turns_back = |succ: &Block| {
+            *succ == header || back.contains(succ) || goes_back(*succ) && !exiting.contains(succ)
+        };
+        let goes_out = |succ: &Block| *succ != header && (out.contains(succ) || exiting.contains(succ));
+        let may_both = |block: &Block| {
+            let succs = self.cfg.succs(*block);
+            !exiting.contains(block) && succs.iter().any(turns_back) && succs.iter().any(goes_out)
+        };
+        blocks.iter().copied().filter(may_both).collect()
     }
 
     /// Adds the looks that a value computed in the loop depends on.
@@ -225,9 +259,13 @@ impl<'a> Search<'a> {
                 }
                 if self.looks(inst) {
                     found.looks.push(inst);
+                    found.carried |= found.from_before;
                     return;
                 }
                 let data = self.func.inst(inst);
+                if matches!(data.op, Op::Atomic(..)) {
+                    found.takes.push(inst);
+                }
                 found.through_frame |= self.is_frame(inst);
                 found.reads |= reads(&data.op);
                 data.args.iter().for_each(|arg| self.decides(*arg, found));
@@ -236,6 +274,9 @@ impl<'a> Search<'a> {
                 if !self.loops.contains(self.id, block) {
                     return;
                 }
+                let is_carried = block == self.loops.get(self.id).header;
+                let before = found.from_before;
+                found.from_before |= is_carried;
                 for &from in self.cfg.preds(block) {
                     if !self.loops.contains(self.id, from) {
                         continue;
@@ -248,6 +289,7 @@ impl<'a> Search<'a> {
                     // Which of them it is, the way to the block decides.
                     self.decided_by_way(block, from, found);
                 }
+                found.from_before = before;
             }
             Def::Removed => {}
         }
@@ -272,13 +314,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the loop writes where it looked, whichever way a thread leaves it after a look.
-    fn gives_back(&self, looks: &[Inst]) -> bool {
+    /// Whether the loop writes where it looked, whichever way a thread leaves it after a look. What tells whether it took what it saw does not count.
+    fn gives_back(&self, looks: &[Inst], takes: &[Inst]) -> bool {
         looks.iter().all(|look| {
             let place = self.func.inst(*look).args[0];
             let gives = |inst: &Inst| {
                 let data = self.func.inst(*inst);
-                matches!(data.op, Op::Store(_) | Op::Atomic(..)) && inst != look && data.args[0] == place
+                let writes = matches!(data.op, Op::Store(_) | Op::Atomic(..)) && data.args[0] == place;
+                writes && inst != look && !takes.contains(inst)
             };
             let holds = |block: &Block| self.func.block(*block).insts.contains(look);
             let Some(start) = self.loops.get(self.id).blocks.iter().copied().find(holds) else {
@@ -415,6 +458,12 @@ struct Found {
     looks: Vec<Inst>,
     /// Something that is read does, if not a look.
     reads: bool,
+    /// Atomics that change what is there, and whose answers do.
+    takes: Vec<Inst>,
+    /// A look of the iteration before does.
+    carried: bool,
+    /// What is looked for now is of the iteration before.
+    from_before: bool,
     /// Something that comes from the thread's frame does.
     through_frame: bool,
     seen: HashSet<Value>,
