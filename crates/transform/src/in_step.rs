@@ -3,9 +3,14 @@
 //! In step, one side of a branch runs to the join before the other begins, and a loop until its last lane has left it. That is right unless
 //! threads rely on each other across such a border.
 
-use simt_ir::{Block, Function, IntBinary, IntCmp, IntUnary, Op, SourceLoc, Terminator, Value};
+use std::collections::HashSet;
+
+use simt_ir::{
+    Block, Function, IntBinary, IntCmp, IntUnary, Op, SourceLoc, SpecialReg, Terminator, Type, Value,
+};
 
 use crate::dispatch::member_mask;
+use crate::facts::inverse;
 use crate::{Irreducible, Prepared};
 
 /// Why lanes cannot run in step.
@@ -46,6 +51,8 @@ pub fn obstacle(p: &Prepared) -> Option<Obstacle> {
                 let members = data.args[at];
                 let what = if meets_another_branch(p, block, &data.op, members) {
                     "an operation at which threads meet others of their warp in another branch"
+                } else if meets_further_on(p, block, &data.op, members) {
+                    "an operation at which threads meet others of their warp that have skipped it"
                 } else if meets_another_round(p, block, members) {
                     "an operation at which threads meet others of their warp that still wait in a loop around it"
                 } else {
@@ -85,6 +92,148 @@ fn meets_another_branch(p: &Prepared, block: Block, op: &Op, members: Value) -> 
             })
         })
     })
+}
+
+/// Whether lanes that wait for this block to be done with come to a like operation further on, for members of both: where a compiler unrolled a loop,
+/// lanes with fewer iterations skip the first operations of the others, and meet them at later ones.
+///
+/// Masks that tell who is there are computed from what is there. Who names the lanes of a tile, or all, counts on them to be where it is; then only
+/// conditions that exclude each other show that they are not.
+fn meets_further_on(p: &Prepared, block: Block, op: &Op, members: Value) -> bool {
+    let means = meant_by(p, members);
+    let ahead = reached(p, p.linear.deferred(block), |from, to| !p.loops.is_back_edge(from, to));
+    let mut others = p.func.blocks().filter(|other| ahead[other.index()] && *other != block);
+    others.any(|other| {
+        p.func.block(other).insts.iter().any(|inst| {
+            let data = p.func.inst(*inst);
+            let Some(at) = member_mask(&data.op, data.args.len()).filter(|_| data.op == *op) else {
+                return false;
+            };
+            let theirs = data.args[at];
+            let may_be_there = match (means, meant_by(p, theirs)) {
+                (Members::OfRound, Members::OfRound | Members::Some) | (Members::Some, Members::OfRound) => {
+                    true
+                }
+                (Members::OfRound, Members::Place) | (Members::Place, Members::OfRound) => false,
+                _ => exclude_each_other(p, block, other),
+            };
+            may_be_there && may_overlap(p, members, theirs, other, block)
+        })
+    })
+}
+
+/// Whom a member mask names.
+#[derive(Clone, Copy)]
+enum Members {
+    /// All lanes, or those of a tile.
+    Place,
+    /// Some lanes, by a constant.
+    Some,
+    /// Those who are there, as computed from what differs from round to round or from launch to launch.
+    OfRound,
+}
+
+fn meant_by(p: &Prepared, mask: Value) -> Members {
+    match p.func.constant(mask) {
+        Some(mask) if mask as u32 != u32::MAX => Members::Some,
+        Some(_) => Members::Place,
+        None if is_of_lane(p, mask) => Members::Place,
+        None => Members::OfRound,
+    }
+}
+
+/// Whether a value is computed from a lane's number alone, and the same in all rounds of loops.
+fn is_of_lane(p: &Prepared, value: Value) -> bool {
+    let (mut work, mut seen) = (vec![value], HashSet::new());
+    while let Some(value) = work.pop() {
+        let Some(data) = p.func.def_inst(value) else { return false };
+        let is_known = match data.op {
+            Op::SpecialReg(reg) => !reg.is_counter() && !matches!(reg, SpecialReg::CtaId(_)),
+            op => op.is_pure(),
+        };
+        if !is_known {
+            return false;
+        }
+        work.extend(data.args.iter().copied().filter(|arg| seen.insert(*arg)));
+    }
+    true
+}
+
+/// Whether no lane comes to both blocks by the conditions behind which they lie: one that holds for the one and not for the other, or limits to the same
+/// number that leave none.
+fn exclude_each_other(p: &Prepared, one: Block, other: Block) -> bool {
+    let of_one = conditions(p, one);
+    let is_excluded = |(a, a_holds): &(Value, bool), (b, b_holds): &(Value, bool)| {
+        let disjoint = match (limits(p, *a, *a_holds), limits(p, *b, *b_holds)) {
+            (Some(a), Some(b)) => is_alike(p, a.number, b.number) && a.is_apart_from(&b),
+            _ => false,
+        };
+        is_alike(p, *a, *b) && a_holds != b_holds || disjoint
+    };
+    conditions(p, other).iter().any(|own| of_one.iter().any(|theirs| is_excluded(own, theirs)))
+}
+
+/// Whether two values are surely the same.
+fn is_alike(p: &Prepared, a: Value, b: Value) -> bool {
+    let of = |value: Value| p.func.def_inst(value);
+    a == b || of(a).zip(of(b)).is_some_and(|(a, b)| a.op.is_pure() && a.op == b.op && a.args == b.args)
+}
+
+/// What a condition says of a number.
+struct Limits {
+    number: Value,
+    is_signed: bool,
+    least: i64,
+    most: i64,
+}
+
+impl Limits {
+    fn is_apart_from(&self, other: &Limits) -> bool {
+        self.is_signed == other.is_signed && (self.most < other.least || other.most < self.least)
+    }
+}
+
+/// What a comparison with a constant says of a number where it holds, or does not.
+fn limits(p: &Prepared, cond: Value, holds: bool) -> Option<Limits> {
+    let data = p.func.def_inst(cond)?;
+    let Op::IntCmp(cmp) = data.op else { return None };
+    let [number, constant] = data.args[..] else { return None };
+    let bits = p.func.constant(constant).filter(|_| p.func.ty(number) == Type::I32)? as u32;
+    let is_signed = matches!(cmp, IntCmp::LtS | IntCmp::LeS | IntCmp::GtS | IntCmp::GeS);
+    let (at, lowest, highest) = match is_signed {
+        true => (i64::from(bits as i32), i64::from(i32::MIN), i64::from(i32::MAX)),
+        false => (i64::from(bits), 0, i64::from(u32::MAX)),
+    };
+    let (least, most) = match if holds { cmp } else { inverse(cmp) } {
+        IntCmp::Eq => (at, at),
+        IntCmp::Ne => return None,
+        IntCmp::LtS | IntCmp::LtU => (lowest, at - 1),
+        IntCmp::LeS | IntCmp::LeU => (lowest, at),
+        IntCmp::GtS | IntCmp::GtU => (at + 1, highest),
+        IntCmp::GeS | IntCmp::GeU => (at, highest),
+    };
+    Some(Limits { number, is_signed, least, most })
+}
+
+/// The conditions of the branches behind which a block lies, and whether each holds there.
+fn conditions(p: &Prepared, block: Block) -> Vec<(Value, bool)> {
+    let mut found = Vec::new();
+    let mut at = block;
+    while let Some(parent) = p.dom.idom(at) {
+        if let Terminator::Branch { cond, then, otherwise, .. } = &p.func.block(parent).term
+            && p.cfg.preds(at) == [parent]
+            && then.block != otherwise.block
+        {
+            let (mut cond, mut holds) = (*cond, then.block == at);
+            while let Some(not) = p.func.def_inst(cond).filter(|data| data.op == Op::IntUnary(IntUnary::Not))
+            {
+                (cond, holds) = (not.args[0], !holds);
+            }
+            found.push((cond, holds));
+        }
+        at = parent;
+    }
+    found
 }
 
 /// Whether lanes that come to this block in one round of a loop that waits mean others, who come to it in a later one: those whom the
@@ -142,8 +291,7 @@ fn parts(p: &Prepared, condition: Value, side: Block, other_side: Block) -> bool
 /// Whether two conditions surely are the same, or each other's opposites.
 fn same_condition(p: &Prepared, a: Value, b: Value) -> bool {
     let (a, b) = (without_not(p, a), without_not(p, b));
-    let (of_a, of_b) = (p.func.def_inst(a), p.func.def_inst(b));
-    a == b || of_a.zip(of_b).is_some_and(|(a, b)| a.op.is_pure() && a.op == b.op && a.args == b.args)
+    is_alike(p, a, b)
 }
 
 /// A condition without what turns it round, or into a number and back.
