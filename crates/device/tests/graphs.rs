@@ -315,6 +315,11 @@ fn what_spoils_a_capture() {
     begin(CaptureMode::ThreadLocal);
     assert_eq!(s.synchronize(), Err(Error::StreamCaptureUnsupported));
     spoiled();
+    let executable = ExecutableGraph::new(&Graph::new());
+    begin(CaptureMode::Relaxed);
+    executable.launch(&t).unwrap();
+    assert_eq!(executable.launch(&s), Err(Error::StreamCaptureUnsupported));
+    spoiled();
     begin(CaptureMode::Relaxed);
     assert_eq!(s.wait_event(&outside), Err(Error::StreamCaptureIsolation));
     spoiled();

@@ -65,16 +65,16 @@ fn functions_have_attributes() {
     let first = module.function("first").unwrap();
     let attribute = |which| first.attribute(which).unwrap();
     assert_eq!(attribute(FunctionAttribute::MaxThreadsPerBlock), 128);
-    assert_eq!(attribute(FunctionAttribute::SharedSize), 1000);
+    assert_eq!(attribute(FunctionAttribute::SharedSize), 1008, "in pieces of 16 bytes");
     assert_eq!(attribute(FunctionAttribute::PtxVersion), 90);
     assert_eq!(attribute(FunctionAttribute::BinaryVersion), 90);
     assert_eq!(attribute(FunctionAttribute::ConstSize), 8);
-    assert_eq!(attribute(FunctionAttribute::MaxDynamicSharedSize), (48 << 10) - 1000);
+    assert_eq!(attribute(FunctionAttribute::MaxDynamicSharedSize), (48 << 10) - 1008);
     let entry = first.kernel().entry();
     let layout: Vec<_> = entry.params.iter().map(|param| (param.offset, param.size)).collect();
     assert_eq!((layout, entry.param_bytes), (vec![(0, 1), (8, 8), (16, 12)], 28));
-    assert_eq!(first.set_max_dynamic_shared((227 << 10) - 999), Err(Error::InvalidValue));
-    first.set_max_dynamic_shared((227 << 10) - 1000).unwrap();
+    assert_eq!(first.set_max_dynamic_shared((227 << 10) - 1007), Err(Error::InvalidValue));
+    first.set_max_dynamic_shared((227 << 10) - 1008).unwrap();
     assert_eq!(module.functions().unwrap().len(), 2);
     assert_eq!(module.function("third").err(), Some(Error::NotFound));
 }

@@ -122,6 +122,7 @@ fn host_memory_is_allocated_registered_and_mapped() {
     let start = page.as_mut_ptr().cast();
     cu!(cuMemHostRegister_v2(start, 8192, 0));
     fails!(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister_v2(start, 8192, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemHostUnregister((start as usize + 64) as *mut c_void));
     cu!(cuMemHostUnregister(start));
     fails!(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(start));
     cu!(cuCtxDestroy_v2(context));
@@ -136,7 +137,7 @@ fn addresses_tell_what_they_are() {
     assert_eq!(attribute::<u32>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, middle), CU_MEMORYTYPE_DEVICE.0);
     assert_eq!(attribute::<u64>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, middle), pointer.0);
     assert_eq!(attribute::<usize>(CU_POINTER_ATTRIBUTE_RANGE_SIZE, middle), 256);
-    assert_eq!(attribute::<u8>(CU_POINTER_ATTRIBUTE_IS_MANAGED, middle), 0);
+    assert_eq!(attribute::<u32>(CU_POINTER_ATTRIBUTE_IS_MANAGED, middle), 0);
     let local = 0u32;
     let local_address = CUdeviceptr(&raw const local as u64);
     let mut kind = 0u32;
@@ -148,7 +149,7 @@ fn addresses_tell_what_they_are() {
     let mut managed = CUdeviceptr(0);
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemAllocManaged(out(&mut managed), 16, 0));
     cu!(cuMemAllocManaged(out(&mut managed), 16, CU_MEM_ATTACH_GLOBAL));
-    assert_eq!(attribute::<u8>(CU_POINTER_ATTRIBUTE_IS_MANAGED, managed), 1);
+    assert_eq!(attribute::<u32>(CU_POINTER_ATTRIBUTE_IS_MANAGED, managed), 1);
     // SAFETY: managed memory is the host's too.
     unsafe { (managed.0 as *mut u32).write(5) };
     assert_eq!(read::<u32>(managed, 1), [5]);

@@ -17,7 +17,12 @@ fn two_pieces_of_memory_side_by_side() {
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemCreate(out(&mut first), g - 1, by_ref(&prop), 0));
     cu!(cuMemCreate(out(&mut first), g, by_ref(&prop), 0); cuMemCreate(out(&mut second), g, by_ref(&prop), 0));
     cu!(cuMemMap(start, g, 0, first, 0); cuMemMap(CUdeviceptr(start.0 + g as u64), g, 0, second, 0));
-    cu!(cuMemRelease(first); cuMemRelease(second));
+    fails!(CUDA_ERROR_NOT_SUPPORTED, cuMemMap(start, g, g, first, 0));
+    let mut same = 0;
+    cu!(cuMemRetainAllocationHandle(out(&mut same), start.0 as *mut c_void));
+    assert_eq!(same, first, "a memory has one handle, to be released as often as it was had");
+    cu!(cuMemRelease(first); cuMemRelease(first); cuMemRelease(second));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemRelease(first));
     let flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0;
     let mut access = [CUmemAccessDesc { location: prop.location, flags }];
     cu!(cuMemSetAccess(start, 2 * g, array(&mut access), 1));

@@ -83,22 +83,17 @@ impl ExecutableGraph {
         }
     }
 
-    /// Queues all of it. A stream that captures gets the operations as nodes.
+    /// Queues all of it.
     ///
     /// # Errors
     /// [`Error::InvalidValue`] for words of memory at addresses that the device does not know, for memory to be allocated that a
     /// launch before has left in use, and for memory to be freed that is not in use.
-    /// [`Error::StreamCaptureUnsupported`] for a graph with conditional nodes in a stream that captures.
+    /// [`Error::StreamCaptureUnsupported`] in a stream that captures, whose capture is then spoiled.
     pub fn launch(&self, stream: &Stream) -> Result<()> {
         let steps = self.steps.lock().clone();
         let context = stream.context()?;
         context.check()?;
-        if stream.is_capturing() {
-            if steps.list.iter().any(|step| !step.bodies.is_empty()) {
-                return stream.check_not_capturing();
-            }
-            return steps.enabled().try_for_each(|step| stream.perform(step.operation.clone()));
-        }
+        stream.check_not_capturing()?;
         for step in steps.enabled() {
             if let Operation::Words(words) = &step.operation {
                 words.iter().try_for_each(|word| word.check_in(context.memory()))?;

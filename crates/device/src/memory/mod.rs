@@ -174,6 +174,8 @@ struct DeviceMemory {
     /// For programs whose device pointers have 32 bits; made when it is first asked for.
     low: OnceLock<Zone>,
     total: u64,
+    /// Of these, bytes that the machine can give, as it said when it was first asked. What it says later depends on what has been touched.
+    at_hand: OnceLock<u64>,
     used: AtomicU64,
     /// Where other processes see what is used.
     usage: Usage,
@@ -208,7 +210,8 @@ impl AddressSpace {
         let device = |(total, usage)| {
             let own = Zone::new(AddressRange::reserve_up_to(RESERVED, least_range(total))?);
             let (host, low, used) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
-            Ok(DeviceMemory { own, host, low, total, used, usage })
+            let at_hand = OnceLock::new();
+            Ok(DeviceMemory { own, host, low, total, at_hand, used, usage })
         };
         Ok(AddressSpace {
             devices: memory.into_iter().map(device).collect::<Result<_>>()?,
@@ -376,9 +379,12 @@ impl AddressSpace {
     /// # Errors
     /// [`Error::HostMemoryNotRegistered`] if no registered memory begins there.
     pub fn unregister(&self, base: u64) -> Result<()> {
-        self.free(base, |allocation| matches!(allocation.kind, Kind::Registered { .. }))
-            .map(drop)
-            .map_err(|_| Error::HostMemoryNotRegistered)
+        self.free(base, |allocation| matches!(allocation.kind, Kind::Registered { .. })).map(drop).map_err(
+            |_| match self.find(base) {
+                Some(found) if found.kind.is_host() => Error::InvalidValue,
+                _ => Error::HostMemoryNotRegistered,
+            },
+        )
     }
 
     /// The allocation that an address lies in.
@@ -441,8 +447,10 @@ impl AddressSpace {
     pub fn info(&self, device: usize) -> Result<(u64, u64)> {
         let memory = self.device(device)?;
         let used = memory.used.load(Ordering::Relaxed).saturating_add(memory.usage.memory_of_others());
-        let unused = memory.total.saturating_sub(used);
-        Ok((unused.min(machine::available().unwrap_or(unused)), memory.total))
+        let at_hand = || {
+            machine::available().map_or(memory.total, |bytes| memory.total.min(bytes.saturating_add(used)))
+        };
+        Ok((memory.at_hand.get_or_init(at_hand).saturating_sub(used), memory.total))
     }
 
     /// Has memory fault that was freed: work is about to begin that must not find it. What the host may access itself faults since it was freed.

@@ -65,9 +65,8 @@ unsafe fn cuPointerSetAttribute(
     }
 }
 
-/// A value with the size it has in C.
+/// A value with the size that the driver writes: of what is true or false four bytes.
 enum Value {
-    Byte(u8),
     Word(u32),
     Long(u64),
     Two(u64, u64),
@@ -80,7 +79,6 @@ impl Value {
         // SAFETY: the caller's duty; the place may have any alignment.
         unsafe {
             match self {
-                Value::Byte(value) => place.cast::<u8>().write_unaligned(value),
                 Value::Word(value) => place.cast::<u32>().write_unaligned(value),
                 Value::Long(value) => place.cast::<u64>().write_unaligned(value),
                 Value::Two(first, second) => place.cast::<[u64; 2]>().write_unaligned([first, second]),
@@ -114,17 +112,17 @@ fn value(attribute: CUpointer_attribute, pointer: CUdeviceptr, allocation: &Allo
         }
         CU_POINTER_ATTRIBUTE_DEVICE_POINTER => Value::Long(pointer.0),
         CU_POINTER_ATTRIBUTE_HOST_POINTER if is_host || managed => Value::Long(pointer.0),
-        CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => Value::Byte(allocation.synchronous.into()),
+        CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => Value::Word(allocation.synchronous.into()),
         CU_POINTER_ATTRIBUTE_BUFFER_ID => Value::Long(allocation.id),
-        CU_POINTER_ATTRIBUTE_IS_MANAGED => Value::Byte(managed.into()),
+        CU_POINTER_ATTRIBUTE_IS_MANAGED => Value::Word(managed.into()),
         CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Value::Word(allocation.device as u32),
         // What `cuIpcGetMemHandle` takes.
         CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE => {
-            Value::Byte((allocation.kind == Kind::Device).into())
+            Value::Word((allocation.kind == Kind::Device).into())
         }
         CU_POINTER_ATTRIBUTE_RANGE_START_ADDR => Value::Long(range.start),
         CU_POINTER_ATTRIBUTE_RANGE_SIZE => Value::Long(range.end - range.start),
-        CU_POINTER_ATTRIBUTE_MAPPED => Value::Byte(1),
+        CU_POINTER_ATTRIBUTE_MAPPED => Value::Word(1),
         CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => {
             Value::Long(mapping.map_or(0, |mapping| handle_types(&mapping.memory).0.into()))
         }
@@ -166,7 +164,7 @@ fn unknown(attribute: CUpointer_attribute) -> Value {
         | CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
         | CU_POINTER_ATTRIBUTE_MAPPED
         | CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE
-        | CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => Value::Byte(0),
+        | CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => Value::Word(0),
         CU_POINTER_ATTRIBUTE_P2P_TOKENS => Value::Two(0, 0),
         _ => Value::Long(0),
     }

@@ -8,18 +8,34 @@ use cuda_abi::args::{Array, In, Out};
 use cuda_abi::driver::*;
 use device::memory::{Access, Accessor, GRANULARITY, Mapping, MemoryPlace, PhysicalMemory, Purpose};
 use entry_macros::entry_point;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::os::fd::{BorrowedFd, IntoRawFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 static MEMORIES: Table<PhysicalMemory> = Table::new(Kind::PhysicalMemory);
+
+/// Of each memory that has a handle, by its number: the handle, and how often it has yet to be released.
+static HOLDS: Mutex<BTreeMap<u64, (usize, u32)>> = Mutex::new(BTreeMap::new());
+
+fn holds() -> MutexGuard<'static, BTreeMap<u64, (usize, u32)>> {
+    HOLDS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 pub(super) fn find(handle: CUmemGenericAllocationHandle) -> CuResult<Arc<PhysicalMemory>> {
     MEMORIES.get(handle as usize).map_err(|_| CUDA_ERROR_INVALID_VALUE.into())
 }
 
-fn insert(memory: Arc<PhysicalMemory>) -> CuResult<CUmemGenericAllocationHandle> {
+/// The memory's handle, to be released once more.
+fn retain(memory: Arc<PhysicalMemory>) -> CuResult<CUmemGenericAllocationHandle> {
+    let mut holds = holds();
+    let id = memory.id();
+    if let Some((handle, times)) = holds.get_mut(&id) {
+        *times += 1;
+        return Ok(*handle as CUmemGenericAllocationHandle);
+    }
     let handle = MEMORIES.insert(memory).ok_or(CUDA_ERROR_OUT_OF_MEMORY)?;
+    holds.insert(id, (handle, 1));
     Ok(handle as CUmemGenericAllocationHandle)
 }
 
@@ -100,13 +116,20 @@ fn cuMemCreate(
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     let shareable = prop.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
-    handle.set(insert(platform()?.create_memory(device, size as u64, shareable, purpose)?)?)?;
+    handle.set(retain(platform()?.create_memory(device, size as u64, shareable, purpose)?)?)?;
     Ok(())
 }
 
 /// What is mapped of it stays.
 #[entry_point]
 fn cuMemRelease(handle: CUmemGenericAllocationHandle) -> CuResult {
+    let mut holds = holds();
+    let id = find(handle)?.id();
+    if let Some((_, times)) = holds.get_mut(&id).filter(|(_, times)| *times > 1) {
+        *times -= 1;
+        return Ok(());
+    }
+    holds.remove(&id);
     MEMORIES.remove(handle as usize).map(drop).map_err(|_| CUDA_ERROR_INVALID_VALUE.into())
 }
 
@@ -125,6 +148,10 @@ fn cuMemMap(
     // Tiles are of arrays.
     if memory.purpose().tiles {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    // Of memory that is not of arrays all is mapped, or nothing.
+    if offset != 0 || size as u64 != memory.size() {
+        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
     platform()?.memory().map(ptr.0, size as u64, offset as u64, memory)?;
     Ok(())
@@ -227,7 +254,7 @@ pub(super) fn handle_types(memory: &PhysicalMemory) -> CUmemAllocationHandleType
 
 #[entry_point]
 fn cuMemRetainAllocationHandle(handle: Out<CUmemGenericAllocationHandle>, addr: *mut c_void) -> CuResult {
-    handle.check()?.set(insert(platform()?.memory().mapping(addr as u64)?.memory)?)?;
+    handle.check()?.set(retain(platform()?.memory().mapping(addr as u64)?.memory)?)?;
     Ok(())
 }
 
@@ -266,6 +293,6 @@ unsafe fn cuMemImportFromShareableHandle(
     // SAFETY: the manual wants an open descriptor; it is used during the call only.
     let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
     let descriptor = descriptor.try_clone_to_owned().map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
-    handle.set(insert(PhysicalMemory::import(0, descriptor)?)?)?;
+    handle.set(retain(PhysicalMemory::import(0, descriptor)?)?)?;
     Ok(())
 }
