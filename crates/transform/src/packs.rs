@@ -20,6 +20,8 @@ use crate::{LaneShape, Prepared};
 
 /// The most elements of a lane, as many as a vector load has.
 const MOST: usize = 4;
+/// The most packs that are looked at to tell whether one may be told apart.
+const MOST_BESIDE: usize = 200;
 
 /// The packs of a function.
 #[derive(Default)]
@@ -465,11 +467,54 @@ impl<'a> Search<'a> {
             }
             Def::Removed => false,
         };
-        comes_from_packs && self.stays_together(pack, block)
+        let Fate { together, apart } = self.fate(pack, block);
+        let begins = self.loads.contains(&pack) || self.words.contains_key(&pack);
+        comes_from_packs && (together > 0 || !begins) && (!apart || !begins && self.pays_to_part(pack))
     }
 
-    /// Whether what uses a pack's values in its loop, or in one inside, is packs too.
-    fn stays_together(&self, pack: usize, block: Block) -> bool {
+    /// Whether fewer packs are told apart than are words as they are, among those that a pack of words is computed with: to tell one apart takes as
+    /// much as to do that with a word.
+    fn pays_to_part(&self, pack: usize) -> bool {
+        if !self.of_words.contains(&pack) {
+            return false;
+        }
+        let joined: HashSet<[Value; 2]> = self.joined.iter().map(|word| word.numbers).collect();
+        let (mut words, mut parted) = (0, 0);
+        let (mut work, mut seen) = (vec![pack], HashSet::from([pack]));
+        while let Some(pack) = work.pop() {
+            let values = &self.packs[pack];
+            let Some(block) = values.first().and_then(|value| self.p.def_block[value.index()]) else {
+                continue;
+            };
+            words += usize::from(self.words.contains_key(&pack));
+            words += usize::from(values.len() == 2 && joined.contains(&[values[0], values[1]]));
+            parted += usize::from(self.fate(pack, block).apart);
+            let beside = self.beside(values[0]).into_iter().filter_map(|value| self.of.get(&value));
+            work.extend(beside.copied().filter(|pack| seen.insert(*pack)));
+            if seen.len() > MOST_BESIDE {
+                return false;
+            }
+        }
+        words > parted
+    }
+
+    /// What a value is computed of, and what is computed of it.
+    fn beside(&self, value: Value) -> Vec<Value> {
+        let p = self.p;
+        let mut found: Vec<Value> = match p.func.def(value) {
+            Def::Result(inst, _) if is_allowed(&p.func.inst(inst).op) => p.func.inst(inst).args.clone(),
+            Def::Param(block, at) => p.cfg.passed(&p.func, block, at as usize).collect(),
+            Def::Result(..) | Def::Removed => Vec::new(),
+        };
+        let users = self.uses.get(&value).into_iter().flatten();
+        found.extend(users.filter_map(|(_, inst, _)| p.func.inst(*inst).results.first()));
+        let edges = self.edges.get(&value).into_iter().flatten();
+        found.extend(edges.map(|(_, target, at)| p.func.block(target.block).params[*at]));
+        found
+    }
+
+    /// What uses a pack's values in its loop, or in one inside.
+    fn fate(&self, pack: usize, block: Block) -> Fate {
         let p = self.p;
         let values = &self.packs[pack];
         let is_of_words = self.of_words.contains(&pack);
@@ -499,8 +544,7 @@ impl<'a> Search<'a> {
                 apart |= !whole && !self.is_rare(*from, block, is_of_words);
             }
         }
-        let begins = self.loads.contains(&pack) || self.words.contains_key(&pack);
-        !apart && (together > 0 || !begins)
+        Fate { together, apart }
     }
 
     fn depth(&self, block: Block) -> usize {
@@ -511,6 +555,14 @@ impl<'a> Search<'a> {
     fn is_rare(&self, user: Block, block: Block, is_of_words: bool) -> bool {
         self.depth(user) < self.depth(block).max(usize::from(!is_of_words))
     }
+}
+
+/// What becomes of a pack.
+struct Fate {
+    /// How often it goes into one.
+    together: usize,
+    /// Something needs a value of it by itself.
+    apart: bool,
 }
 
 /// The operands of a pack's instructions with this number.

@@ -20,6 +20,12 @@ const COUNTS_OF_ANY: [i64; 5] = [6, 5, 4, 3, 2];
 /// Bytes of a word.
 const WORD: u32 = 4;
 
+/// Bytes up to which one load is around another: some rows of a tile.
+const FAR_AWAY: u32 = 1024;
+
+/// The fewest loads that are made together as such.
+const AROUND: usize = 3;
+
 /// Instructions among which neighbours are looked for.
 const FAR: usize = 512;
 
@@ -51,7 +57,7 @@ impl<'c> Emitter<'_, 'c> {
         if !matches!(self.pattern(&own, size, 1, true), Pattern::Strided(..) | Pattern::Scattered) {
             return Ok(false);
         }
-        let neighbours = self.neighbours(inst, access);
+        let neighbours = self.neighbours(inst, access, own_rows::MOST);
         for &count in self.counts(size) {
             let step = i64::from(size);
             let Some(first) = (0..count).map(|before| access.offset - before * step).find(|first| {
@@ -106,7 +112,7 @@ impl<'c> Emitter<'_, 'c> {
         {
             return Ok(false);
         }
-        let neighbours = self.neighbours(inst, access);
+        let neighbours = self.neighbours(inst, access, own_rows::MOST);
         let step = i64::from(size);
         let has = |offset: i64| neighbours.iter().any(|(at, _)| *at == offset);
         let before = (1..).take_while(|before| has(access.offset - before * step)).count() as i64;
@@ -139,6 +145,54 @@ impl<'c> Emitter<'_, 'c> {
         Ok(true)
     }
 
+    /// Loads what this load and others at known distances from it load where lanes may turn out to lie side by side: what is found out about the
+    /// one is so for all, as for the elements around one of a tile.
+    pub(super) fn load_around(
+        &mut self,
+        inst: Inst,
+        access: Access,
+        address: &Address<'c>,
+        mark: Mark,
+    ) -> Result<bool, CompileError> {
+        let data = self.p.func.inst(inst);
+        let (value, lane) = (data.args[0], self.lane_type(data.results[0]));
+        let size = lane.scalar_bits() / 8;
+        if self.wants_less_code() || access.lanes != 1 || access.order != Order::Weak {
+            return Ok(false);
+        }
+        let mut around = self.neighbours(inst, access, FAR_AWAY);
+        around.retain(|(at, _)| (at - access.offset) % i64::from(size) == 0);
+        // What is loaded before it is used takes registers until then.
+        let registers = self.unit.machine.cpu().registers();
+        let each = (self.unit.lanes * size).div_ceil(registers.bytes).max(1);
+        around.truncate((registers.count / 2 / each) as usize);
+        if around.len() < AROUND {
+            return Ok(false);
+        }
+        let Some(regular) = self.side_by_side(value, access, address, size) else { return Ok(false) };
+        let moved: Vec<i64> = around.iter().map(|(at, _)| at - access.offset).collect();
+        let apart = |this: &mut Self| {
+            let mut values = Vec::new();
+            for (offset, _) in &around {
+                let access = Access { offset: *offset, ..access };
+                let address = this.address(value, access);
+                let address = this.indexed(value, access, size).unwrap_or(address);
+                values.extend(this.load_lanes(&address, lane, 1, mark)?);
+            }
+            Ok(values)
+        };
+        let values = self.either(
+            regular.holds,
+            |this| this.load_side_by_side(&regular, lane, &moved, mark),
+            |this| this.load_in_runs(&regular, lane, &moved, apart),
+        )?;
+        for ((_, load), value) in around.iter().zip(values) {
+            self.joined.insert(*load);
+            self.define(self.p.func.inst(*load).results[0], value);
+        }
+        Ok(true)
+    }
+
     /// Loads that come with another have their elements, from this offset on.
     fn define_joined(&mut self, loads: &[(i64, Inst)], first: i64, step: i64, values: Vec<Value<'c>>) {
         for (value, index) in values.into_iter().zip(0..) {
@@ -162,8 +216,8 @@ impl<'c> Emitter<'_, 'c> {
         &insts[from..]
     }
 
-    /// The loads from this address, each with its offset, that come from here on before memory may change there.
-    fn neighbours(&self, inst: Inst, access: Access) -> Vec<(i64, Inst)> {
+    /// The loads from this address, each with its offset, less than so many bytes from this one's, that come from here on before memory may change there.
+    fn neighbours(&self, inst: Inst, access: Access, within: u32) -> Vec<(i64, Inst)> {
         let func = &self.p.func;
         let own = func.inst(inst);
         let rest = self.rest_of_block(inst);
@@ -176,7 +230,7 @@ impl<'c> Emitter<'_, 'c> {
             let data = func.inst(at);
             match data.op {
                 Op::Load(other) if other.order == Order::Weak => {
-                    let near = (other.offset - access.offset).unsigned_abs() < own_rows::MOST.into();
+                    let near = (other.offset - access.offset).unsigned_abs() < within.into();
                     let alike = Access { offset: access.offset, ..other } == access;
                     if near
                         && alike

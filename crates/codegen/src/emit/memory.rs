@@ -128,7 +128,9 @@ impl<'c> Emitter<'_, 'c> {
             self.define(data.results[0], elements);
             return Ok(());
         }
-        if self.load_joined_rows(inst, access, &address, mark)? {
+        if self.load_around(inst, access, &address, mark)?
+            || self.load_joined_rows(inst, access, &address, mark)?
+        {
             return Ok(());
         }
         if let Some(regular) = self.side_by_side(data.args[0], access, &address, size * count) {
