@@ -103,3 +103,67 @@ fn sign(func: &Function, data: &InstData, at: usize) -> Sign {
 fn zero(func: &Function, value: Value, is_negative: bool) -> u64 {
     u64::from(is_negative) << (func.ty(value).bits() - 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simt_ir::{FloatCmp, FloatMode, FloatRel, FunctionBuilder, Signature, Type};
+
+    /// Whether a maximum of two parameters may be either zero where this is done with it.
+    fn may_be_any(results: Vec<Type>, then: impl FnOnce(&mut FunctionBuilder, Value) -> Value) -> bool {
+        let mut b = FunctionBuilder::new("f", Signature { params: vec![Type::F32; 2], results });
+        let (x, y) = (b.param(0), b.param(1));
+        let max = MinMax { max: true, nan: false, ftz: false, xorsign_abs: false, any_zero: false };
+        let value = b.inst(Op::MinMax(max), &[x, y], Type::F32);
+        let end = then(&mut b, value);
+        b.terminate(Terminator::Return(vec![end]));
+        let mut func = b.finish();
+        ignore_signs(&mut func);
+        let inst = func.block(Function::ENTRY).insts[0];
+        matches!(func.inst(inst).op, Op::MinMax(op) if op.any_zero)
+    }
+
+    #[test]
+    fn what_ends_in_a_comparison_has_no_sign() {
+        let less = FloatCmp { rel: FloatRel::Lt, nan: false, ftz: false };
+        let compared = |b: &mut FunctionBuilder, value: Value| {
+            let y = b.param(1);
+            let sum = b.inst(Op::Float(FloatBinary::Add, FloatMode::default()), &[value, y], Type::F32);
+            b.inst(Op::FloatCmp(less), &[sum, y], Type::Pred)
+        };
+        assert!(may_be_any(vec![Type::Pred], compared));
+    }
+
+    #[test]
+    fn who_divides_by_a_zero_sees_its_sign() {
+        let divided = |at: usize| {
+            move |b: &mut FunctionBuilder, value: Value| {
+                let y = b.param(1);
+                let args = if at == 0 { [value, y] } else { [y, value] };
+                let quotient = b.inst(Op::Float(FloatBinary::Div, FloatMode::default()), &args, Type::F32);
+                let mode = FloatMode::default();
+                b.inst(Op::FloatUnary(FloatUnary::Abs, mode), &[quotient], Type::F32)
+            }
+        };
+        assert!(may_be_any(vec![Type::F32], divided(0)));
+        assert!(
+            !may_be_any(vec![Type::F32], divided(1)),
+            "that is one infinity or the other, and a NaN of two of them"
+        );
+    }
+
+    #[test]
+    fn what_is_returned_or_stored_as_bits_has_one() {
+        assert!(!may_be_any(vec![Type::F32], |_, value| value));
+        let bits = |b: &mut FunctionBuilder, value: Value| {
+            b.inst(Op::Convert(Convert::Bitcast), &[value], Type::I32)
+        };
+        assert!(!may_be_any(vec![Type::I32], bits));
+        let clamped = |b: &mut FunctionBuilder, value: Value| {
+            let zero = b.constant(Type::F32, 0);
+            let max = MinMax { max: true, nan: false, ftz: false, xorsign_abs: false, any_zero: false };
+            b.inst(Op::MinMax(max), &[value, zero], Type::F32)
+        };
+        assert!(may_be_any(vec![Type::F32], clamped), "the greater of a zero and +0 is +0");
+    }
+}
