@@ -36,7 +36,7 @@ pub fn latches(p: &Prepared) -> Vec<Block> {
 }
 
 /// Whether all loops go over rows in steps of a block, which gangs may do as well as warps in turns, and for less: a turn takes something beside the
-/// iteration. Not where they divide ([`rows`](crate::rows)): a warp mostly lies in one row, a gang less often.
+/// iteration. Not where they divide ([`rows`]): a warp mostly lies in one row, a gang less often.
 pub fn goes_over_rows(p: &Prepared) -> bool {
     let goes = |id| steps_over(p, id, counts_threads) && goes_along(p, id) && !divides(p, id);
     p.loops.count() > 0 && p.loops.ids().all(goes)
