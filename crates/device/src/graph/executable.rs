@@ -103,6 +103,15 @@ impl ExecutableGraph {
         if !allocated.is_empty() || !freed.is_empty() {
             context.memory().launch_graph_memory(&allocated, &freed, self.reuses_memory)?;
         }
+        match self.queue(&steps, stream, &context, &allocated) {
+            // What the first steps do may fault while the others are queued. That is for the calls after this one to tell.
+            Err(_) if context.check().is_err() => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Queues the steps, which allocate this memory.
+    fn queue(&self, steps: &Steps, stream: &Stream, context: &Arc<Context>, allocated: &[u64]) -> Result<()> {
         let before = self.last.lock().clone().filter(|last| !last.is_finished());
         if let Some(before) = before {
             stream.wait_completion(before)?;
@@ -117,7 +126,7 @@ impl ExecutableGraph {
         for step in steps.enabled() {
             match &step.operation {
                 Operation::Conditional(node) => {
-                    let choice = branch(Arc::downgrade(&context), node.clone(), step.bodies.clone());
+                    let choice = branch(Arc::downgrade(context), node.clone(), step.bodies.clone());
                     stream.submit(Vec::new(), choice)?;
                 }
                 operation => stream.run_operation(operation.clone())?,
@@ -128,7 +137,7 @@ impl ExecutableGraph {
             drop(kept);
         })?;
         if !allocated.is_empty() {
-            context.memory().note_graph_launch(&allocated, &end);
+            context.memory().note_graph_launch(allocated, &end);
         }
         *self.last.lock() = Some(end);
         Ok(())
