@@ -168,7 +168,11 @@ fn exclude_each_other(p: &Prepared, one: Block, other: Block) -> bool {
             (Some(a), Some(b)) => is_alike(p, a.number, b.number) && a.is_apart_from(&b),
             _ => false,
         };
-        is_alike(p, *a, *b) && a_holds != b_holds || disjoint
+        let opposite = match a_holds == b_holds {
+            true => is_inverse(p, *a, *b),
+            false => is_alike(p, *a, *b),
+        };
+        opposite || disjoint
     };
     conditions(p, other).iter().any(|own| of_one.iter().any(|theirs| is_excluded(own, theirs)))
 }
@@ -177,6 +181,13 @@ fn exclude_each_other(p: &Prepared, one: Block, other: Block) -> bool {
 fn is_alike(p: &Prepared, a: Value, b: Value) -> bool {
     let of = |value: Value| p.func.def_inst(value);
     a == b || of(a).zip(of(b)).is_some_and(|(a, b)| a.op.is_pure() && a.op == b.op && a.args == b.args)
+}
+
+/// Whether one comparison surely holds where the other does not.
+fn is_inverse(p: &Prepared, a: Value, b: Value) -> bool {
+    let (Some(a), Some(b)) = (p.func.def_inst(a), p.func.def_inst(b)) else { return false };
+    let (Op::IntCmp(of_a), Op::IntCmp(of_b)) = (a.op, b.op) else { return false };
+    of_a == inverse(of_b) && a.args.iter().zip(&b.args).all(|(a, b)| is_alike(p, *a, *b))
 }
 
 /// What a condition says of a number.

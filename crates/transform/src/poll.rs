@@ -389,14 +389,73 @@ impl<'a> Search<'a> {
             // Who expects what was there last time succeeds unless another does.
             Op::AtomicCas(_) => !self.varies(data.args[1], &mut HashSet::new()),
             Op::Atomic(AtomicOp::Exch, _) => true,
-            Op::Atomic(AtomicOp::Add | AtomicOp::Xor, _) => constant(1) == Some(0) || in_frame(1),
-            Op::Atomic(AtomicOp::And | AtomicOp::Or | AtomicOp::MaxU | AtomicOp::MinU, _) => {
-                constant(1).is_some() || in_frame(1)
+            Op::Atomic(AtomicOp::Add | AtomicOp::Xor | AtomicOp::FAdd { .. }, _) => {
+                constant(1) == Some(0) || in_frame(1)
             }
+            // Once done, it changes nothing.
+            Op::Atomic(
+                AtomicOp::And
+                | AtomicOp::Or
+                | AtomicOp::MaxU
+                | AtomicOp::MinU
+                | AtomicOp::MaxS
+                | AtomicOp::MinS,
+                _,
+            ) => !self.varies(data.args[1], &mut HashSet::new()) || in_frame(1),
             _ => false,
         };
-        // Who looks elsewhere each time is searching, not waiting.
-        looks && !self.varies(data.args[0], &mut HashSet::new())
+        // Who looks elsewhere each time is searching, not waiting; but not who moves on only once it has found something.
+        looks
+            && (!self.varies(data.args[0], &mut HashSet::new())
+                || self.may_stay(data.args[0], &mut HashSet::new()))
+    }
+
+    /// Whether a value that differs between iterations may be the same in the next.
+    fn may_stay(&self, value: Value, seen: &mut HashSet<Value>) -> bool {
+        if !seen.insert(value) {
+            return true;
+        }
+        let header = self.loops.get(self.id).header;
+        match self.func.def(value) {
+            Def::Result(inst, _) if self.inside(value) => {
+                let data = self.func.inst(inst);
+                data.op.is_pure() && data.args.iter().all(|arg| self.may_stay(*arg, seen))
+            }
+            Def::Param(block, at) if self.loops.contains(self.id, block) => {
+                let ways = self.ways(block, at as usize);
+                match block == header {
+                    true => ways.into_iter().any(|way| self.is_passed(way, value, &mut HashSet::new())),
+                    false => ways.into_iter().any(|way| self.may_stay(way, seen)),
+                }
+            }
+            Def::Result(..) | Def::Param(..) => true,
+            Def::Removed => false,
+        }
+    }
+
+    /// Whether a value is another on some way inside the loop.
+    fn is_passed(&self, value: Value, other: Value, seen: &mut HashSet<Value>) -> bool {
+        if value == other {
+            return true;
+        }
+        match self.func.def(value) {
+            Def::Param(block, at) if self.loops.contains(self.id, block) && seen.insert(value) => {
+                let ways = self.ways(block, at as usize);
+                block != self.loops.get(self.id).header
+                    && ways.into_iter().any(|way| self.is_passed(way, other, seen))
+            }
+            Def::Result(inst, _) if self.func.inst(inst).op == Op::Select => {
+                self.func.inst(inst).args[1..].iter().any(|arg| self.is_passed(*arg, other, seen))
+            }
+            _ => false,
+        }
+    }
+
+    /// What comes to a parameter from inside the loop.
+    fn ways(&self, block: Block, at: usize) -> Vec<Value> {
+        let preds = self.cfg.preds(block).iter().filter(|pred| self.loops.contains(self.id, **pred));
+        let targets = preds.flat_map(|pred| self.func.block(*pred).term.targets());
+        targets.filter(|target| target.block == block).map(|target| target.args[at]).collect()
     }
 
     /// Whether a value may differ from one iteration to the next.
@@ -418,7 +477,7 @@ impl<'a> Search<'a> {
     }
 
     /// A comparison that tells whether a compare-and-swap succeeded which expects what was there last time: some thread succeeds each
-    /// time, so nobody waits.
+    /// time, so nobody waits. Who expects the same each time does.
     fn advances(&self, inst: Inst) -> bool {
         let data = self.func.inst(inst);
         if !matches!(data.op, Op::IntCmp(IntCmp::Eq | IntCmp::Ne)) {
@@ -428,7 +487,7 @@ impl<'a> Search<'a> {
             self.func.def_inst(old).is_some_and(|swap| {
                 matches!(swap.op, Op::AtomicCas(_))
                     && swap.args[1] == expected
-                    && self.func.constant(expected).is_none()
+                    && self.varies(expected, &mut HashSet::new())
             })
         };
         swaps(data.args[0], data.args[1]) || swaps(data.args[1], data.args[0])

@@ -517,7 +517,12 @@ impl Analysis<'_> {
                 let zeros = self.facts.base_zeros(args[0]);
                 let within = zeros >= 63 || offsets.iter().all(|offset| (0..1 << zeros).contains(offset));
                 if within && zeros >= amount as u32 {
-                    self.affine(bits, |lane| offsets[lane] >> amount)
+                    // Of a base of zero an offset is the number, which may be one with its highest bit set.
+                    let mask = u64::MAX >> (64 - bits);
+                    self.affine(bits, |lane| match op {
+                        Shift::RightU => ((offsets[lane] as u64 & mask) >> amount) as i64,
+                        _ => offsets[lane] >> amount,
+                    })
                 } else if within {
                     // No lane's value has other bits above those zeros than the base has.
                     LaneShape::Uniform
