@@ -157,11 +157,18 @@ impl<'c> Emitter<'_, 'c> {
         let data = self.p.func.inst(inst);
         let (value, lane) = (data.args[0], self.lane_type(data.results[0]));
         let size = lane.scalar_bits() / 8;
-        if self.wants_less_code() || access.lanes != 1 || access.order != Order::Weak {
+        if self.wants_less_code() || access.lanes != 1 || access.order != Order::Weak || size < WORD {
             return Ok(false);
         }
         let mut around = self.neighbours(inst, access, FAR_AWAY);
         around.retain(|(at, _)| (at - access.offset) % i64::from(size) == 0);
+        // A row of each lane's own is better loaded as such, wherever lanes lie.
+        let row = own_rows::BYTES / size;
+        let has = |offset: i64| around.iter().any(|(at, _)| *at == offset);
+        let begins_row = |first: i64| (0..row).all(|index| has(first + i64::from(index * size)));
+        if around.iter().any(|(at, _)| begins_row(*at)) {
+            return Ok(false);
+        }
         // What is loaded before it is used takes registers until then.
         let registers = self.unit.machine.cpu().registers();
         let each = (self.unit.lanes * size).div_ceil(registers.bytes).max(1);
