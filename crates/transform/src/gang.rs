@@ -100,8 +100,7 @@ pub fn choose(
         (true, true) => in_gangs(func, shape, &warp, choice),
         (false, shared) if choice != Choice::Always => in_strips_alone(func, shape, &warp, choice)
             .or_else(|| if shared { None } else { in_pairs(func, shape, &warp, choice) })
-            .or_else(|| if shared { None } else { in_turns(func, shape, &warp, choice) })
-            .or_else(|| if shared { None } else { over_rows(func, shape, &warp, choice) }),
+            .or_else(|| if shared { None } else { in_steps(func, shape, &warp, choice) }),
         _ if choice == Choice::WhereItPays => None,
         _ => in_gangs(func, shape, &warp, choice),
     };
@@ -172,37 +171,31 @@ fn in_pairs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
     if !waits(cost, registers) || warp.registers_needed() > warp.registers.count {
         return None;
     }
-    let shape = shape.in_gangs(2);
-    let prepared = prepare(func.clone(), true, &shape).ok()?;
-    Gang::new(&prepared, &shape, warp.registers).is_possible().then_some((shape, prepared))
+    two_at_once(func, shape, warp)
 }
 
-/// The shape for two warps at once of a kernel whose warps take turns, an iteration each: a turn takes something beside the iteration, and the
-/// processor sees as much further ahead, to the loads that it will wait for.
-fn in_turns(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> Option<(Shape, Prepared)> {
+/// The shape for two warps at once of a kernel without barriers that goes over memory in steps.
+///
+/// Where warps take turns, an iteration each, a turn takes something beside the iteration, and the processor sees as much further ahead, to the loads that
+/// it will wait for. Where loops go over rows in steps of a block, a warp alone touches a small piece of each step, and comes to the row once for
+/// each warp; more than two gain little more, and are more code.
+fn in_steps(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> Option<(Shape, Prepared)> {
     let possible = shape.gangs.most > 1 && shape.dims == 1;
     if choice != Choice::WhereItPays || !possible || !warp.is_light() {
         return None;
     }
     // In loops that lanes leave one by one, more of them wait for each other.
     let turns = stride::latches(warp.p).len();
+    let in_turns = turns > 0 && turns >= warp.p.loops.count();
     let fits = 2 * warp.registers_needed() <= warp.registers.count;
-    if turns == 0 || turns < warp.p.loops.count() || !fits {
+    if !fits || !in_turns && !stride::goes_over_rows(warp.p) {
         return None;
     }
-    let shape = shape.in_gangs(2);
-    let prepared = prepare(func.clone(), true, &shape).ok()?;
-    Gang::new(&prepared, &shape, warp.registers).is_possible().then_some((shape, prepared))
+    two_at_once(func, shape, warp)
 }
 
-/// The shape for two warps at once of a kernel without barriers whose loops go over rows in steps of a block: a warp alone touches a small piece of each
-/// step, and comes to the row once for each warp. More gain little more, and are more code.
-fn over_rows(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> Option<(Shape, Prepared)> {
-    let possible = shape.gangs.most > 1 && shape.dims == 1 && warp.is_light();
-    let fits = || 2 * warp.registers_needed() <= warp.registers.count;
-    if choice != Choice::WhereItPays || !possible || !stride::goes_over_rows(warp.p) || !fits() {
-        return None;
-    }
+/// The shape for two warps at once, if they can.
+fn two_at_once(func: &Function, shape: &Shape, warp: &Gang<'_>) -> Option<(Shape, Prepared)> {
     let shape = shape.in_gangs(2);
     let prepared = prepare(func.clone(), true, &shape).ok()?;
     Gang::new(&prepared, &shape, warp.registers).is_possible().then_some((shape, prepared))

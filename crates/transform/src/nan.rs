@@ -135,15 +135,9 @@ impl Exchanged {
 /// Whether the bits of a NaN may come to where they are told apart. Arithmetic does not look at them, whatever it is that it is given.
 fn seen(func: &Function, cfg: &Cfg) -> Vec<bool> {
     let mut seen = vec![false; func.value_count()];
-    let mut passed: HashMap<Value, Vec<Value>> = HashMap::new();
     let mut work: Vec<Value> = Vec::new();
     for &block in cfg.order() {
         let data = func.block(block);
-        for target in data.term.targets() {
-            for (param, arg) in func.block(target.block).params.iter().zip(&target.args) {
-                passed.entry(*param).or_default().push(*arg);
-            }
-        }
         if let Terminator::Return(values) = &data.term {
             work.extend(values);
         }
@@ -163,7 +157,8 @@ fn seen(func: &Function, cfg: &Cfg) -> Vec<bool> {
                 work.extend(&func.inst(inst).args[1..])
             }
             Def::Result(inst, _) if is_copy(func, inst) => work.extend(&func.inst(inst).args),
-            _ => work.extend(passed.get(&value).into_iter().flatten()),
+            Def::Param(block, at) => work.extend(cfg.passed(func, block, at as usize)),
+            Def::Result(..) | Def::Removed => {}
         }
     }
     seen

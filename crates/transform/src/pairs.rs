@@ -7,10 +7,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use simt_ir::{
-    Block, Cfg, Convert, Def, Function, Inst, IntBinary, Op, Shift, SourceLoc, Terminator, Type, Value,
-};
+use simt_ir::{Block, Cfg, Convert, Def, Function, Inst, IntBinary, Op, Shift, Terminator, Type, Value};
 
+use crate::halves::made;
 use crate::simplify;
 
 /// Takes numbers from where they were before they came to a word.
@@ -261,12 +260,6 @@ fn together(func: &mut Function, numbers: [Value; 2], insts: &mut Vec<Inst>) -> 
     let by = made(func, Op::Const(16), Vec::new(), Type::I32, insts);
     let high = made(func, Op::Shift(Shift::Left), vec![high, by], Type::I32, insts);
     made(func, Op::Int(IntBinary::Or), vec![low, high], Type::I32, insts)
-}
-
-fn made(func: &mut Function, op: Op, args: Vec<Value>, ty: Type, insts: &mut Vec<Inst>) -> Value {
-    let inst = func.make_inst(op, args, &[ty], SourceLoc::default());
-    insts.push(inst);
-    func.inst(inst).results[0]
 }
 
 #[cfg(test)]

@@ -1,13 +1,10 @@
 //! Minima and maxima of zeros whose sign nobody sees.
 //!
 //! Of -0 and +0 the minimum is -0 and the maximum +0. Vector instructions without AVX-512 give either, and it takes as many more to give the right
-//! one. But what is compared, has an exponential taken, or has something added that is not zero, may have either; so may what only goes there by way of sums and
-//! products. [`ignore_signs`] marks the minima and maxima that may.
-
-use std::collections::HashMap;
+//! one. But what is compared, has an exponential taken, or becomes an integer may have either; so may what only goes there by way of sums and products. [`ignore_signs`] marks the minima and maxima that may.
 
 use simt_ir::{
-    Approx, Cfg, Convert, FloatBinary, FloatUnary, Function, InstData, MinMax, Op, Terminator, Value,
+    Approx, Cfg, Convert, Def, FloatBinary, FloatUnary, Function, InstData, MinMax, Op, Terminator, Value,
 };
 
 /// What an operation makes of the sign of a zero that is its operand.
@@ -20,8 +17,8 @@ enum Sign {
 
 /// Marks what may be either zero.
 pub fn ignore_signs(func: &mut Function) {
-    let is_any = |func: &Function, inst| matches!(func.inst(inst).op, Op::MinMax(_));
-    if !func.blocks().any(|block| func.block(block).insts.iter().any(|inst| is_any(func, *inst))) {
+    let mut insts = func.blocks().flat_map(|block| &func.block(block).insts);
+    if !insts.any(|inst| matches!(func.inst(*inst).op, Op::MinMax(_))) {
         return;
     }
     let cfg = Cfg::new(func);
@@ -39,15 +36,9 @@ pub fn ignore_signs(func: &mut Function) {
 /// Of each value whether the sign that it has as a zero may be seen.
 fn seen(func: &Function, cfg: &Cfg) -> Vec<bool> {
     let mut seen = vec![false; func.value_count()];
-    let mut passed: HashMap<Value, Vec<Value>> = HashMap::new();
     let mut work: Vec<Value> = Vec::new();
     for &block in cfg.order() {
         let data = func.block(block);
-        for target in data.term.targets() {
-            for (param, arg) in func.block(target.block).params.iter().zip(&target.args) {
-                passed.entry(*param).or_default().push(*arg);
-            }
-        }
         if let Terminator::Return(values) = &data.term {
             work.extend(values);
         }
@@ -64,9 +55,11 @@ fn seen(func: &Function, cfg: &Cfg) -> Vec<bool> {
         if std::mem::replace(&mut seen[value.index()], true) {
             continue;
         }
-        match func.def_inst(value) {
-            None => work.extend(passed.get(&value).into_iter().flatten()),
-            Some(data) => {
+        match func.def(value) {
+            Def::Param(block, at) => work.extend(cfg.passed(func, block, at as usize)),
+            Def::Removed => {}
+            Def::Result(inst, _) => {
+                let data = func.inst(inst);
                 let passes = |at: &usize| matches!(sign(func, data, *at), Sign::PassedOn);
                 work.extend((0..data.args.len()).filter(passes).map(|at| data.args[at]));
             }

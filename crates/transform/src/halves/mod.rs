@@ -13,7 +13,7 @@ mod tests;
 
 use std::collections::HashMap;
 
-use simt_ir::{Cfg, Convert, Function, Inst, IntBinary, Op, Shift, Type, Value};
+use simt_ir::{Cfg, Convert, Function, Inst, IntBinary, Op, Shift, SourceLoc, Type, Value};
 
 use crate::simplify;
 
@@ -66,6 +66,13 @@ fn make(func: &mut Function, op: Op, args: Vec<Value>, of: Inst, before: &mut Ve
     let loc = func.inst(of).loc;
     let inst = func.make_inst(op, args, &[Type::I64], loc);
     before.push(inst);
+    func.inst(inst).results[0]
+}
+
+/// Makes an operation, to be put where these go.
+pub(crate) fn made(func: &mut Function, op: Op, args: Vec<Value>, ty: Type, insts: &mut Vec<Inst>) -> Value {
+    let inst = func.make_inst(op, args, &[ty], SourceLoc::default());
+    insts.push(inst);
     func.inst(inst).results[0]
 }
 

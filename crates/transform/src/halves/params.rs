@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use simt_ir::{Block, Cfg, Convert, Def, Function, Inst, Op, Shift, SourceLoc, Type, Value};
+use simt_ir::{Block, Cfg, Convert, Def, Function, Inst, Op, Shift, Type, Value};
 
-use super::{origin, truncated, upper_of};
+use super::{made, origin, truncated, upper_of};
 
 /// Parameters that are halves of the same number wherever control comes from become halves of one parameter, if both halves are passed or the
 /// number is anyway.
@@ -102,10 +102,4 @@ fn half_of(func: &mut Function, number: Value, is_upper: bool, insts: &mut Vec<I
         number = made(func, Op::Shift(Shift::RightU), vec![number, amount], Type::I64, insts);
     }
     made(func, Op::Convert(Convert::Trunc), vec![number], Type::I32, insts)
-}
-
-fn made(func: &mut Function, op: Op, args: Vec<Value>, ty: Type, insts: &mut Vec<Inst>) -> Value {
-    let inst = func.make_inst(op, args, &[ty], SourceLoc::default());
-    insts.push(inst);
-    func.inst(inst).results[0]
 }

@@ -198,13 +198,10 @@ impl<'a> Lanes<'a> {
             ) => Kind::Same,
             Op::AnyLane => Kind::Same,
             // All lanes read the same element.
-            Op::Load(access) if access.space != Space::Local => {
-                if self.widest(&data.args) == Kind::Same {
-                    Kind::Same
-                } else {
-                    Kind::Any
-                }
-            }
+            Op::Load(access) if access.space != Space::Local => match self.widest(&data.args) {
+                Kind::Same => Kind::Same,
+                _ => Kind::Any,
+            },
             Op::Int(IntBinary::Add | IntBinary::Sub)
             | Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc)
             | Op::ToGeneric(Space::Global | Space::Const | Space::Shared)
