@@ -51,13 +51,14 @@ impl Row {
     }
 }
 
-/// No line begins here.
+/// No line begins at these: the address of one that is not there, and of none. A kernel may name any line, 0 as well.
 const NOWHERE: u64 = 1;
+const NONE: u64 = 2;
 
 /// What is kept for one line.
 #[derive(Clone)]
 struct Line {
-    /// Where it is; 0 for none, and [`NOWHERE`] for one that is not there.
+    /// Where it is; [`NONE`] for none, and [`NOWHERE`] for one that is not there.
     address: u64,
     /// The operation.
     kind: Kind,
@@ -70,7 +71,7 @@ struct Line {
 }
 
 const EMPTY: Line = Line {
-    address: 0,
+    address: NONE,
     kind: Kind { op: AtomicOp::Add, ty: Type::I32 },
     rows: 0,
     masks: [0; ROWS],
@@ -204,7 +205,7 @@ pub fn forget() {
         let Some(table) = table else { return };
         for index in table.used.drain(..) {
             let line = &mut table.lines[usize::from(index)];
-            (line.address, line.rows) = (0, 0);
+            (line.address, line.rows) = (NONE, 0);
         }
         table.fault = None;
     });
@@ -480,7 +481,7 @@ impl Table {
 
     /// Notes a line in the place of another, if memory is there.
     fn note(&mut self, index: usize, kind: Kind, address: u64) -> Option<()> {
-        if self.lines[index].address == 0 {
+        if self.lines[index].address == NONE {
             self.used.push(index as u8);
         } else {
             self.do_all(index, Visit::to(index));
@@ -516,7 +517,7 @@ impl Table {
             self.do_all(index, Visit::to(index));
         }
         for index in &used {
-            self.lines[usize::from(*index)].address = 0;
+            self.lines[usize::from(*index)].address = NONE;
         }
         self.used = used;
         self.used.clear();

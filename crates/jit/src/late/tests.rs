@@ -261,3 +261,18 @@ fn scattered_elements_of_memory_that_is_not_there_are_left_to_the_kernel() {
     settle().unwrap();
     assert_eq!(memory.0[0], 0, "twice the same");
 }
+
+#[test]
+fn nothing_is_kept_of_the_first_line_of_all_where_no_memory_is() {
+    take_your_time();
+    let ones = [1; 32];
+    for (places, start) in [(Places::One, 0), (Places::Adjacent, 16), (Places::One, 60)] {
+        assert_eq!(call(AtomicOp::Add, Type::I32, places, start, 1, &ones), 1, "{start}");
+    }
+    let addresses = [8u64; 32];
+    let start = addresses.as_ptr().expose_provenance() as u64;
+    assert_eq!(call(AtomicOp::Add, Type::I32, Places::Scattered, start, 3, &ones), 3);
+    settle().unwrap();
+    forget();
+    assert_eq!(call(AtomicOp::Add, Type::I32, Places::One, 0, 1, &ones), 1, "nor after something failed");
+}
