@@ -18,8 +18,6 @@ pub const CLUSTER_BLOCKS_PER_SM: u32 = 8;
 pub const MAX_THREADS_PER_SM: u32 = 2048;
 /// Blocks that one processor runs together.
 pub const MAX_BLOCKS_PER_SM: u32 = 32;
-/// Bytes of which a kernel's own shared memory is a multiple.
-pub const SHARED_PIECE: u32 = 16;
 /// Bytes of shared memory of a block, unless its kernel asks for more.
 pub const SHARED_PER_BLOCK: u32 = 48 << 10;
 /// Bytes of shared memory of a block at most.

@@ -65,18 +65,41 @@ fn functions_have_attributes() {
     let first = module.function("first").unwrap();
     let attribute = |which| first.attribute(which).unwrap();
     assert_eq!(attribute(FunctionAttribute::MaxThreadsPerBlock), 128);
-    assert_eq!(attribute(FunctionAttribute::SharedSize), 1008, "in pieces of 16 bytes");
+    assert_eq!(attribute(FunctionAttribute::SharedSize), 1000);
     assert_eq!(attribute(FunctionAttribute::PtxVersion), 90);
     assert_eq!(attribute(FunctionAttribute::BinaryVersion), 90);
     assert_eq!(attribute(FunctionAttribute::ConstSize), 8);
-    assert_eq!(attribute(FunctionAttribute::MaxDynamicSharedSize), (48 << 10) - 1008);
+    assert_eq!(attribute(FunctionAttribute::MaxDynamicSharedSize), (48 << 10) - 1000);
     let entry = first.kernel().entry();
     let layout: Vec<_> = entry.params.iter().map(|param| (param.offset, param.size)).collect();
     assert_eq!((layout, entry.param_bytes), (vec![(0, 1), (8, 8), (16, 12)], 28));
-    assert_eq!(first.set_max_dynamic_shared((227 << 10) - 1007), Err(Error::InvalidValue));
-    first.set_max_dynamic_shared((227 << 10) - 1008).unwrap();
+    assert_eq!(first.set_max_dynamic_shared((227 << 10) - 999), Err(Error::InvalidValue));
+    first.set_max_dynamic_shared((227 << 10) - 1000).unwrap();
     assert_eq!(module.functions().unwrap().len(), 2);
     assert_eq!(module.function("third").err(), Some(Error::NotFound));
+}
+
+#[test]
+fn shared_memory_ends_where_a_launch_may_add_to_it() {
+    let setup = Setup::new();
+    let kernel = |name: &str, bytes: u32| {
+        format!(
+            ".visible .entry {name}()\n{{\n.shared .align 4 .b8 own[{bytes}];\n.reg .b32 %r;\nmov.u32 %r, own;\n\
+             st.shared.b32 [%r], %r;\nret;\n}}\n"
+        )
+    };
+    // What an H200's driver says of each, whether the kernel uses what the module declares or not.
+    for (more, sizes) in [
+        ("", [5, 40, 100]),
+        (".extern .shared .align 4 .b8 more[];", [16, 48, 112]),
+        (".extern .shared .align 32 .b8 more[];", [32, 64, 128]),
+    ] {
+        let kernels = [("a", 5), ("b", 40), ("c", 100)].map(|(name, bytes)| kernel(name, bytes)).concat();
+        let text = format!(".version 9.0\n.target sm_90\n.address_size 64\n{more}\n{kernels}");
+        let module = Module::load(&setup.context, Code::from_ptx(&text, 90).unwrap()).unwrap();
+        let size = |name| module.function(name).unwrap().attribute(FunctionAttribute::SharedSize).unwrap();
+        assert_eq!(["a", "b", "c"].map(size), sizes, "{more}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 mod common;
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::*;
@@ -346,4 +346,29 @@ fn host_functions_know_where_they_are() {
     stream.synchronize().unwrap();
     assert!(inside.load(Ordering::SeqCst));
     assert!(!device::stream::in_host_function());
+}
+
+#[test]
+fn host_functions_never_run_on_a_thread_that_waits() {
+    let setup = Setup::new();
+    let own = std::thread::current().id();
+    let here = Arc::new(AtomicU32::new(0));
+    let count = |here: &Arc<AtomicU32>| {
+        let here = here.clone();
+        move || {
+            here.fetch_add(u32::from(std::thread::current().id() == own), Ordering::SeqCst);
+        }
+    };
+    let kernel = setup.kernel("nothing", |_| Ok(()));
+    let stream = setup.context.legacy_stream();
+    for _ in 0..300 {
+        launch(&kernel, stream, &blocks(4), &[]).unwrap();
+        stream.host_function(count(&here)).unwrap();
+        stream.host_function_once(count(&here)).unwrap();
+        launch(&kernel, stream, &blocks(4), &[]).unwrap();
+        let told = count(&here);
+        stream.callback(move |_| told()).unwrap();
+        stream.synchronize().unwrap();
+    }
+    assert_eq!(here.load(Ordering::SeqCst), 0);
 }

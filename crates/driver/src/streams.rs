@@ -71,7 +71,9 @@ pub fn destroy(handle: CUstream) -> CuResult {
     let stream = STREAMS.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE)?;
     // One of a green context that is gone is of no more use, and stays.
     stream.object.partition().map(|partition| partition.context()).transpose()?;
-    STREAMS.remove(handle.0).map(drop).map_err(|_| CUDA_ERROR_INVALID_HANDLE.into())
+    STREAMS.remove(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE)?;
+    stream.object.context()?.check()?;
+    Ok(())
 }
 
 /// The bits a stream was made with.
@@ -111,7 +113,9 @@ pub fn open_event(handle: &SharedEventHandle) -> CuResult<CUevent> {
 
 /// Destroys an event.
 pub fn destroy_event(handle: CUevent) -> CuResult {
-    EVENTS.remove(handle.0).map(drop).map_err(|_| CUDA_ERROR_INVALID_HANDLE.into())
+    let event = EVENTS.remove(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE)?;
+    event.object.context()?.check()?;
+    Ok(())
 }
 
 /// Makes the handles of a context's streams and events stale.

@@ -25,6 +25,7 @@ struct State {
 }
 
 struct Region {
+    base: u64,
     free: Extents,
     /// Address to length.
     used: HashMap<u64, u64>,
@@ -61,12 +62,21 @@ impl DeviceHeap {
             Some(region) => region,
             None => {
                 let base = self.space.allocate(self.device, self.owner, *limit, Kind::KernelHeap).ok()?;
-                region.insert(Region { free: Extents::new(base, *limit), used: HashMap::new() })
+                region.insert(Region { base, free: Extents::new(base, *limit), used: HashMap::new() })
             }
         };
         let address = region.free.take(len, ALIGN)?;
         region.used.insert(address, len);
         Some(address)
+    }
+
+    /// Whether an address is one of the heap's.
+    pub fn contains(&self, address: u64) -> bool {
+        let state = self.state.lock();
+        state
+            .region
+            .as_ref()
+            .is_some_and(|region| (region.base..region.base + state.limit).contains(&address))
     }
 
     /// Gives an allocation back; false if there is none at the address.
@@ -96,6 +106,7 @@ mod tests {
         assert!(!heap.free(a + 16) && !heap.free(0));
         assert_eq!(heap.allocate(500), None, "that was no allocation");
         assert!(heap.free(a) && !heap.free(a));
+        assert!(heap.contains(a) && heap.contains(a + 999) && !heap.contains(a + 1000));
         assert_eq!(heap.allocate(900), Some(a));
         assert_eq!(space.find(a), None, "not the host's to use");
         assert_eq!(space.free(a, |_| true), Err(crate::Error::InvalidValue));

@@ -163,13 +163,18 @@ unsafe extern "C" fn free(frame: *mut BlockFrame, mask: u32, addresses: *const u
             if address == 0 || domain.heap.free(address) {
                 continue;
             }
-            // Twice, or never allocated: the heap stays as it is, and the context fails as with any bad address.
+            // Twice, or never allocated: the heap stays as it is, and the context fails. The hardware's `free` traps at what the heap has not given, and
+            // reads in vain beside what is not the heap's.
+            let kind = match domain.heap.contains(address) {
+                true => FaultKind::Trap,
+                false => FaultKind::IllegalAddress,
+            };
             domain.health.fail(FaultReport {
                 kernel: services.nested.ready().name.to_string(),
                 block_dim: (*(*frame).launch).block,
                 source: None,
                 fault: Fault {
-                    kind: FaultKind::IllegalAddress,
+                    kind,
                     address: Some(address),
                     ctaid: (*frame).ctaid,
                     warp: (*frame).warp,

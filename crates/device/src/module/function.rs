@@ -129,9 +129,9 @@ impl Function {
         self.kernel.max_dynamic_shared().unwrap_or_else(|| default_dynamic_shared(static_shared))
     }
 
-    /// Static shared memory, which a device gives in pieces.
+    /// Static shared memory.
     pub fn static_shared(&self) -> Result<u32> {
-        Ok(self.kernel.program()?.shared_bytes.next_multiple_of(limits::SHARED_PIECE))
+        Ok(self.kernel.program()?.shared_bytes)
     }
 }
 

@@ -135,18 +135,21 @@ impl Stream {
     /// As [`host_function`](Self::host_function), for a function that can be called once only and so not be captured.
     pub fn host_function_once(&self, function: impl FnOnce() + Send + 'static) -> Result<()> {
         self.check_not_capturing()?;
-        let task = move || {
-            queue::run_host_function(function);
-            Ok(())
-        };
-        self.submit(Vec::new(), Work::Task(Box::new(task))).map(drop)
+        self.run_host(move |status| {
+            if status.is_ok() {
+                function()
+            }
+        })
     }
 
     /// Queues a function of the program that is told whether the context has failed.
     pub fn callback(&self, function: impl FnOnce(Result<()>) + Send + 'static) -> Result<()> {
         self.check_not_capturing()?;
-        let callback = move |status| queue::run_host_function(move || function(status));
-        self.submit(Vec::new(), Work::Callback(Box::new(callback))).map(drop)
+        self.run_host(function)
+    }
+
+    fn run_host(&self, function: impl FnOnce(Result<()>) + Send + 'static) -> Result<()> {
+        self.submit(Vec::new(), Work::Host(Box::new(function))).map(drop)
     }
 
     /// What is queued from now on waits for what the event stands for. An event that was never recorded stands for
@@ -359,10 +362,11 @@ impl Stream {
             },
             Operation::Copy(transfer) => self.submit_bulk(transfer.bytes(), Bulk::Copy(transfer)),
             Operation::Fill(fill) => self.submit_bulk(fill.bytes(), Bulk::Fill(fill)),
-            Operation::Host(function) => task(Box::new(move || {
-                queue::run_host_function(|| function());
-                Ok(())
-            })),
+            Operation::Host(function) => self.run_host(move |status| {
+                if status.is_ok() {
+                    function()
+                }
+            }),
             Operation::Record(event) => event.record(self),
             Operation::Wait(event) => self.wait_event(&event),
             Operation::Words(words) => words.iter().try_for_each(|word| task(Box::new(word.task()))),

@@ -25,6 +25,9 @@ pub(crate) enum Work {
     Task(Box<dyn FnOnce() -> Result<()> + Send>),
     /// Something that is done whatever has happened before; it is told.
     Callback(Box<dyn FnOnce(Result<()>) + Send>),
+    /// A function of the program, which is told likewise. It runs on a thread of the device's, never on one that waits: it may ask which thread it is
+    /// on, or look at variables of that.
+    Host(Box<dyn FnOnce(Result<()>) + Send>),
     /// Something that tells what comes next, before what is queued already. Not done any more once the context has failed.
     Branch(Branch),
     /// A kernel.
@@ -318,6 +321,7 @@ impl Queue {
                     drop(state);
                     completion = other;
                 }
+                Blocked::Not if state.is_for_workers() => return Help::NoneWanted,
                 Blocked::Not => {
                     state.claimed = true;
                     drop(state);
@@ -348,6 +352,11 @@ impl Queue {
                 return;
             }
             match state.blocked_by() {
+                Blocked::Not if matches!(role, Role::Helper(_)) && state.is_for_workers() => {
+                    state.claimed = false;
+                    drop(state);
+                    return self.schedule();
+                }
                 Blocked::Not => {}
                 Blocked::Empty => {
                     state.claimed = false;
@@ -454,6 +463,12 @@ impl Queue {
                 callback(health.check());
                 Ok(())
             }
+            Work::Host(function) => {
+                self.domain.memory.conceal_freed();
+                self.domain.output.flush();
+                run_host_function(|| function(health.check()));
+                Ok(())
+            }
         });
     }
 
@@ -500,6 +515,11 @@ impl State {
         self.commands.is_empty() && self.last.as_ref().is_none_or(|last| last.is_finished())
     }
 
+    /// Whether only workers run the first command.
+    fn is_for_workers(&self) -> bool {
+        self.commands.front().is_some_and(|command| matches!(command.work, Some(Work::Host(_))))
+    }
+
     fn blocked_by(&mut self) -> Blocked {
         let Some(command) = self.commands.front_mut() else { return Blocked::Empty };
         while let Some(wait) = command.waits.last() {
@@ -529,7 +549,7 @@ thread_local! {
 }
 
 /// Runs a function of the program from a stream.
-pub(crate) fn run_host_function(function: impl FnOnce()) {
+fn run_host_function(function: impl FnOnce()) {
     struct Restore(bool);
     impl Drop for Restore {
         fn drop(&mut self) {

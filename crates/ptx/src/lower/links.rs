@@ -188,7 +188,7 @@ impl<'r> Links<'r> {
             let module = with_constants(source, module);
             links.name_constants(&variables(source, &module).unwrap_or_default());
         }
-        links.lay_out_shared(&shared)?;
+        links.lay_out_shared(&shared, module)?;
         Some(links)
     }
 
@@ -210,8 +210,9 @@ impl<'r> Links<'r> {
         }
     }
 
-    /// Behind what is reserved, variables of known size first, in order of first use; what a launch sizes begins after all of them.
-    fn lay_out_shared(&mut self, used: &[(&Variable<'_>, Option<u32>)]) -> Option<()> {
+    /// Behind what is reserved, variables of known size first, in order of first use; what a launch sizes begins after all of them. Where a module has
+    /// that, the others end where it may begin, as on the hardware, for kernels that do not use it as well.
+    fn lay_out_shared(&mut self, used: &[(&Variable<'_>, Option<u32>)], module: &Module<'_>) -> Option<()> {
         let mut end = u64::from(RESERVED_SHARED);
         let dynamic = |v: &Variable<'_>| v.linkage == Linkage::Extern || v.size().is_none();
         for (variable, index) in used.iter().filter(|(v, _)| !dynamic(v)) {
@@ -226,6 +227,11 @@ impl<'r> Links<'r> {
         }
         for (variable, _) in used.iter().filter(|(v, _)| dynamic(v)) {
             self.shared_align = self.shared_align.max(u32::try_from(variable.alignment()).ok()?);
+        }
+        let declared = module.variables().filter(|v| v.space == StateSpace::Shared);
+        let all_dynamic = declared.chain(used.iter().map(|(v, _)| *v)).filter(|v| dynamic(v));
+        if let Some(align) = all_dynamic.map(Variable::alignment).max() {
+            end = end.checked_next_multiple_of(align.max(16))?;
         }
         let end = u32::try_from(end).ok()?;
         self.shared_bytes = end - RESERVED_SHARED;

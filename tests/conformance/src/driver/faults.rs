@@ -42,6 +42,10 @@ pub fn an_illegal_address_sticks_to_the_context() {
     fails!(BROKEN, cuMemGetInfo_v2(&mut size, &mut total));
     let image = CString::new(KERNELS).expect("no NUL inside");
     fails!(BROKEN, cuModuleLoadData(&mut module, image.as_ptr().cast()));
+    // Handles go all the same.
+    fails!(BROKEN, cuEventDestroy_v2(event));
+    fails!(CUDA_ERROR_INVALID_HANDLE, cuEventDestroy_v2(event));
+    fails!(BROKEN, cuStreamDestroy_v2(stream));
     // What needs no healthy context goes on working.
     let (context, mut count, mut device) = (current(), 0, -1);
     cu!(cuDeviceGetCount(&mut count); cuCtxGetDevice(&mut device));
