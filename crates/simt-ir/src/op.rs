@@ -180,6 +180,8 @@ pub struct MinMax {
     pub xorsign_abs: bool,
     /// Of two zeros either may be the result: nobody sees the sign.
     pub any_zero: bool,
+    /// Neither operand is a signalling NaN.
+    pub quiet: bool,
 }
 
 /// One float in, one out, exactly defined.

@@ -2,7 +2,7 @@
 //!
 //! Passes change a function and say in their first line what holds afterwards; analyses are plain data.
 //! In order of use: [`traps`], [`simplify`], [`cancel`], [`decide`], [`halves`](mod@halves), [`pairs`](mod@pairs), [`narrow`](mod@narrow), [`normalize`], [`zeros`], [`lcssa`], [`drift`], then the analyses [`sync`], [`shapes`] and
-//! [`linearize`], which code generation reads, in which lanes values are [`wanted`], and whether local memory lies [`lane_by_lane`]. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
+//! [`linearize`], which code generation reads, in which lanes values are [`wanted`], which floats are [`quiet`], and whether local memory lies [`lane_by_lane`]. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
 //! ([`places`]). What is loaded together may stay together ([`packs`]), and
 //! what a block keeps for itself in shared memory may stay in registers ([`held`]). Where indices are bounded, or lanes may leave a loop apart from each
@@ -33,6 +33,7 @@ pub mod pairs;
 pub mod places;
 pub mod poll;
 pub mod prepare;
+mod quiet;
 mod rejoined;
 mod reroll;
 pub mod retrace;

@@ -7,7 +7,7 @@ use crate::poll::{self, Polling};
 use crate::wanted::Wanted;
 use crate::{
     Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, drift, halves, in_step, lane_by_lane, late,
-    lcssa, nan, narrow, normalize, pairs, simplify, stragglers, traps, zeros,
+    lcssa, nan, narrow, normalize, pairs, quiet, simplify, stragglers, traps, zeros,
 };
 
 /// How far it is from a lane that stands for all to what is compared with others.
@@ -126,6 +126,7 @@ fn finish(
     let def_block = lcssa::def_blocks(&func, &cfg);
     let late = if is_kernel { late::find(&func, &cfg, &polling) } else { Vec::new() };
     let wanted = Wanted::find(&func, &cfg, &shapes, shape);
+    quiet::mark(&mut func, &cfg, &shapes);
     let lane_by_lane = is_kernel && lane_by_lane::is_possible(&func, &cfg);
     let dispatched = false;
     Prepared {

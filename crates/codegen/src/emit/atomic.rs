@@ -313,7 +313,14 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let math = self.unit.math();
         let min_max = |max: bool| {
-            Op::MinMax(MinMax { max, nan: false, ftz: false, xorsign_abs: false, any_zero: false })
+            Op::MinMax(MinMax {
+                max,
+                nan: false,
+                ftz: false,
+                xorsign_abs: false,
+                any_zero: false,
+                quiet: false,
+            })
         };
         let pure = match op {
             AtomicOp::Add => Op::Int(IntBinary::Add),

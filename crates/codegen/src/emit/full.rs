@@ -23,6 +23,9 @@ use crate::target::Level;
 /// Vectors of a warp that a block may compute to be there twice. In larger ones each access is.
 const SMALL: u32 = 64;
 
+/// Likewise in a loop, which runs more often.
+const IN_LOOP: u32 = 128;
+
 /// Vectors for each access up to which a larger block is there twice as well: that is no more code than its accesses twice, each with a branch.
 const DENSE: u32 = 4;
 
@@ -552,10 +555,12 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let vectors = insts().filter(|data| data.results.iter().any(|value| p.shapes.of(*value).is_vector()));
         let (vectors, accesses) =
             (vectors.count() as u32, insts().filter(|data| by_lanes(data)).count() as u32);
-        let lanes_leave = p.loops.innermost(block).is_some_and(|id| p.shapes.divergent_loops()[id.index()]);
+        let id = p.loops.innermost(block);
+        let lanes_leave = id.is_some_and(|id| p.shapes.divergent_loops()[id.index()]);
+        let small = if id.is_some() { IN_LOOP } else { SMALL };
         insts().all(|data| data.op.is_pure() || is_access(&data.op) || matches!(data.op, Op::Atomic(..)))
             && accesses > 0
-            && (vectors * self.unit.lanes <= SMALL * super::LANES
+            && (vectors * self.unit.lanes <= small * super::LANES
                 || vectors <= DENSE * accesses
                 || lanes_leave && vectors <= LEAVING)
     }

@@ -152,7 +152,7 @@ impl<'c> Emitter<'_, 'c> {
         if self.is_quick()
             || access.space == Space::Local
             || access.order != Order::Weak
-            || !self.p.shapes.checks(value).is_empty()
+            || !self.is_sure(value)
             || !matches!(self.pattern(address, size, count, load), Pattern::Scattered)
             || matches!(address, Address::Uniform(_))
         {

@@ -4,7 +4,7 @@
 //! shuffles. Compilers leave them apart where they do not know that the address is aligned to all elements, as that of a part of a tile.
 
 use kernel_abi::CompileError;
-use simt_ir::{Access, Inst, Op, Order, Space, Value as IrValue};
+use simt_ir::{Access, Convert, Def, Inst, IntBinary, Op, Order, Shift, Space, Value as IrValue};
 
 use super::address::Address;
 use super::function::Emitter;
@@ -26,6 +26,9 @@ const FAR_AWAY: u32 = 1024;
 /// The fewest loads that are made together as such.
 const AROUND: usize = 3;
 
+/// How far definitions are followed.
+const DEPTH: u32 = 12;
+
 /// Instructions among which neighbours are looked for.
 const FAR: usize = 512;
 
@@ -46,11 +49,7 @@ impl<'c> Emitter<'_, 'c> {
         let data = self.p.func.inst(inst);
         let (address, lane) = (data.args[0], self.lane_type(data.results[0]));
         let size = lane.scalar_bits() / 8;
-        if self.is_quick()
-            || access.lanes != 1
-            || access.order != Order::Weak
-            || !self.p.shapes.checks(address).is_empty()
-        {
+        if self.is_quick() || access.lanes != 1 || access.order != Order::Weak || !self.is_sure(address) {
             return Ok(false);
         }
         let own = self.address(address, access);
@@ -107,7 +106,7 @@ impl<'c> Emitter<'_, 'c> {
             || access.lanes != 1
             || access.order != Order::Weak
             || access.space == Space::Local
-            || !self.p.shapes.checks(value).is_empty()
+            || !self.is_sure(value)
             || !matches!(self.pattern(address, size, 1, true), Pattern::Scattered | Pattern::Indexed(..))
         {
             return Ok(false);
@@ -128,21 +127,53 @@ impl<'c> Emitter<'_, 'c> {
         let Some(count) = counts.into_iter().find(fits).filter(|count| *count > before.max(1)) else {
             return Ok(false);
         };
-        let row = self.address(value, Access { offset: first, ..access });
+        let first_access = Access { offset: first, ..access };
+        let row = self.address(value, first_access);
+        let bytes = size * count as u32;
         let by_rows = |this: &mut Self| Ok(this.load_scattered(&row, lane, count as u32, mark));
-        let values = match self.side_by_side(value, access, address, size) {
-            None => by_rows(self)?,
-            Some(regular) => {
-                let moved: Vec<i64> = (0..count).map(|index| (index - before) * step).collect();
-                self.either(
-                    regular.holds,
-                    |this| this.load_side_by_side(&regular, lane, &moved, mark),
-                    |this| this.load_in_runs(&regular, lane, &moved, by_rows),
-                )?
-            }
+        let side_by_side = match self.apart(value, DEPTH) == Some(bytes.into()) {
+            true => self.side_by_side(value, first_access, &row, bytes),
+            false => None,
+        };
+        let values = if let Some(regular) = side_by_side {
+            let whole = |this: &mut Self| this.load_lanes(&regular.address, lane, count as u32, mark);
+            self.either(regular.holds, whole, by_rows)?
+        } else if let Some(regular) = self.side_by_side(value, access, address, size) {
+            let moved: Vec<i64> = (0..count).map(|index| (index - before) * step).collect();
+            self.either(
+                regular.holds,
+                |this| this.load_side_by_side(&regular, lane, &moved, mark),
+                |this| this.load_in_runs(&regular, lane, &moved, by_rows),
+            )?
+        } else {
+            by_rows(self)?
         };
         self.define_joined(&neighbours, first, step, values);
         Ok(true)
+    }
+
+    /// How far lanes are apart that are numbered one after another, if their address is such a number times a constant, also past a loop.
+    fn apart(&self, value: IrValue, depth: u32) -> Option<u64> {
+        let p = self.p;
+        let depth = depth.checked_sub(1)?;
+        let Def::Result(inst, _) = p.func.def(value) else {
+            let Def::Param(block, at) = p.func.def(value) else { return None };
+            let passed = p.cfg.passed(&p.func, block, at as usize);
+            return passed.into_iter().find_map(|arg| self.apart(arg, depth));
+        };
+        let data = p.func.inst(inst);
+        match data.op {
+            Op::Int(IntBinary::Add) => {
+                let varying = data.args.iter().filter(|arg| p.shapes.of(**arg).is_vector());
+                varying.filter_map(|arg| self.apart(*arg, depth)).next()
+            }
+            Op::Int(IntBinary::Mul) => p.func.constant(data.args[1]),
+            Op::Shift(Shift::Left) => {
+                p.func.constant(data.args[1]).and_then(|by| 1u64.checked_shl(by as u32))
+            }
+            Op::Convert(Convert::SExt | Convert::ZExt) => self.apart(data.args[0], depth),
+            _ => None,
+        }
     }
 
     /// Loads what this load and others at known distances from it load where lanes may turn out to lie side by side: what is found out about the
@@ -281,11 +312,7 @@ impl<'c> Emitter<'_, 'c> {
         let own = self.address(address, access);
         // What other lanes store to the same places comes later there too: rows of a distance unknown might share some.
         let Address::Affine(_, offsets) = &own else { return Ok(false) };
-        if self.is_quick()
-            || access.lanes != 1
-            || access.order != Order::Weak
-            || !self.p.shapes.checks(address).is_empty()
-        {
+        if self.is_quick() || access.lanes != 1 || access.order != Order::Weak || !self.is_sure(address) {
             return Ok(false);
         }
         let is_scattered = match self.pattern(&own, size, 1, false) {

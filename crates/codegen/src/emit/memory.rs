@@ -206,10 +206,7 @@ impl<'c> Emitter<'_, 'c> {
         if self.store_joined(inst, access, mark)? {
             return Ok(());
         }
-        if groups.is_none()
-            && self.p.shapes.checks(data.args[0]).is_empty()
-            && self.store_packed(values, &address, mark)?
-        {
+        if groups.is_none() && self.is_sure(data.args[0]) && self.store_packed(values, &address, mark)? {
             return Ok(());
         }
         let vectors: Vec<Value<'c>> = values.iter().map(|value| self.vector(*value)).collect();
@@ -284,20 +281,42 @@ impl<'c> Emitter<'_, 'c> {
                 (0..count).map(element).collect()
             }
             Pattern::Common { .. } => unreachable!("stores have it"),
-            Pattern::Strided(stride, start) => {
-                let mask = self.active();
-                let spread = self.spread(mask, stride);
-                let wide = lane.vector(self.unit.lanes * stride);
-                let wide = b.masked_load(wide, b.inttoptr(start), size, spread, wide.zero());
-                let lanes: Vec<i32> = (0..self.unit.lanes as i32).map(|lane| lane * stride as i32).collect();
-                vec![b.shuffle(wide, wide, &lanes)]
-            }
+            Pattern::Strided(stride, start) => vec![self.load_strided(lane, start, stride, mark)],
             Pattern::Indexed(base, indices, bytes) => {
                 let (mask, ty) = (self.active(), lane.vector(self.unit.lanes));
                 vec![b.gather(ty, self.elements(base, indices, bytes), size, mask, ty.zero())]
             }
             Pattern::Scattered => self.load_scattered(address, lane, count, mark),
         })
+    }
+
+    /// Loads every n-th element from this address.
+    fn load_strided(&mut self, lane: Type<'c>, start: Value<'c>, stride: u32, mark: Mark) -> Value<'c> {
+        let b = self.unit.b;
+        let size = lane.scalar_bits() / 8;
+        let (lanes, all) = (self.unit.lanes, self.unit.lanes * stride);
+        let register = self.unit.machine.cpu().vector_bits() / 8 / size;
+        let pick = |wide: Value<'c>, last: u32| {
+            let place = |lane: u32| lane * stride + if lane * stride < last { 0 } else { stride - 1 };
+            let places: Vec<i32> = (0..lanes).map(|lane| place(lane) as i32).collect();
+            b.shuffle(wide, wide, &places)
+        };
+        if !self.is_full() || all <= register || !all.is_multiple_of(register) {
+            let mask = self.active();
+            let spread = self.spread(mask, stride);
+            let wide = lane.vector(all);
+            return pick(b.masked_load(wide, b.inttoptr(start), size, spread, wide.zero()), all);
+        }
+        // What is after the last element need not be memory: the last register ends with it.
+        let last = all - register;
+        let load = |at: u32| {
+            let at = if at == last { at - (stride - 1) } else { at };
+            let ptr = b.inttoptr(self.offset(start, i64::from(at * size)));
+            self.marked(b.load(lane.vector(register), ptr, size), mark)
+        };
+        let mut registers: Vec<_> = (0..all).step_by(register as usize).map(load).collect();
+        registers.resize(registers.len().next_power_of_two(), lane.vector(register).zero());
+        pick(self.concatenated(registers), last)
     }
 
     /// Likewise, as they lie in memory; nothing if they do not lie one after another.
@@ -408,12 +427,17 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
+    /// Whether the offsets of an address hold: there is nothing to test, or it has been tested.
+    pub(super) fn is_sure(&self, address: IrValue) -> bool {
+        self.p.shapes.checks(address).is_empty() || self.ahead.is_in_range(address)
+    }
+
     /// Whether the offsets of an address hold, where that must be tested beside the access.
     fn in_range(&mut self, address: IrValue) -> Option<Value<'c>> {
         let b = self.unit.b;
         let p = self.p;
         let mut all = None;
-        if self.ahead.is_in_range(address) {
+        if self.is_sure(address) {
             return None;
         }
         for check in p.shapes.checks(address) {

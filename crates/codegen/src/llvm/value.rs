@@ -10,15 +10,6 @@ use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Functions of which no result is a signalling NaN, by how their names begin.
-const QUIET: [&str; 5] = [
-    "llvm.fma.",
-    "llvm.sqrt.",
-    "llvm.roundeven.",
-    "llvm.x86.avx512.mask.range.",
-    "llvm.x86.avx512.mask.fixupimm.",
-];
-
 /// An SSA value or a constant.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Value<'c> {
@@ -129,56 +120,6 @@ impl<'c> Value<'c> {
                 let kind = core::LLVMGetMDKindIDInContext(context, kind.as_ptr().cast(), count(kind.len()));
                 core::LLVMSetMetadata(self.raw, kind, core::LLVMMetadataAsValue(context, metadata.raw()));
             }
-        }
-    }
-
-    /// Whether arithmetic made it, so that its NaNs are quiet, or constants without NaNs did. False where that cannot be seen.
-    pub fn is_quiet(self) -> bool {
-        self.is_quiet_within(8)
-    }
-
-    fn is_quiet_within(self, steps: u32) -> bool {
-        use llvm_sys::LLVMOpcode::*;
-        if self.is_constant() {
-            let count = if self.ty().is_vector() { self.ty().lanes() } else { 1 };
-            // SAFETY: a constant of a live context and, of a vector, its lanes; only what is a number is asked for it.
-            return (0..count).all(|lane| unsafe {
-                let raw = match self.ty().is_vector() {
-                    true => core::LLVMGetAggregateElement(self.raw, lane),
-                    false => self.raw,
-                };
-                let is_number = || !core::LLVMIsAConstantFP(raw).is_null();
-                !raw.is_null()
-                    && (core::LLVMIsUndef(raw) != 0
-                        || is_number() && !core::LLVMConstRealGetDouble(raw, &mut 0).is_nan())
-            });
-        }
-        if !self.is_instruction() || steps == 0 {
-            return false;
-        }
-        // SAFETY: an instruction of a live context, and its operands.
-        let operand = |index| unsafe {
-            Self::from_raw(core::LLVMGetOperand(self.raw, index)).is_quiet_within(steps - 1)
-        };
-        // SAFETY: an instruction of a live context; what a call calls is asked of calls only.
-        match unsafe { core::LLVMGetInstructionOpcode(self.raw) } {
-            LLVMFAdd | LLVMFSub | LLVMFMul | LLVMFDiv | LLVMFPExt | LLVMFPTrunc | LLVMSIToFP | LLVMUIToFP => {
-                true
-            }
-            LLVMShuffleVector | LLVMInsertElement => operand(0) && operand(1),
-            LLVMExtractElement => operand(0),
-            LLVMSelect => operand(1) && operand(2),
-            LLVMCall => {
-                let mut length = 0;
-                // SAFETY: the name lives as long as the function.
-                let name = unsafe {
-                    let callee = core::LLVMGetCalledValue(self.raw);
-                    let name = core::LLVMGetValueName2(callee, &mut length);
-                    std::slice::from_raw_parts(name.cast::<u8>(), length)
-                };
-                QUIET.iter().any(|known| name.starts_with(known.as_bytes()))
-            }
-            _ => false,
         }
     }
 

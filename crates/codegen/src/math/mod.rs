@@ -153,7 +153,7 @@ impl<'a, 'c> Lowering<'a, 'c> {
             self.b.and(bits, self.sign_mask(bits.ty()))
         });
         let result = if by_range {
-            self.range(op.max, x, y)
+            self.range(op, x, y)
         } else if x.ty().is_float() {
             let name = match (op.max, op.nan) {
                 (false, false) => "llvm.minimumnum",
@@ -179,18 +179,17 @@ impl<'a, 'c> Lowering<'a, 'c> {
 
     /// The lesser or greater one, by AVX-512's own instruction: of a number and a quiet NaN the number, of zeros the one that its sign
     /// makes the lesser or greater. A signalling NaN it would pass on.
-    fn range(&self, max: bool, x: Value<'c>, y: Value<'c>) -> Value<'c> {
+    fn range(&self, op: MinMax, x: Value<'c>, y: Value<'c>) -> Value<'c> {
         const LESSER: u64 = 0b0100;
         const GREATER: u64 = 0b0101;
-        let quiet =
-            |value: Value<'c>| if value.is_quiet() { value } else { self.fixup(value, value, QUIET_NANS) };
+        let quiet = |value: Value<'c>| if op.quiet { value } else { self.fixup(value, value, QUIET_NANS) };
         let context = self.b.context();
         let (suffix, lanes) = suffix_and_lanes(x);
         self.in_chunks(lanes, &[quiet(x), quiet(y)], |chunk| {
             let operands = [
                 chunk[0],
                 chunk[1],
-                context.int(32).int_const(if max { GREATER } else { LESSER }),
+                context.int(32).int_const(if op.max { GREATER } else { LESSER }),
                 chunk[0].ty().zero(),
                 context.int(lanes).all_ones(),
                 context.int(32).int_const(CURRENT_ROUNDING),
