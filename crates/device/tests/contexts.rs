@@ -344,8 +344,10 @@ fn shared_memory_of_a_block() {
 #[test]
 fn limits_of_a_context() {
     let setup = Setup::new();
+    setup.context.set_limit(Limit::MallocHeapSize, 16 << 20).unwrap();
+    assert_eq!(setup.context.limit(Limit::MallocHeapSize), Ok(16 << 20));
     setup.context.set_limit(Limit::MallocHeapSize, 1 << 20).unwrap();
-    assert_eq!(setup.context.limit(Limit::MallocHeapSize), Ok(1 << 20));
+    assert_eq!(setup.context.limit(Limit::MallocHeapSize), Ok(4 << 20), "the least there is");
     assert_eq!(setup.context.limit(Limit::PrintfFifoSize), Ok(8_650_752));
     assert_eq!(setup.context.set_limit(Limit::StackSize, 1 << 40), Err(Error::InvalidValue));
     assert_eq!(setup.context.limit(Limit::DevRuntimeSyncDepth), Err(Error::UnsupportedLimit));

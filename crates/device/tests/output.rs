@@ -105,7 +105,7 @@ fn a_failed_assertion_says_where() {
 #[test]
 fn the_heap_of_kernels() {
     let setup = Setup::new();
-    setup.context.set_limit(device::Limit::MallocHeapSize, 96 << 10).unwrap();
+    setup.context.set_limit(device::Limit::MallocHeapSize, 4 << 20).unwrap();
     let found = Arc::new(Mutex::new(Vec::new()));
     let slot = found.clone();
     let kernel = setup.kernel("allocates", move |frame| {
@@ -113,7 +113,7 @@ fn the_heap_of_kernels() {
         // SAFETY: as in `print`.
         unsafe {
             let callbacks = &*(*frame.launch).callbacks;
-            (callbacks.malloc)(frame, 0b111, [10_000; 32].as_ptr(), results.as_mut_ptr());
+            (callbacks.malloc)(frame, 0b111, [437_000; 32].as_ptr(), results.as_mut_ptr());
             (callbacks.free)(frame, 0b010, results.as_ptr());
             (callbacks.nanosleep)(100);
             assert!((callbacks.global_timer)() > 0);
@@ -121,7 +121,7 @@ fn the_heap_of_kernels() {
         slot.lock().unwrap().push(results);
         Ok(())
     });
-    // Three blocks of 30,000 bytes, a third of them given back.
+    // Three blocks of 1,311,000 bytes, a third of them given back.
     launch(&kernel, setup.context.legacy_stream(), &blocks(3), &[]).unwrap();
     setup.context.synchronize().unwrap();
     for results in found.lock().unwrap().iter() {
@@ -135,7 +135,7 @@ fn the_heap_of_kernels() {
     setup.context.synchronize().unwrap();
     assert!(found.lock().unwrap()[3..].iter().flat_map(|results| &results[..3]).any(|address| *address == 0));
     assert_eq!(
-        setup.context.set_limit(device::Limit::MallocHeapSize, 1 << 20),
+        setup.context.set_limit(device::Limit::MallocHeapSize, 8 << 20),
         Err(device::Error::InvalidValue),
         "in use"
     );

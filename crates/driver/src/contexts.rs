@@ -255,9 +255,11 @@ impl Primary {
         self.device.primary().is_active()
     }
 
-    /// Its flags.
+    /// Its flags, as they have been set.
     pub fn flags(&self) -> u32 {
-        write_flags(self.device.primary().flags())
+        let flags = self.device.primary().flags();
+        let always = if flags.map_host { 0 } else { CU_CTX_MAP_HOST };
+        write_flags(flags) & !always
     }
 
     /// Sets its flags.

@@ -19,10 +19,11 @@ pub fn condition(flags: u32) -> CuResult<Condition> {
     }
 }
 
-/// Every write comes behind a barrier, with the flag that asks for none too.
-pub fn check_write(flags: u32) -> CuResult {
+/// Every write comes behind a barrier, with the flag that asks for none too, which the first version of these functions takes.
+pub fn check_write(flags: u32, omits_barrier: bool) -> CuResult {
     match flags {
-        CU_STREAM_WRITE_VALUE_DEFAULT | CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER => Ok(()),
+        CU_STREAM_WRITE_VALUE_DEFAULT => Ok(()),
+        CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER if omits_barrier => Ok(()),
         _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
     }
 }
@@ -46,7 +47,7 @@ fn read_one(operation: &CUstreamBatchMemOpParams, with_barriers: bool) -> CuResu
         Ok(WordOperation::Wait { address, width, value, condition })
     };
     let write = |width, value| {
-        check_write(operation.flags)?;
+        check_write(operation.flags, !with_barriers)?;
         Ok(WordOperation::Write { address, width, value })
     };
     match operation.operation {

@@ -349,13 +349,13 @@ impl AddressSpace {
         })
     }
 
-    /// Takes mappings out of their reservation.
+    /// Takes what is mapped in a range out of its reservation. There may be gaps, and nothing.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] unless the range consists of whole mappings.
+    /// [`Error::InvalidValue`] for a range that is not in a reservation, and for one with a part of a mapping.
     pub fn unmap(&self, start: u64, size: u64) -> Result<()> {
         let mut mappings = self.mappings.lock();
-        for base in mappings.whole(start, size)? {
+        for base in mappings.within(start, size)? {
             let mapped = mappings.mapped.remove(&base).expect("found just now");
             self.allocations.lock().remove(&base);
             self.devices[mapped.device].own.heap.lock().unmap_shared(base, mapped.len)?;
@@ -429,6 +429,23 @@ impl AddressSpace {
 }
 
 impl Mappings {
+    /// The starts of the mappings in a range of a reservation, none of which goes beyond it.
+    fn within(&self, start: u64, size: u64) -> Result<Vec<u64>> {
+        let end = start.checked_add(size).filter(|end| *end > start).ok_or(Error::InvalidValue)?;
+        let reserved = self.reservations.range(..=start).next_back();
+        reserved.filter(|(base, (len, _))| end <= **base + len).ok_or(Error::InvalidValue)?;
+        let before = self.mapped.range(..start).next_back();
+        let is_cut = |(base, mapped): (&u64, &Mapped)| base + mapped.len > start;
+        let mut found = Vec::new();
+        for (base, mapped) in self.mapped.range(start..end) {
+            if base + mapped.len > end {
+                return Err(Error::InvalidValue);
+            }
+            found.push(*base);
+        }
+        if before.is_some_and(is_cut) { Err(Error::InvalidValue) } else { Ok(found) }
+    }
+
     /// The starts of the mappings that make up a range without a gap.
     fn whole(&self, start: u64, size: u64) -> Result<Vec<u64>> {
         let end = start.checked_add(size).filter(|end| *end > start).ok_or(Error::InvalidValue)?;

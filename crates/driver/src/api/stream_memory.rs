@@ -29,8 +29,9 @@ fn write(
     width: Width,
     value: u64,
     flags: u32,
+    omits_barrier: bool,
 ) -> CuResult {
-    check_write(flags)?;
+    check_write(flags, omits_barrier)?;
     find(stream, default)?.write_value(address.0, width, value)?;
     Ok(())
 }
@@ -93,7 +94,7 @@ fn cuStreamWriteValue32_v2(
     value: u32,
     flags: u32,
 ) -> CuResult {
-    write(default, stream, addr, Width::Bits32, value.into(), flags)
+    write(default, stream, addr, Width::Bits32, value.into(), flags, false)
 }
 
 #[entry_point(ptsz)]
@@ -115,7 +116,7 @@ fn cuStreamWriteValue32(
     value: u32,
     flags: u32,
 ) -> CuResult {
-    write(default, stream, addr, Width::Bits32, value.into(), flags)
+    write(default, stream, addr, Width::Bits32, value.into(), flags, true)
 }
 
 #[entry_point(ptsz)]
@@ -137,7 +138,7 @@ fn cuStreamWriteValue64_v2(
     value: u64,
     flags: u32,
 ) -> CuResult {
-    write(default, stream, addr, Width::Bits64, value, flags)
+    write(default, stream, addr, Width::Bits64, value, flags, false)
 }
 
 #[entry_point(ptsz)]
@@ -159,5 +160,5 @@ fn cuStreamWriteValue64(
     value: u64,
     flags: u32,
 ) -> CuResult {
-    write(default, stream, addr, Width::Bits64, value, flags)
+    write(default, stream, addr, Width::Bits64, value, flags, true)
 }

@@ -383,10 +383,19 @@ pub fn limits_are_set_for_one_context() {
     assert_eq!(limit(CU_LIMIT_STACK_SIZE), 1008);
     cu!(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
     assert_eq!(limit(CU_LIMIT_STACK_SIZE), 4096);
-    cu!(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 1 << 20));
-    assert!(limit(CU_LIMIT_PRINTF_FIFO_SIZE) >= 1 << 20);
-    cu!(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 32 << 20));
-    assert!(limit(CU_LIMIT_MALLOC_HEAP_SIZE) >= 32 << 20);
+    for (wanted, printf, heap) in [
+        (0, 512 << 10, 4 << 20),
+        (600_000, 600_064, 4 << 20),
+        (5_000_000, 5_000_192, 5_046_272),
+        (32 << 20, 32 << 20, 32 << 20),
+    ] {
+        cu!(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, wanted); cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, wanted));
+        assert_eq!(
+            (limit(CU_LIMIT_PRINTF_FIFO_SIZE), limit(CU_LIMIT_MALLOC_HEAP_SIZE)),
+            (printf, heap),
+            "{wanted}"
+        );
+    }
     create_context();
     assert_eq!(limit(CU_LIMIT_STACK_SIZE), 1024);
     cu!(cuCtxSetCurrent(a));

@@ -44,6 +44,10 @@ pub fn every_write_stores_its_word() {
         cuStreamSynchronize(s);
     );
     assert_eq!(read::<u32>(p, 12), [1, 2, 3, 4, 6, 5, 8, 7, 10, 9, 12, 11]);
+    // Only the first version leaves the barrier out.
+    let without = CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
+    fails!(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32_v2(s, at(2), 9, without));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue64_v2(s, at(8), 9, without));
 }
 
 pub fn every_wait_waits_for_its_condition() {
