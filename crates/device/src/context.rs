@@ -9,6 +9,7 @@ use crate::device::Hardware;
 use crate::domain::Domain;
 use crate::fault::{FaultReport, Health};
 use crate::graph::capture;
+use crate::graph::launched::Launchable;
 use crate::limits::{self, Limit, Limits};
 use crate::lock::{Rank, RankedMutex};
 use crate::memory::{AddressSpace, ArrayLayout, ArrayMemory, ContextId, Kind, Pool};
@@ -84,6 +85,8 @@ pub struct Context {
     legacy: OnceLock<Arc<Stream>>,
     per_thread: RankedMutex<HashMap<ThreadNumber, Arc<Stream>>>,
     modules: RankedMutex<Vec<Arc<Module>>>,
+    /// Graphs that kernels may launch, by what they know them by.
+    launchable: RankedMutex<HashMap<u64, Weak<dyn Launchable>>>,
 }
 
 struct Settings {
@@ -135,6 +138,7 @@ impl Context {
             legacy: OnceLock::new(),
             per_thread: RankedMutex::new(Rank::Context, HashMap::new()),
             modules: RankedMutex::new(Rank::Context, Vec::new()),
+            launchable: RankedMutex::new(Rank::Graph, HashMap::new()),
             hardware,
         });
         let legacy = Stream::new(&context, StreamKind::Legacy, 0, None);
@@ -249,6 +253,23 @@ impl Context {
         }
         self.settings.lock().limits = limits;
         Ok(())
+    }
+
+    /// Has kernels know a graph by a handle that is no other's.
+    pub(crate) fn add_launchable_graph(&self, handle: u64, graph: Weak<dyn Launchable>) {
+        let mut known = self.launchable.lock();
+        known.retain(|_, graph| graph.strong_count() > 0);
+        known.insert(handle, graph);
+    }
+
+    /// The graph that kernels know by a handle.
+    pub(crate) fn launchable_graph(&self, handle: u64) -> Option<Arc<dyn Launchable>> {
+        self.launchable.lock().get(&handle)?.upgrade()
+    }
+
+    /// Whether kernels know any graph.
+    pub(crate) fn has_launchable_graphs(&self) -> bool {
+        !self.launchable.lock().is_empty()
     }
 
     /// What it was made with, or set to since.

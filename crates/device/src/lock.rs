@@ -40,6 +40,8 @@ pub enum Rank {
     Event,
     /// What a grid has launched.
     Nested,
+    /// What kernels leave for the end of their graph.
+    GraphLaunch,
     /// Commands of a stream.
     Stream,
     /// Ready streams and running grids.

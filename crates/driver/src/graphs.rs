@@ -24,13 +24,13 @@ static EXECUTABLES: Table<Executable> = Table::new(Kind::GraphExec);
 
 /// A graph made ready to be launched, as programs know it.
 pub struct Executable {
-    graph: ExecutableGraph,
+    graph: Arc<ExecutableGraph>,
     /// What it was made with.
     pub flags: u64,
 }
 
 impl Deref for Executable {
-    type Target = ExecutableGraph;
+    type Target = Arc<ExecutableGraph>;
 
     fn deref(&self) -> &Self::Target {
         &self.graph
@@ -207,13 +207,32 @@ pub fn instantiate(handle: CUgraph, flags: u64) -> Result<CUgraphExec, Unready> 
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
     check_structure(&graph)?;
+    let launching = match flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH {
+        0 => None,
+        _ => Some(crate::contexts::current()?),
+    };
     let make = || {
         let reuses_memory = flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH != 0;
-        let executable = Executable { graph: ExecutableGraph::with_memory(&graph, reuses_memory), flags };
-        EXECUTABLES.insert(Arc::new(executable)).map(CUgraphExec).ok_or(CUDA_ERROR_OUT_OF_MEMORY)
+        let made = ExecutableGraph::with_memory(&graph, reuses_memory);
+        if let Some(context) = &launching
+            && let Err(node) = made.check_for_kernels(context.memory())
+        {
+            let reason = CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
+            let node = node.map_or(Ok(CUgraphNode::NULL), |node| node_handle(&graph, node))?;
+            return Err(Unready { code: CUDA_ERROR_INVALID_VALUE, reason, node });
+        }
+        if flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD != 0 {
+            made.upload();
+        }
+        let executable = Executable { graph: made.clone(), flags };
+        let handle = EXECUTABLES.insert(Arc::new(executable)).ok_or(CUDA_ERROR_OUT_OF_MEMORY)?;
+        if let Some(context) = &launching {
+            made.let_kernels_launch(context, handle as u64);
+        }
+        Ok::<_, Unready>(CUgraphExec(handle))
     };
     if !is_one_of_its_kind(&graph) {
-        return Ok(make()?);
+        return make();
     }
     let mut others = locked(&ONES_OF_THEIR_KIND);
     others.retain(|(_, executable)| EXECUTABLES.get(executable.0).is_ok());

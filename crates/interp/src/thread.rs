@@ -560,6 +560,7 @@ impl<'a> Thread<'a> {
             SpecialReg::SmId => unsafe { (*context.frame).worker },
             SpecialReg::NsmId => launch.sm_count,
             SpecialReg::GridId => return launch.grid_id,
+            SpecialReg::CurrentGraphExec => return launch.graph,
             SpecialReg::LanemaskEq => 1 << lane,
             SpecialReg::LanemaskLt => (1 << lane) - 1,
             SpecialReg::LanemaskLe => (1 << lane) | ((1 << lane) - 1),
@@ -581,10 +582,7 @@ impl<'a> Thread<'a> {
             SpecialReg::DynamicSmemSize => launch.dynamic_shared_bytes,
             SpecialReg::EnvReg(1) => (launch.grid_workspace >> 32) as u32,
             SpecialReg::EnvReg(2) => launch.grid_workspace as u32,
-            SpecialReg::ReservedSmemOffset(_)
-            | SpecialReg::EnvReg(_)
-            | SpecialReg::Pm(_)
-            | SpecialReg::CurrentGraphExec => 0,
+            SpecialReg::ReservedSmemOffset(_) | SpecialReg::EnvReg(_) | SpecialReg::Pm(_) => 0,
         };
         value.into()
     }

@@ -78,6 +78,7 @@ fn launch_with(
         grid_workspace: 0,
         cluster: [1; 3],
         explicit_cluster: 0,
+        graph: 0,
     };
     let mut frame = BlockFrame {
         launch: &launch,

@@ -59,6 +59,8 @@ pub struct LaunchFrame {
     pub cluster: [u32; 3],
     /// The launch or the kernel asks for clusters: `%is_explicit_cluster`.
     pub explicit_cluster: u32,
+    /// `%current_graph_exec`: what kernels know the graph by that the launch is of; 0 if they cannot launch it.
+    pub graph: u64,
 }
 
 impl LaunchFrame {
@@ -313,6 +315,7 @@ mod tests {
             grid_workspace: 0,
             cluster: [2, 3, 1],
             explicit_cluster: 1,
+            graph: 0,
         };
         assert_eq!(launch.cluster_blocks(), 6);
         assert_eq!(launch.ctaid_of_rank(0, 5), [1, 2, 0]);

@@ -1,4 +1,4 @@
-//! The functions of the runtime that kernels call: launches from kernels, and what belongs to them (the chapter on dynamic
+//! The functions of the runtime that kernels call: launches of kernels and graphs, and what belongs to them (the chapter on dynamic
 //! parallelism of CUDA's programming guide).
 //!
 //! A program declares them, with the prefix of their interface (`__cudaCDP2LaunchDeviceV2`) or under their plain names
@@ -45,6 +45,7 @@ pub enum RuntimeFunction {
     GetParameterBufferV2,
     LaunchDevice,
     LaunchDeviceV2,
+    GraphLaunch,
 }
 
 /// What a program calls it, what it takes and what it gives. A structure is passed by its address.
@@ -67,7 +68,7 @@ macro_rules! interfaces {
 }
 
 /// In the order of the enumeration.
-static INTERFACES: [Interface; 33] = interfaces! {
+static INTERFACES: [Interface; 34] = interfaces! {
     DeviceGetAttribute(I64, I32, I32) -> I32;
     DeviceGetLimit(I64, I32) -> I32;
     DeviceGetCacheConfig(I64) -> I32;
@@ -101,6 +102,7 @@ static INTERFACES: [Interface; 33] = interfaces! {
     GetParameterBufferV2(I64, I64, I64, I32) -> I64;
     LaunchDevice(I64, I64, I64, I64, I32, I64) -> I32;
     LaunchDeviceV2(I64, I64) -> I32;
+    GraphLaunch(I64, I64) -> I32;
 };
 
 impl RuntimeFunction {

@@ -170,6 +170,7 @@ pub fn launch_on(
         grid_workspace: 0,
         cluster,
         explicit_cluster: grid.cluster.is_some().into(),
+        graph: 0,
     };
     // What a worker runs whole: a cluster, or a block.
     let units: u64 = grid.grid.iter().zip(cluster).map(|(blocks, size)| u64::from(blocks / size)).product();

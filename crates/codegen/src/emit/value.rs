@@ -460,7 +460,7 @@ impl<'c> Emitter<'_, 'c> {
                 let explicit = field(offset_of!(LaunchFrame, explicit_cluster));
                 b.icmp(IntPredicate::Ne, explicit, i32.zero())
             }
-            SpecialReg::CurrentGraphExec => i64.zero(),
+            SpecialReg::CurrentGraphExec => self.launch_field(offset_of!(LaunchFrame, graph), i64),
             SpecialReg::EnvReg(1) => field(offset_of!(LaunchFrame, grid_workspace) + 4),
             SpecialReg::EnvReg(2) => field(offset_of!(LaunchFrame, grid_workspace)),
             SpecialReg::ReservedSmemOffset(_)

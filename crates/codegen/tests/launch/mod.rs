@@ -163,6 +163,7 @@ impl Launch {
             grid_workspace: 0,
             cluster: [1; 3],
             explicit_cluster: 0,
+            graph: 0,
         };
         let mut frame = BlockFrame {
             launch: &launch,

@@ -92,6 +92,7 @@ impl Launch {
             grid_workspace: 0,
             cluster: [1; 3],
             explicit_cluster: 0,
+            graph: 0,
         };
         let mut shared = window(info.shared_bytes as usize);
         let mut local = window((local_bytes * self.block) as usize);

@@ -144,6 +144,7 @@ impl Grid {
             grid_workspace: 0,
             cluster,
             explicit_cluster: parts.cluster.is_some().into(),
+            graph: services.nested.graph_handle(),
         };
         let workspace = parts.cooperative.then(|| Box::new(Workspace(UnsafeCell::new(Line([0; 64])))));
         let mut grid = Arc::new(Grid {
@@ -609,5 +610,6 @@ pub(crate) fn empty_launch_frame() -> LaunchFrame {
         grid_workspace: 0,
         cluster: [1; 3],
         explicit_cluster: 0,
+        graph: 0,
     }
 }

@@ -233,7 +233,7 @@ pub(super) fn branch(context: Weak<Context>, node: Conditional, bodies: Vec<Arc<
         let (Some(chosen), Some(alive)) = (node.kind.choice(value, bodies.len()), context.upgrade()) else {
             return Ok(Vec::new());
         };
-        let mut works = works_of(&alive, queue, &bodies[chosen])?;
+        let mut works = works_of(&alive, queue, &bodies[chosen], None)?;
         if node.kind == ConditionalKind::While {
             works.push(branch(context, node, bodies));
         }

@@ -1,12 +1,15 @@
 //! Graphs that are launched.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::conditional::{Condition, branch};
+use super::launched::{self, GraphLaunch};
 use super::{Attachment, Graph, GraphMemory, Node, NodeId, Operation};
 use crate::executor::Grid;
 use crate::lock::{Rank, RankedMutex};
+use crate::memory::AddressSpace;
 use crate::stream::{Completion, Queue, Work};
 use crate::{Context, Error, Result, Stream};
 
@@ -18,6 +21,10 @@ pub struct ExecutableGraph {
     kept: RankedMutex<Kept>,
     /// What a launch left allocated is used again by the next.
     reuses_memory: bool,
+    /// What kernels know it by that launch it.
+    handle: OnceLock<u64>,
+    /// It has been uploaded, or launched: kernels can launch it.
+    uploaded: AtomicBool,
 }
 
 /// What must live until the last launch is over.
@@ -68,19 +75,66 @@ pub enum UpdateFailure {
 
 impl ExecutableGraph {
     /// Makes a graph ready.
-    pub fn new(graph: &Graph) -> ExecutableGraph {
+    pub fn new(graph: &Graph) -> Arc<ExecutableGraph> {
         ExecutableGraph::with_memory(graph, false)
     }
 
     /// Makes a graph ready whose launches may use again what the one before left allocated, if `reuses_memory` says so.
-    pub fn with_memory(graph: &Graph, reuses_memory: bool) -> ExecutableGraph {
+    pub fn with_memory(graph: &Graph, reuses_memory: bool) -> Arc<ExecutableGraph> {
         let (steps, kept) = Steps::of(graph);
-        ExecutableGraph {
+        Arc::new(ExecutableGraph {
             steps: RankedMutex::new(Rank::Graph, Arc::new(steps)),
             last: RankedMutex::new(Rank::Event, None),
             kept: RankedMutex::new(Rank::Graph, kept),
             reuses_memory,
+            handle: OnceLock::new(),
+            uploaded: AtomicBool::new(false),
+        })
+    }
+
+    /// Has kernels launch it too, who know it by this handle.
+    pub fn let_kernels_launch(self: &Arc<Self>, context: &Context, handle: u64) {
+        self.handle.get_or_init(|| handle);
+        let this = Arc::downgrade(self);
+        context.add_launchable_graph(handle, this);
+    }
+
+    /// Whether kernels can launch such a graph: it has nodes, which are kernels, and copies and fills of memory that the device knows.
+    ///
+    /// # Errors
+    /// A node that is none of these, if there is one.
+    pub fn check_for_kernels(&self, space: &AddressSpace) -> std::result::Result<(), Option<NodeId>> {
+        let steps = self.steps();
+        let fits = |step: &Step| match &step.operation {
+            Operation::Empty => step.children > 0,
+            Operation::Copy(transfer) => transfer.check(space).is_ok_and(|ends| !ends.to && !ends.from),
+            _ => step.is_for_kernels(),
+        };
+        match steps.list.iter().find(|step| !fits(step)) {
+            Some(step) => Err(Some(step.node)),
+            None if steps.list.is_empty() => Err(None),
+            None => Ok(()),
         }
+    }
+
+    /// Has kernels be able to launch it. There is nothing to bring anywhere: the device's memory is the host's.
+    pub fn upload(&self) {
+        self.uploaded.store(true, Ordering::Release);
+    }
+
+    /// Whether kernels can launch it, if they may.
+    pub(super) fn is_uploaded(&self) -> bool {
+        self.uploaded.load(Ordering::Acquire)
+    }
+
+    /// What kernels know it by that launch it; 0 if they cannot.
+    pub(super) fn handle(&self) -> u64 {
+        self.handle.get().copied().unwrap_or(0)
+    }
+
+    /// What a launch does now.
+    pub(super) fn steps(&self) -> Arc<Steps> {
+        self.steps.lock().clone()
     }
 
     /// Queues all of it.
@@ -89,7 +143,8 @@ impl ExecutableGraph {
     /// [`Error::InvalidValue`] for words of memory at addresses that the device does not know, for memory to be allocated that a
     /// launch before has left in use, and for memory to be freed that is not in use.
     /// [`Error::StreamCaptureUnsupported`] in a stream that captures, whose capture is then spoiled.
-    pub fn launch(&self, stream: &Stream) -> Result<()> {
+    pub fn launch(self: &Arc<Self>, stream: &Stream) -> Result<()> {
+        self.upload();
         let steps = self.steps.lock().clone();
         let context = stream.context()?;
         context.check()?;
@@ -111,7 +166,13 @@ impl ExecutableGraph {
     }
 
     /// Queues the steps, which allocate this memory.
-    fn queue(&self, steps: &Steps, stream: &Stream, context: &Arc<Context>, allocated: &[u64]) -> Result<()> {
+    fn queue(
+        self: &Arc<Self>,
+        steps: &Steps,
+        stream: &Stream,
+        context: &Arc<Context>,
+        allocated: &[u64],
+    ) -> Result<()> {
         let before = self.last.lock().clone().filter(|last| !last.is_finished());
         if let Some(before) = before {
             stream.wait_completion(before)?;
@@ -123,6 +184,10 @@ impl ExecutableGraph {
             stream.submit(Vec::new(), Work::Task(Box::new(apply)))?;
             kept.conditions.iter().for_each(|condition| condition.note_launch(true));
         }
+        if context.has_launchable_graphs() && steps.enabled().all(Step::is_for_kernels) {
+            stream.submit(Vec::new(), launched::launch(self.clone(), Arc::downgrade(context)))?;
+            return self.end(stream, context, allocated, kept);
+        }
         for step in steps.enabled() {
             match &step.operation {
                 Operation::Conditional(node) => {
@@ -132,6 +197,11 @@ impl ExecutableGraph {
                 operation => stream.run_operation(operation.clone())?,
             }
         }
+        self.end(stream, context, allocated, kept)
+    }
+
+    /// Notes the end of a launch, all of which has been queued.
+    fn end(&self, stream: &Stream, context: &Context, allocated: &[u64], kept: Kept) -> Result<()> {
         let end = stream.mark(move || {
             kept.conditions.iter().for_each(|condition| condition.note_launch(false));
             drop(kept);
@@ -275,6 +345,11 @@ impl Steps {
 }
 
 impl Step {
+    /// Whether it can be a command behind others that are known when their turn comes.
+    fn is_for_kernels(&self) -> bool {
+        self.operation.is_for_kernels()
+    }
+
     fn check_can_be_left_out(&self) -> Result<()> {
         match self.operation {
             Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_) => Ok(()),
@@ -284,7 +359,13 @@ impl Step {
 }
 
 /// What the steps of a body are to a queue.
-pub(super) fn works_of(context: &Arc<Context>, queue: &Arc<Queue>, body: &Steps) -> Result<Vec<Work>> {
+/// Their kernels belong to a `launch`, if they can launch graphs.
+pub(super) fn works_of(
+    context: &Arc<Context>,
+    queue: &Arc<Queue>,
+    body: &Steps,
+    launch: Option<&Arc<GraphLaunch>>,
+) -> Result<Vec<Work>> {
     let mut works = Vec::with_capacity(body.list.len());
     for step in body.enabled() {
         works.push(match &step.operation {
@@ -305,8 +386,11 @@ pub(super) fn works_of(context: &Arc<Context>, queue: &Arc<Queue>, body: &Steps)
                 if !Arc::ptr_eq(&module.context()?, context) {
                     return Err(Error::InvalidHandle);
                 }
-                let (parts, services) =
+                let (parts, mut services) =
                     call.function.prepare(context, &module, &call.launch, &call.params, 0)?;
+                if let Some(launch) = launch {
+                    services.nested.join(launch.clone());
+                }
                 let end = Completion::new(Weak::new());
                 Work::Grid(Grid::new(parts, queue.clone(), services, end))
             }

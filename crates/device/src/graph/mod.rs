@@ -6,6 +6,7 @@
 pub(crate) mod capture;
 mod conditional;
 mod executable;
+pub(crate) mod launched;
 mod operation;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

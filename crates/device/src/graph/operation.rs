@@ -83,6 +83,11 @@ impl Operation {
         }
     }
 
+    /// Whether graphs that kernels launch may have it.
+    pub fn is_for_kernels(&self) -> bool {
+        matches!(self, Operation::Empty | Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_))
+    }
+
     /// Whether it sets more than one row.
     pub(super) fn has_rows(&self) -> bool {
         matches!(self, Operation::Fill(fill) if fill.height > 1)

@@ -72,6 +72,11 @@ impl Caller<'_> {
         let address = match function {
             F::GetLastError => return nested.last_error(self.thread, true).0.into(),
             F::PeekAtLastError => return nested.last_error(self.thread, false).0.into(),
+            // Its error is its answer alone.
+            F::GraphLaunch => {
+                let launched = nested.launch_graph(args[0], args[1]);
+                return launched.err().unwrap_or(Code::SUCCESS).0.into();
+            }
             F::GetErrorName => return Code(args[0] as u32).name_address(),
             F::GetErrorString => return Code(args[0] as u32).meaning_address(),
             F::GetParameterBuffer => nested.add_buffer(args[1], None),
@@ -170,7 +175,8 @@ impl Caller<'_> {
                 let shared = shared.and_then(|bytes| u32::try_from(bytes).ok()).ok_or(Code::INVALID_VALUE)?;
                 put(a, blocks_per_multiprocessor(BlockShape { threads, shared }))
             }
-            F::GetLastError
+            F::GraphLaunch
+            | F::GetLastError
             | F::PeekAtLastError
             | F::GetErrorName
             | F::GetErrorString

@@ -17,6 +17,7 @@ pub(crate) use calls::{quiet_runtime, runtime};
 
 use crate::callbacks::Services;
 use crate::executor::{Grid, GridParts, Ready};
+use crate::graph::launched::GraphLaunch;
 use crate::launch::Launch;
 use crate::limits::{self, Limit};
 use crate::lock::{Rank, RankedGuard, RankedMutex};
@@ -31,6 +32,8 @@ pub(crate) struct Nested {
     ready: Arc<Ready>,
     /// 0 for a grid that the host launched.
     depth: u32,
+    /// The launch of a graph that the grid is of, if kernels of it may launch graphs.
+    graph: Option<Arc<GraphLaunch>>,
     /// Nothing until a block launches something, as few do.
     state: RankedMutex<Option<Box<State>>>,
 }
@@ -118,7 +121,37 @@ impl Later {
 impl Nested {
     /// For a grid of a kernel, launched by the host (0) or by a grid.
     pub(crate) fn new(ready: Arc<Ready>, depth: u32) -> Nested {
-        Nested { ready, depth, state: RankedMutex::new(Rank::Nested, None) }
+        Nested { ready, depth, graph: None, state: RankedMutex::new(Rank::Nested, None) }
+    }
+
+    /// The grid is of a launch of a graph.
+    pub(crate) fn join(&mut self, graph: Arc<GraphLaunch>) {
+        self.graph = Some(graph);
+    }
+
+    /// What `%current_graph_exec` says.
+    pub(crate) fn graph_handle(&self) -> u64 {
+        self.graph.as_ref().map_or(0, |graph| graph.handle())
+    }
+
+    /// Launches a graph at once, or leaves it for the end of the one that the grid is of.
+    fn launch_graph(&self, graph: u64, stream: u64) -> Result<(), Code> {
+        const TAIL: u64 = 0x0100_0000_0000_0000;
+        const FIRE_AND_FORGET: u64 = 0x0200_0000_0000_0000;
+        const FIRE_AND_FORGET_AS_SIBLING: u64 = 0x0300_0000_0000_0000;
+        let own = self.graph.as_ref().ok_or(Code::INVALID_VALUE)?;
+        let context = self.context()?;
+        let executable = context.launchable_graph(graph).filter(|graph| graph.is_uploaded());
+        let executable = executable.ok_or(Code::INVALID_VALUE)?;
+        match stream {
+            TAIL if own.add_tail(graph, executable.clone()) => Ok(()),
+            // A graph that is running begins again when it has ended, not beside itself.
+            FIRE_AND_FORGET | FIRE_AND_FORGET_AS_SIBLING if graph != own.handle() => {
+                let work = executable.work(Arc::downgrade(&context));
+                self.begin(&new_queue(&context), Vec::new(), |_| work)
+            }
+            _ => Err(Code::INVALID_VALUE),
+        }
     }
 
     fn state(&self) -> Opened<'_> {

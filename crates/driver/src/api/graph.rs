@@ -133,15 +133,13 @@ fn cuGraphInstantiateWithParams(
 fn check_flags(flags: u64) -> CuResult {
     let hints = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH
         | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD
+        | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH
         | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
     // The device, which would launch it, cannot free what a launch left allocated.
     let apart = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
     match flags {
         flags if flags & apart == apart => Err(CUDA_ERROR_INVALID_VALUE.into()),
         flags if flags & !hints == 0 => Ok(()),
-        flags if flags & !(hints | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) == 0 => {
-            Err(CUDA_ERROR_NOT_SUPPORTED.into())
-        }
         _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
     }
 }
@@ -157,11 +155,12 @@ fn cuGraphExecGetFlags(hGraphExec: CUgraphExec, flags: Out<u64>) -> CuResult {
     Ok(())
 }
 
-/// There is nothing to upload: the device's memory is the host's.
+/// Kernels can launch it from then on, if they may.
 #[entry_point(ptsz)]
 fn cuGraphUpload(default: DefaultStream, hGraphExec: CUgraphExec, hStream: CUstream) -> CuResult {
-    find_executable(hGraphExec)?;
+    let executable = find_executable(hGraphExec)?;
     streams::find(hStream, default)?;
+    executable.upload();
     Ok(())
 }
 

@@ -33,6 +33,7 @@ fn launch(warps: u32) -> LaunchFrame {
         grid_workspace: 0,
         cluster: [1; 3],
         explicit_cluster: 0,
+        graph: 0,
     }
 }
 

@@ -129,6 +129,7 @@ fn run(kernel: &dyn CompiledKernel) -> Result<u64, kernel_abi::Fault> {
         grid_workspace: 0,
         cluster: [1; 3],
         explicit_cluster: 0,
+        graph: 0,
     };
     let mut frame = BlockFrame {
         launch: &launch,

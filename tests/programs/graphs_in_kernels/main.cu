@@ -1,0 +1,136 @@
+// Kernels that launch graphs: at once, at the end of their own graph, their own graph again; what is refused.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "example.h"
+
+// What kernels did, in order.
+__device__ int done[1 << 16], count;
+__device__ cudaGraphExec_t known[2];
+
+__global__ void note(int what) { done[atomicAdd(&count, 1)] = what; }
+
+__global__ void launch_known(int which, cudaStream_t how, int *code) {
+    code[0] = cudaGraphLaunch(known[which], how);
+    code[1] = cudaGetCurrentGraphExec() != nullptr;
+}
+
+__global__ void tails(int *codes) {
+    const int order[] = {0, 1, 0};
+    for (int i = 0; i < 3; i++) codes[i] = cudaGraphLaunch(known[order[i]], cudaStreamGraphTailLaunch);
+}
+
+__global__ void again(int *rounds, int most) {
+    if (++*rounds < most && cudaGraphLaunch(cudaGetCurrentGraphExec(), cudaStreamGraphTailLaunch)) *rounds = -1;
+}
+
+__global__ void beside_itself(int *code) { *code = cudaGraphLaunch(cudaGetCurrentGraphExec(), cudaStreamGraphFireAndForget); }
+
+cudaStream_t stream;
+
+cudaGraph_t captured(const std::function<void()> &work) {
+    cudaGraph_t graph;
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    work();
+    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    return graph;
+}
+
+cudaGraphExec_t ready(const std::function<void()> &work, unsigned flags) {
+    cudaGraphExec_t executable;
+    CUDA_CHECK(cudaGraphInstantiate(&executable, captured(work), flags));
+    return executable;
+}
+
+void notes(int what) { note<<<1, 1, 0, stream>>>(what); }
+
+// Launches a graph, and a kernel behind it; what kernels did by the end of both.
+std::vector<int> run(cudaGraphExec_t graph) {
+    const int none = 0;
+    CUDA_CHECK(cudaMemcpyToSymbol(count, &none, sizeof none));
+    CUDA_CHECK(cudaGraphLaunch(graph, stream));
+    notes(10);
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    int number;
+    CUDA_CHECK(cudaMemcpyFromSymbol(&number, count, sizeof number));
+    std::vector<int> all(number);
+    CUDA_CHECK(cudaMemcpyFromSymbol(all.data(), done, number * sizeof(int)));
+    return all;
+}
+
+std::string shown(const std::vector<int> &all) {
+    std::string text;
+    for (int what : all) text += ' ' + std::to_string(what);
+    return text;
+}
+
+void must_be(const char *name, const std::vector<int> &got, const std::vector<int> &wanted) {
+    REQUIRE(got == wanted, "%s:%s, not%s", name, shown(got).c_str(), shown(wanted).c_str());
+}
+
+cudaError_t refused(const std::function<void()> &work, cudaGraphInstantiateResult *why) {
+    cudaGraphExec_t executable;
+    cudaGraphInstantiateParams params{};
+    params.flags = cudaGraphInstantiateFlagDeviceLaunch;
+    const cudaError_t code = cudaGraphInstantiateWithParams(&executable, captured(work), &params);
+    *why = params.result_out;
+    cudaGetLastError();
+    return code;
+}
+
+int main() {
+    const unsigned by_kernels = cudaGraphInstantiateFlagDeviceLaunch;
+    CUDA_CHECK(cudaStreamCreate(&stream));
+    int *codes;
+    CUDA_CHECK(cudaMallocManaged(&codes, 4 * sizeof *codes));
+    auto launching = [&](int which, cudaStream_t how, unsigned flags) {
+        auto work = [=] {
+            launch_known<<<1, 1, 0, stream>>>(which, how, codes);
+            notes(9);
+        };
+        return ready(work, flags);
+    };
+
+    cudaGraphExec_t graphs[] = {ready([] { notes(1); }, by_kernels), ready([] { notes(2); notes(3); }, by_kernels)};
+    CUDA_CHECK(cudaMemcpyToSymbol(known, graphs, sizeof graphs));
+    must_be("not uploaded", run(launching(0, cudaStreamGraphFireAndForget, 0)), {9, 10});
+    REQUIRE(codes[0] == cudaErrorInvalidValue, "not uploaded: %d", codes[0]);
+    for (int which : {0, 1}) CUDA_CHECK(cudaGraphUpload(graphs[which], stream));
+    must_be("in no such stream", run(launching(0, nullptr, 0)), {9, 10});
+    REQUIRE(codes[0] == cudaErrorInvalidValue, "in no such stream: %d", codes[0]);
+
+    for (unsigned flags : {0u, by_kernels}) {
+        const std::vector<int> ended = run(launching(1, cudaStreamGraphTailLaunch, flags));
+        must_be("at the end", ended, {9, 2, 3, 10});
+        REQUIRE(codes[0] == 0 && codes[1] == (flags != 0), "at the end: %d, current %d", codes[0], codes[1]);
+        // When the kernels behind it run is not said, but the graph ends behind what it launched.
+        for (cudaStream_t how : {cudaStreamGraphFireAndForget, cudaStreamGraphFireAndForgetAsSibling}) {
+            const std::vector<int> all = run(launching(0, how, flags));
+            REQUIRE(all.size() == 3 && all.back() == 10 && codes[0] == 0, "at once: %d,%s", codes[0], shown(all).c_str());
+        }
+    }
+    must_be("once each", run(ready([=] { tails<<<1, 1, 0, stream>>>(codes); notes(9); }, 0)), {9, 1, 2, 3, 10});
+    REQUIRE(codes[0] == 0 && codes[1] == 0 && codes[2] == cudaErrorInvalidValue, "%d %d %d", codes[0], codes[1], codes[2]);
+
+    codes[0] = 0;
+    std::vector<int> rounds(3000, 9);
+    rounds.push_back(10);
+    const auto loop = ready([=] { again<<<1, 1, 0, stream>>>(codes, 3000); notes(9); }, by_kernels);
+    REQUIRE(run(loop) == rounds && codes[0] == 3000, "%d rounds", codes[0]);
+    run(ready([=] { beside_itself<<<1, 1, 0, stream>>>(codes); }, by_kernels));
+    REQUIRE(codes[0] == cudaErrorInvalidValue, "beside itself: %d", codes[0]);
+
+    cudaGraphInstantiateResult why;
+    int there;
+    REQUIRE(refused([] { cudaLaunchHostFunc(stream, [](void *) {}, nullptr); }, &why) == cudaErrorInvalidValue
+                && why == cudaGraphInstantiateNodeOperationNotSupported,
+            "a function of the host: %d", why);
+    REQUIRE(refused([&] { cudaMemcpyAsync(&there, codes, 4, cudaMemcpyDefault, stream); }, &why) == cudaErrorInvalidValue
+                && why == cudaGraphInstantiateNodeOperationNotSupported,
+            "memory that the device does not know: %d", why);
+    REQUIRE(refused([] {}, &why) == cudaErrorInvalidValue, "nothing");
+    REQUIRE(refused([&] { cudaMemsetAsync(codes, 0, 4, stream); }, &why) == cudaSuccess, "a fill");
+    succeed("graphs launched by kernels: at once, at the end, over and over, refused where they must be");
+}
