@@ -371,12 +371,24 @@ pub fn set_in_executable(executable: CUgraphExec, node: CUgraphNode, work: Work)
         Operation::Child(graph) => executable.set_child(node_id(node)?, &graph)?,
         operation => {
             let node = node_id(node)?;
-            let operation = operation.with_attributes_of(&executable.operation(node)?);
+            let before = executable.operation(node)?;
+            check_ends(&before, &operation)?;
+            let operation = operation.with_attributes_of(&before);
             operation.check_clusters()?;
             executable.set_operation(node, operation)?;
         }
     }
     Ok(())
+}
+
+/// A copy that is ready stays one of memory that the device knows, or does not, at each end.
+fn check_ends(before: &Operation, now: &Operation) -> CuResult {
+    let (Operation::Copy(before), Operation::Copy(now)) = (before, now) else { return Ok(()) };
+    let memory = crate::platform::platform()?.memory();
+    match (before.check(memory), now.check(memory)) {
+        (Ok(before), Ok(now)) if before != now => Err(CUDA_ERROR_INVALID_VALUE.into()),
+        _ => Ok(()),
+    }
 }
 
 impl Node {

@@ -185,7 +185,9 @@ pub fn describe_1d(
         extent: cudaExtent { width: count, height: 1, depth: 1 },
         kind,
     };
-    describe_3d(&parameters)?.ok_or(cudaErrorInvalidValue)
+    let copy = describe_3d(&parameters)?.ok_or(cudaErrorInvalidValue)?;
+    // A single row needs no pitch, and is told without.
+    Ok(CUDA_MEMCPY3D { srcPitch: 0, dstPitch: 0, ..copy })
 }
 
 /// The runtime's description of a copy that the driver describes.

@@ -131,7 +131,7 @@ impl<'c> Emitter<'_, 'c> {
         let row = self.address(value, first_access);
         let bytes = size * count as u32;
         let by_rows = |this: &mut Self| Ok(this.load_scattered(&row, lane, count as u32, mark));
-        let side_by_side = match self.apart(value, DEPTH) == Some(bytes.into()) {
+        let side_by_side = match self.lane_distance(value, DEPTH) == Some(bytes.into()) {
             true => self.side_by_side(value, first_access, &row, bytes),
             false => None,
         };
@@ -153,25 +153,25 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// How far lanes are apart that are numbered one after another, if their address is such a number times a constant, also past a loop.
-    fn apart(&self, value: IrValue, depth: u32) -> Option<u64> {
+    fn lane_distance(&self, value: IrValue, depth: u32) -> Option<u64> {
         let p = self.p;
         let depth = depth.checked_sub(1)?;
         let Def::Result(inst, _) = p.func.def(value) else {
             let Def::Param(block, at) = p.func.def(value) else { return None };
             let passed = p.cfg.passed(&p.func, block, at as usize);
-            return passed.into_iter().find_map(|arg| self.apart(arg, depth));
+            return passed.into_iter().find_map(|arg| self.lane_distance(arg, depth));
         };
         let data = p.func.inst(inst);
         match data.op {
             Op::Int(IntBinary::Add) => {
                 let varying = data.args.iter().filter(|arg| p.shapes.of(**arg).is_vector());
-                varying.filter_map(|arg| self.apart(*arg, depth)).next()
+                varying.filter_map(|arg| self.lane_distance(*arg, depth)).next()
             }
             Op::Int(IntBinary::Mul) => p.func.constant(data.args[1]),
             Op::Shift(Shift::Left) => {
                 p.func.constant(data.args[1]).and_then(|by| 1u64.checked_shl(by as u32))
             }
-            Op::Convert(Convert::SExt | Convert::ZExt) => self.apart(data.args[0], depth),
+            Op::Convert(Convert::SExt | Convert::ZExt) => self.lane_distance(data.args[0], depth),
             _ => None,
         }
     }

@@ -187,6 +187,19 @@ pub fn nodes_that_copy_and_fill() {
     assert_eq!(read::<u32>(third, 16), [[1; 8], [0; 8]].concat());
     cuda!(cudaGraphExecMemsetNodeSetParams(ready, set, &fill(first, 2, 16)));
     cuda!(cudaGraphExecMemcpyNodeSetParams(ready, copy, &box_copy(second, first, 32)));
+    // What is memory of the device's stays such.
+    let mut here = [0u32; 8];
+    fails!(
+        cudaErrorInvalidValue,
+        cudaGraphExecMemcpyNodeSetParams1D(
+            ready,
+            row,
+            here.as_mut_ptr().cast(),
+            second,
+            32,
+            cudaMemcpyDefault
+        )
+    );
     cuda!(cudaGraphExecMemcpyNodeSetParams1D(ready, row, third, second, 64, ACROSS));
     run(ready);
     assert_eq!(read::<u32>(third, 16), [[2; 8], [1; 8]].concat());
@@ -201,6 +214,8 @@ pub fn nodes_that_copy_and_fill() {
     let mut described = box_copy(null_mut(), null_mut(), 0);
     cuda!(cudaGraphMemcpyNodeGetParams(copy, &mut described));
     assert_eq!((described.extent.width, described.dstPtr.ptr, described.srcPtr.ptr), (16, second, first));
+    cuda!(cudaGraphMemcpyNodeGetParams(row, &mut described));
+    assert_eq!((described.extent.width, described.dstPtr.pitch, described.srcPtr.pitch), (16, 0, 0));
     let mut info = cudaGraphExecUpdateResultInfo {
         result: driver::CUgraphExecUpdateResult(99),
         errorNode: cudaGraphNode_t::NULL,
