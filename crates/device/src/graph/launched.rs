@@ -73,9 +73,13 @@ pub(crate) fn launch(graph: Arc<ExecutableGraph>, context: Weak<Context>) -> Wor
 /// What comes behind the steps of a launch.
 fn end_of(launch: Arc<GraphLaunch>, context: Weak<Context>) -> Work {
     Work::Branch(Box::new(move |_| {
-        let next = launch.tail.lock().pop_front();
+        let (next, is_last) = {
+            let mut tail = launch.tail.lock();
+            (tail.pop_front(), tail.is_empty())
+        };
         Ok(match next {
             None => Vec::new(),
+            Some((_, next)) if is_last => vec![next.work(context)],
             Some((_, next)) => vec![next.work(context.clone()), end_of(launch, context)],
         })
     }))

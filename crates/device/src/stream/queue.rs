@@ -393,7 +393,9 @@ impl Queue {
                         command.completion.finish();
                     } else {
                         // The command ends behind what it has chosen.
-                        self.put_first(next, command.completion.clone());
+                        let end = command.completion.clone();
+                        drop(command);
+                        self.put_first(next, end);
                     }
                 }
                 work => {
@@ -421,10 +423,14 @@ impl Queue {
         }
     }
 
-    /// Has `works` come next, and `end` be over behind them.
+    /// Has `works` come next, and `end` be over behind them, if anybody else knows of it: a graph that launches itself over and over would leave one
+    /// such end for each round.
     fn put_first(&self, works: Vec<Work>, end: Arc<Completion>) {
         let mut state = self.state.lock();
-        state.commands.push_front(Command { waits: Vec::new(), work: Some(Work::Nothing), completion: end });
+        if Arc::strong_count(&end) > 1 {
+            let work = Some(Work::Nothing);
+            state.commands.push_front(Command { waits: Vec::new(), work, completion: end });
+        }
         for work in works.into_iter().rev() {
             state.commands.push_front(Command::inner(Vec::new(), work));
         }
