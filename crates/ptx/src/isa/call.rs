@@ -64,8 +64,8 @@ fn fits(formal: &Variable<'_>, actual: &Operand<'_, '_>, context: &Context<'_>) 
     let other_type = || Err(wrong(actual.span, &format!("the type is not that of the parameter '{name}'")));
     let Some(ty) = Ty::from_name(formal.ty.name()) else { return other_type() };
     let is_array = !formal.dimensions.is_empty();
-    if !is_array && (ty == Ty::Pred || ty.bits() < 32) {
-        return Err(wrong(actual.span, "predicates and values of 8 and 16 bits are not passed"));
+    if !is_array && ty == Ty::Pred {
+        return Err(wrong(actual.span, "predicates are not passed"));
     }
     match &actual.kind {
         OperandKind::Register(id) => {
