@@ -171,14 +171,8 @@ fn comparisons_and_extrema() {
         }
         for bits in 0..16 {
             let bit = |n: u32| bits >> n & 1 != 0;
-            let op = MinMax {
-                max: bit(0),
-                nan: bit(1),
-                ftz: bit(2),
-                xorsign_abs: bit(3),
-                any_zero: false,
-                quiet: false,
-            };
+            let op =
+                MinMax { max: bit(0), nan: bit(1), ftz: bit(2), xorsign_abs: bit(3), ..MinMax::default() };
             if !(ty == Type::F64 && (op.nan || op.ftz || op.xorsign_abs)) {
                 cases.push(case(Op::MinMax(op), &[ty, ty], ty));
             }

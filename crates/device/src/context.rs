@@ -269,7 +269,7 @@ impl Context {
 
     /// Whether kernels know any graph.
     pub(crate) fn has_launchable_graphs(&self) -> bool {
-        !self.launchable.lock().is_empty()
+        self.launchable.lock().values().any(|graph| graph.strong_count() > 0)
     }
 
     /// What it was made with, or set to since.

@@ -2,11 +2,13 @@
 //!
 //! A node's handle leads to its graph. Nodes that a capture made have no handle until somebody asks for it.
 
+use crate::contexts;
 use crate::error::{CuResult, Failure};
 use crate::external;
 use crate::functions;
 use crate::handle::{Kind, Table};
 use crate::node_work::Work;
+use crate::platform::platform;
 use crate::transfers;
 use crate::words;
 use cuda_abi::args::{Array, Out};
@@ -209,7 +211,7 @@ pub fn instantiate(handle: CUgraph, flags: u64) -> Result<CUgraphExec, Unready> 
     check_structure(&graph)?;
     let launching = match flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH {
         0 => None,
-        _ => Some(crate::contexts::current()?),
+        _ => Some(contexts::current()?),
     };
     let make = || {
         let reuses_memory = flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH != 0;
@@ -384,7 +386,7 @@ pub fn set_in_executable(executable: CUgraphExec, node: CUgraphNode, work: Work)
 /// A copy that is ready stays one of memory that the device knows, or does not, at each end.
 fn check_ends(before: &Operation, now: &Operation) -> CuResult {
     let (Operation::Copy(before), Operation::Copy(now)) = (before, now) else { return Ok(()) };
-    let memory = crate::platform::platform()?.memory();
+    let memory = platform()?.memory();
     match (before.check(memory), now.check(memory)) {
         (Ok(before), Ok(now)) if before != now => Err(CUDA_ERROR_INVALID_VALUE.into()),
         _ => Ok(()),

@@ -57,9 +57,7 @@ pub fn eval(op: Op, args: &[u64], types: &[Type], result: Type) -> Option<u64> {
 /// What an atomic operation puts in the place of `old`.
 pub fn atomic(op: AtomicOp, ty: Type, old: u64, operand: u64) -> u64 {
     let pure = |op| eval(op, &[old, operand], &[ty, ty], ty).expect("pure operations have a value");
-    let min_max = |max| {
-        Op::MinMax(MinMax { max, nan: false, ftz: false, xorsign_abs: false, any_zero: false, quiet: false })
-    };
+    let min_max = |max| Op::MinMax(MinMax { max, ..MinMax::default() });
     match op {
         AtomicOp::Add => pure(Op::Int(IntBinary::Add)),
         AtomicOp::FAdd { ftz } if ty == Type::F64 => {
@@ -542,8 +540,7 @@ mod tests {
             assert_eq!(float_binary(op, RN, Type::F64, signalling, 0), first, "{op:?}");
         }
         assert_eq!(float_binary(FloatBinary::Div, RN, Type::F64, signalling, second), first);
-        let max =
-            MinMax { max: true, nan: false, ftz: false, xorsign_abs: false, any_zero: false, quiet: false };
+        let max = MinMax { max: true, ..MinMax::default() };
         assert_eq!(min_max(max, Type::F64, second, signalling), first);
         assert_eq!(fma(RN, Type::F64, first, second, third), second);
         assert_eq!(fma(RN, Type::F64, first, 0, third), third);
@@ -573,8 +570,7 @@ mod tests {
 
     #[test]
     fn minimum_orders_zeros_and_drops_nan() {
-        let min =
-            MinMax { max: false, nan: false, ftz: false, xorsign_abs: false, any_zero: false, quiet: false };
+        let min = MinMax::default();
         assert_eq!(min_max(min, Type::F32, 0, 0x8000_0000), 0x8000_0000);
         assert_eq!(min_max(min, Type::F64, 0, 1 << 63), 1 << 63);
         assert_eq!(min_max(min, Type::F32, 0x7fc0_0000, 5), 5);

@@ -168,7 +168,7 @@ pub enum FloatBinary {
 }
 
 /// Minimum or maximum; `-0 < +0`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct MinMax {
     /// Maximum rather than minimum.
     pub max: bool,

@@ -111,9 +111,6 @@ mod tests {
 
     use super::*;
 
-    const MAX: MinMax =
-        MinMax { max: true, nan: false, ftz: false, xorsign_abs: false, any_zero: false, quiet: false };
-
     /// Of each maximum of what is built, with the address of an element of each thread's own, whether its operands are quiet.
     fn marked(build: impl FnOnce(&mut FunctionBuilder, Value)) -> Vec<bool> {
         let mut b = FunctionBuilder::new("kernel", Signature::default());
@@ -140,7 +137,7 @@ mod tests {
     }
 
     fn max(b: &mut FunctionBuilder, x: Value, y: Value) -> Value {
-        b.inst(Op::MinMax(MAX), &[x, y], Type::F32)
+        b.inst(Op::MinMax(MinMax { max: true, ..MinMax::default() }), &[x, y], Type::F32)
     }
 
     fn store(b: &mut FunctionBuilder, address: Value, value: Value) {

@@ -106,8 +106,7 @@ mod tests {
     fn may_be_any(results: Vec<Type>, then: impl FnOnce(&mut FunctionBuilder, Value) -> Value) -> bool {
         let mut b = FunctionBuilder::new("f", Signature { params: vec![Type::F32; 2], results });
         let (x, y) = (b.param(0), b.param(1));
-        let max =
-            MinMax { max: true, nan: false, ftz: false, xorsign_abs: false, any_zero: false, quiet: false };
+        let max = MinMax { max: true, ..MinMax::default() };
         let value = b.inst(Op::MinMax(max), &[x, y], Type::F32);
         let end = then(&mut b, value);
         b.terminate(Terminator::Return(vec![end]));
@@ -155,14 +154,7 @@ mod tests {
         assert!(!may_be_any(vec![Type::I32], bits));
         let clamped = |b: &mut FunctionBuilder, value: Value| {
             let zero = b.constant(Type::F32, 0);
-            let max = MinMax {
-                max: true,
-                nan: false,
-                ftz: false,
-                xorsign_abs: false,
-                any_zero: false,
-                quiet: false,
-            };
+            let max = MinMax { max: true, nan: false, ..MinMax::default() };
             b.inst(Op::MinMax(max), &[value, zero], Type::F32)
         };
         assert!(may_be_any(vec![Type::F32], clamped), "the greater of a zero and +0 is +0");

@@ -312,16 +312,7 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn combined(&self, op: AtomicOp, ty: IrType, old: Value<'c>, operand: Value<'c>) -> Value<'c> {
         let b = self.unit.b;
         let math = self.unit.math();
-        let min_max = |max: bool| {
-            Op::MinMax(MinMax {
-                max,
-                nan: false,
-                ftz: false,
-                xorsign_abs: false,
-                any_zero: false,
-                quiet: false,
-            })
-        };
+        let min_max = |max: bool| Op::MinMax(MinMax { max, nan: false, ..MinMax::default() });
         let pure = match op {
             AtomicOp::Add => Op::Int(IntBinary::Add),
             AtomicOp::And => Op::Int(IntBinary::And),

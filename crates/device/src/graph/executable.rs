@@ -108,7 +108,7 @@ impl ExecutableGraph {
         let fits = |step: &Step| match &step.operation {
             Operation::Empty => step.children > 0,
             Operation::Copy(transfer) => transfer.check(space).is_ok_and(|ends| !ends.to && !ends.from),
-            _ => step.is_for_kernels(),
+            operation => operation.is_for_kernels(),
         };
         match steps.list.iter().find(|step| !fits(step)) {
             Some(step) => Err(Some(step.node)),
@@ -145,7 +145,7 @@ impl ExecutableGraph {
     /// [`Error::StreamCaptureUnsupported`] in a stream that captures, whose capture is then spoiled.
     pub fn launch(self: &Arc<Self>, stream: &Stream) -> Result<()> {
         self.upload();
-        let steps = self.steps.lock().clone();
+        let steps = self.steps();
         let context = stream.context()?;
         context.check()?;
         stream.check_not_capturing()?;
@@ -184,7 +184,7 @@ impl ExecutableGraph {
             stream.submit(Vec::new(), Work::Task(Box::new(apply)))?;
             kept.conditions.iter().for_each(|condition| condition.note_launch(true));
         }
-        if context.has_launchable_graphs() && steps.enabled().all(Step::is_for_kernels) {
+        if context.has_launchable_graphs() && steps.enabled().all(|step| step.operation.is_for_kernels()) {
             stream.submit(Vec::new(), launched::launch(self.clone(), Arc::downgrade(context)))?;
             return self.end(stream, context, allocated, kept);
         }
@@ -345,11 +345,6 @@ impl Steps {
 }
 
 impl Step {
-    /// Whether it can be a command behind others that are known when their turn comes.
-    fn is_for_kernels(&self) -> bool {
-        self.operation.is_for_kernels()
-    }
-
     fn check_can_be_left_out(&self) -> Result<()> {
         match self.operation {
             Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_) => Ok(()),

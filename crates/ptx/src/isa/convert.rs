@@ -161,8 +161,7 @@ fn saturate_finite(x: &mut Expander<'_, '_>, ty: Ty, value: Value) -> Value {
     let largest = if ty == Ty::Bf16 { 0x7f7f } else { 0x7bff };
     let top = x.imm(ty.ir(), largest);
     let bottom = x.imm(ty.ir(), largest | 0x8000);
-    let bound =
-        |max| MinMax { max, nan: true, ftz: false, xorsign_abs: false, any_zero: false, quiet: false };
+    let bound = |max| MinMax { max, nan: true, ..MinMax::default() };
     let value = x.min_max(bound(false), value, top);
     x.min_max(bound(true), value, bottom)
 }

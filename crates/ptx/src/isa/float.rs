@@ -136,11 +136,7 @@ fn zero_out_of_bounds(x: &mut Expander<'_, '_>, factors: [Value; 2], result: Val
 /// Negative becomes +0; NaN becomes the canonical NaN.
 pub(super) fn relu_of(x: &mut Expander<'_, '_>, ty: Ty, value: Value) -> Value {
     let zero = x.imm(ty.ir(), 0);
-    x.min_max(
-        MinMax { max: true, nan: true, ftz: false, xorsign_abs: false, any_zero: false, quiet: false },
-        value,
-        zero,
-    )
+    x.min_max(MinMax { max: true, nan: true, ..MinMax::default() }, value, zero)
 }
 
 fn exact_unary(x: &mut Expander<'_, '_>, op: FloatUnary) {
@@ -155,8 +151,7 @@ fn min_max(x: &mut Expander<'_, '_>, max: bool) {
         nan: x.has("NaN"),
         ftz: x.has("ftz"),
         xorsign_abs: x.has("xorsign"),
-        any_zero: false,
-        quiet: false,
+        ..MinMax::default()
     };
     let d = x.elementwise(x.ty("T"), &["a", "b"], |x, _, v| x.min_max(op, v[0], v[1]));
     x.set("d", d);
