@@ -310,7 +310,7 @@ fn what_is_too_much_for_the_registers_runs_in_strips() {
                 let fits = strips.is_some_and(|strips| 128 / strips >= registers.bytes);
                 // Where a warp takes more than two registers for a value, strips are less code even if they do not fit.
                 let fits = fits || registers.bytes < 64;
-                assert_eq!(text.contains("@strip("), fits, "{count} sums on {}", cpu.name());
+                assert_eq!(text.contains("@strips("), fits, "{count} sums on {}", cpu.name());
                 // A few too many are put aside in strips of one register; of far too many, two hide what each waits for.
                 if registers.bytes == 32 {
                     let lanes = if count + 3 <= 2 * registers.count { 8 } else { 16 };
@@ -318,7 +318,7 @@ fn what_is_too_much_for_the_registers_runs_in_strips() {
                     assert!(of(lanes) && !of(24 - lanes), "{count} sums on {}", cpu.name());
                 }
             } else if needed * 3 < registers.count {
-                assert!(!text.contains("@strip("), "{count} sums on {}", cpu.name());
+                assert!(!text.contains("@strips("), "{count} sums on {}", cpu.name());
             }
             let mut got = words();
             launch.run(&launch.compile(&program, &cpu).unwrap(), &[got.as_mut_ptr() as u64]).unwrap();

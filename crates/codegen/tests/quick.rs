@@ -98,9 +98,9 @@ fn strips_come_to_barriers_together_or_are_none() {
     let launch = launch_of(16);
     for cpu in launch::cpus() {
         let quick = |meeting| text(&kernel(16, meeting), &launch, &cpu, Plan::QUICK, Text::Ir);
-        assert!(quick(Meeting::All).contains("@strip("), "all lanes meet on {}", cpu.name());
+        assert!(quick(Meeting::All).contains("@strips("), "all lanes meet on {}", cpu.name());
         // One strip of a warp would, and not the other.
-        assert!(!quick(Meeting::Below(16)).contains("@strip("), "half a warp meets on {}", cpu.name());
+        assert!(!quick(Meeting::Below(16)).contains("@strips("), "half a warp meets on {}", cpu.name());
     }
 }
 

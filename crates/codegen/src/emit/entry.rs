@@ -10,7 +10,7 @@ use transform::{LaneShape, Prepared, places, retrace, stride};
 use super::Unit;
 use super::function::{Emitter, Place};
 use super::passing;
-use super::together::together_entry;
+use super::together::WarpTurns;
 use super::turns::{self, Round, Turns};
 use super::wraps::{Tests, wraps_function};
 use crate::compile::ENTRY_SYMBOL;
@@ -265,6 +265,14 @@ pub(super) fn launch_of<'c>(unit: Unit<'_, 'c>, frame: Value<'c>) -> Value<'c> {
     b.mark_invariant(b.load(unit.types.ptr, place, 8))
 }
 
+pub(super) fn ctaid_of<'c>(unit: Unit<'_, 'c>, frame: Value<'c>) -> [Value<'c>; 3] {
+    let b = unit.b;
+    [0, 1, 2].map(|axis| {
+        let place = b.ptr_offset(frame, (offset_of!(BlockFrame, ctaid) + 4 * axis) as i64);
+        b.mark_invariant(b.load(unit.types.i32, place, 4))
+    })
+}
+
 /// A function `(frame, ctaid x, y, z, warp)`, and `tid x, y, z` of the warp's first thread where [`counts_threads`], and `more`; the builder
 /// stands in it.
 pub(super) fn placed_function<'c>(
@@ -338,7 +346,9 @@ fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<WarpFuncti
     let first = function.param_count() - 2;
     let (state, resume) = (function.param(first), function.param(first + 1));
     let layout = emitter.state_layout();
-    let cases = emitter.finish_suspensions(&layout, state);
+    let cases = emitter.finish_suspensions(&layout, state, |number| {
+        b.ret(number);
+    });
     b.position_at_end(emitter.prologue);
     b.switch(resume, start, &cases);
     b.position_at_end(end);
@@ -346,25 +356,22 @@ fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<WarpFuncti
     Ok(WarpFunction { function, kept: Some(layout.bytes), passes_by })
 }
 
-/// Emits a kernel with suspension points. Answers the bytes of state of a warp, of which a gang has several. Its body is a function of its own
-/// where warps run in strips.
+/// Emits a kernel with suspension points. Answers the bytes of state of a warp, of which a gang has several.
 pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileError> {
     let b = unit.b;
-    let (i32, i64, ptr) = (unit.types.i32, unit.types.i64, unit.types.ptr);
+    let i64 = unit.types.i64;
     let in_strips = unit.shape.strips > 1;
-    let (name, linkage) =
-        if in_strips { ("strip", Linkage::Internal) } else { (ENTRY_SYMBOL, Linkage::External) };
-    let entry = b.module().add_function(name, i32, &[ptr, i32, i32], linkage);
-    unit.machine.set_attributes(entry);
-    let (frame, warp, resume) = (entry.param(0), entry.param(1), entry.param(2));
-    b.position_at_end(entry.append_block("prologue"));
-    let ctaid = [0, 1, 2].map(|axis| {
-        let place = b.ptr_offset(frame, (offset_of!(BlockFrame, ctaid) + 4 * axis) as i64);
-        b.mark_invariant(b.load(i32, place, 4))
-    });
-    b.store(unit.first_warp(warp), b.ptr_offset(frame, offset_of!(BlockFrame, warp) as i64), 4);
-    let place = Place { frame, launch: launch_of(unit, frame), ctaid, warp, tid: None };
+    let turns = WarpTurns::begin(unit, kernel);
+    let ctaid = ctaid_of(unit, turns.frame);
+    let launch = launch_of(unit, turns.frame);
+    let states = b.ptr_offset(turns.frame, offset_of!(BlockFrame, state) as i64);
+    let states = b.mark_invariant(b.load(unit.types.ptr, states, 8));
+    let stack_block = b.block();
+    let warp = turns.enter(unit);
+    b.store(unit.first_warp(warp), b.ptr_offset(turns.frame, offset_of!(BlockFrame, warp) as i64), 4);
+    let place = Place { frame: turns.frame, launch, ctaid, warp, tid: None };
     let mut emitter = kernel_emitter(unit, kernel, place);
+    emitter.stack_block = stack_block;
     if !emitter.is_quick() && !kernel.dispatched {
         emitter.places = places::shared(kernel);
         emitter.packs.place(kernel, &mut emitter.places);
@@ -378,79 +385,33 @@ pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileE
     // Those of all strips come before any of them runs.
     let wraps = if in_strips { unit.types.bit.zero() } else { emitter.wraps()? };
     b.position_at_end(emitter.prologue);
-    let states = b.ptr_offset(frame, offset_of!(BlockFrame, state) as i64);
-    let states = b.mark_invariant(b.load(ptr, states, 8));
     let dispatch = b.append_block("dispatch");
     let layout = emitter.state_layout();
     let offset = b.mul(b.zext(warp, i64), i64.int_const(layout.bytes.into()));
     let state = b.ptr_add(states, offset);
     emitter.set_cells(state);
+    if turns.is_round() {
+        emitter.empty_slots();
+    }
     b.br(dispatch);
-    let cases = emitter.finish_suspensions(&layout, state);
+    let cases = emitter.finish_suspensions(&layout, state, |number| turns.leave(unit, number));
     b.position_at_end(dispatch);
-    b.switch(resume, tests, &cases);
+    b.switch(turns.resume, tests, &cases);
     let give_up = b.append_block("deopt");
     b.position_at_end(tests);
     b.cond_br(wraps, give_up, start);
     b.position_at_end(give_up);
-    b.ret(i32.all_ones());
+    turns.leave(unit, unit.types.i32.all_ones());
     b.position_at_end(end);
-    b.ret(i32.zero());
-    let warp = if in_strips {
-        entry.add_attribute("noinline");
-        strips_entry(unit, kernel, entry)?
-    } else {
-        entry
+    turns.leave(unit, unit.types.i32.zero());
+    turns.end(unit, stack_block);
+    let wraps = match in_strips && !kernel.shapes.assumed().is_empty() {
+        true => Some(wraps_function(unit, kernel)?),
+        false => None,
     };
-    if unit.machine.tier() == Tier::Full {
-        together_entry(unit, kernel, warp);
-    }
+    turns.entries(unit, wraps);
     let warp_bytes = layout.bytes * u32::from(unit.shape.strips);
     Ok(warp_bytes.div_ceil(unit.shape.gang.into()).next_multiple_of(64))
-}
-
-/// Emits the entry of a kernel whose warps run in strips: up to the next barrier one after another. All come to the same one, since all
-/// lanes of a warp do.
-fn strips_entry<'c>(
-    unit: Unit<'_, 'c>,
-    kernel: &Prepared,
-    strip: llvm::Function<'c>,
-) -> Result<llvm::Function<'c>, CompileError> {
-    let wraps = if kernel.shapes.assumed().is_empty() { None } else { Some(wraps_function(unit, kernel)?) };
-    let b = unit.b;
-    let (i32, ptr) = (unit.types.i32, unit.types.ptr);
-    let entry = b.module().add_function(ENTRY_SYMBOL, i32, &[ptr, i32, i32], Linkage::External);
-    unit.machine.set_attributes(entry);
-    let (frame, warp, resume) = (entry.param(0), entry.param(1), entry.param(2));
-    b.position_at_end(entry.append_block("prologue"));
-    let count = u64::from(unit.shape.strips);
-    let first = b.mul(warp, i32.int_const(count));
-    let strips: Vec<Value<'c>> = (0..count).map(|at| b.add(first, i32.int_const(at))).collect();
-    if let Some(wraps) = wraps {
-        let (tests, run) = (b.append_block("tests"), b.append_block("run"));
-        let fresh = b.icmp(IntPredicate::Eq, resume, i32.zero());
-        b.cond_br(fresh, tests, run);
-        b.position_at_end(tests);
-        let ctaid = [0, 1, 2].map(|axis| {
-            let place = b.ptr_offset(frame, (offset_of!(BlockFrame, ctaid) + 4 * axis) as i64);
-            b.mark_invariant(b.load(i32, place, 4))
-        });
-        let mut bad = unit.types.bit.zero();
-        for strip in &strips {
-            bad = b.or(bad, b.call(wraps, &[frame, ctaid[0], ctaid[1], ctaid[2], *strip]));
-        }
-        let give_up = b.append_block("deopt");
-        b.cond_br(bad, give_up, run);
-        b.position_at_end(give_up);
-        b.ret(i32.all_ones());
-        b.position_at_end(run);
-    }
-    let mut status = i32.zero();
-    for at in strips {
-        status = b.call(strip, &[frame, at, resume]);
-    }
-    b.ret(status);
-    Ok(entry)
 }
 
 pub(super) fn kernel_emitter<'a, 'c>(

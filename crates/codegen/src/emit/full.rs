@@ -531,6 +531,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
 
     fn insts_once(&mut self, block: Block) -> Result<(), CompileError> {
         self.put_off = self.put_off(block);
+        self.forget_copies();
         for &inst in &self.p.func.block(block).insts {
             if self.put_off.contains(&inst) {
                 continue;

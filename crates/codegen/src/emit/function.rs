@@ -18,6 +18,7 @@ use transform::{LaneShape, Prepared};
 
 use super::ahead::Ahead;
 use super::cell::Cells;
+use super::copied::Copies;
 use super::fetch::Fetches;
 use super::full::ActiveLanes;
 use super::slots::SlotWrite;
@@ -58,8 +59,10 @@ pub struct Emitter<'a, 'c> {
     pub(super) unit: Unit<'a, 'c>,
     pub(super) p: &'a Prepared,
     pub(super) place: Place<'c>,
-    /// Block of allocas and of what depends on the place alone; it gets its end last.
+    /// Block of what depends on the place alone; it gets its end last.
     pub(super) prologue: llvm::Block<'c>,
+    /// Block of allocas, likewise: the function's first.
+    pub(super) stack_block: llvm::Block<'c>,
     /// Lanes the function is entered with.
     pub(super) entry_mask: Value<'c>,
     /// Start of the function's frame in the local windows.
@@ -113,6 +116,7 @@ pub struct Emitter<'a, 'c> {
     pub(super) joined: HashSet<Inst>,
     /// Stores that store for others too: where those begin, and all values.
     pub(super) joined_stores: HashMap<Inst, (i64, Vec<IrValue>)>,
+    pub(super) copies: Copies<'c>,
     pub(super) current: Block,
     /// Which lanes the code being emitted is for.
     pub(super) active_lanes: ActiveLanes,
@@ -146,6 +150,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             p,
             place,
             prologue: unit.b.block(),
+            stack_block: unit.b.block(),
             entry_mask,
             local_base,
             // Not marked as invariant: LLVM would rather load it anew wherever registers are scarce, as in a loop over a tile, and what is loaded
@@ -180,6 +185,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             cells: Cells::new(),
             joined: HashSet::new(),
             joined_stores: HashMap::new(),
+            copies: Copies::default(),
             current: simt_ir::Function::ENTRY,
             active_lanes: ActiveLanes::Any,
             full_versions: HashMap::new(),
@@ -579,6 +585,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         self.wides.clear();
         self.added.clear();
         self.fetches = Fetches::default();
+        self.forget_copies();
     }
 
     /// What is at hand now.

@@ -149,7 +149,7 @@ impl<'c> Emitter<'_, 'c> {
         count: u32,
         load: bool,
     ) -> Option<Groups<'c>> {
-        if self.is_quick()
+        if self.is_quick() && self.has_gather(size)
             || access.space == Space::Local
             || access.order != Order::Weak
             || !self.is_sure(value)

@@ -149,7 +149,10 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         let values = match self.in_range(data.args[0]) {
-            None => self.load_lanes(&address, lane, count, mark)?,
+            None => {
+                self.note_copy(inst, access, &address, mark);
+                self.load_lanes(&address, lane, count, mark)?
+            }
             Some(in_range) => self.either(
                 in_range,
                 |this| this.load_lanes(&address, lane, count, mark),
@@ -227,6 +230,7 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         match self.in_range(data.args[0]) {
+            None if count == 1 && self.store_copied(values[0], access, &address, mark) => {}
             None => self.store_lanes(&address, &vectors, mark)?,
             Some(in_range) => {
                 self.either(

@@ -9,6 +9,7 @@
 //! * [`alignment`][]: accesses at odd addresses;
 //! * [`grouped`][]: accesses of parts of rows;
 //! * [`joined`][]: loads and stores of neighbours;
+//! * [`copied`][]: rows that go from global to shared memory;
 //! * [`own_rows`][]: loads of some elements in a row for each lane;
 //! * [`apart`][]: accesses that may pass each other;
 //! * [`packed`][]: values that stay as they lie in memory;
@@ -44,6 +45,7 @@ mod atomic;
 mod bulk;
 mod call;
 mod cell;
+mod copied;
 mod each;
 mod entry;
 mod exact;

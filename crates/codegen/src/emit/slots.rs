@@ -94,6 +94,13 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
+    /// Where a warp begins its turn: nothing is kept of the one before. The builder stands at the prologue's end.
+    pub(super) fn empty_slots(&self) {
+        for &(memory, ty) in &self.slot_list {
+            self.unit.b.store(ty.undef(), memory, stack_align(ty));
+        }
+    }
+
     /// What a slot holds is not needed any more.
     fn empty_slot(&mut self, slot: SlotId) {
         self.flow.write(slot);

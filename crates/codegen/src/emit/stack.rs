@@ -32,7 +32,7 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn stack(&mut self, ty: Type<'c>) -> Value<'c> {
         let b = self.unit.b;
         let here = b.block();
-        b.position_at_end(self.prologue);
+        b.position_at_end(self.stack_block);
         let memory = b.alloca(ty, stack_align(ty));
         b.position_at_end(here);
         memory

@@ -334,11 +334,12 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// Completes the suspension points once all blocks are emitted. Answers where to go on for each `resume` from 1. `state` is this
-    /// warp's.
+    /// warp's; `leave` ends its turn with that number.
     pub fn finish_suspensions(
         &mut self,
         layout: &StateLayout,
         state: Value<'c>,
+        leave: impl Fn(Value<'c>),
     ) -> Vec<(u64, llvm::Block<'c>)> {
         let b = self.unit.b;
         let written = self.written_at_once(layout);
@@ -367,7 +368,7 @@ impl<'c> Emitter<'_, 'c> {
                 b.store(value, memory, stack_align(ty));
             }
             b.position_at_end(suspension.save);
-            b.ret(self.unit.types.i32.int_const(number));
+            leave(self.unit.types.i32.int_const(number));
             b.position_at_end(suspension.resume);
             b.br(suspension.resumed);
             cases.push((number, suspension.resume));

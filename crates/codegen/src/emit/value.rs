@@ -30,6 +30,7 @@ impl<'c> Emitter<'_, 'c> {
             self.define(result, natural);
             return Ok(());
         }
+        self.end_copies(&data.op);
         match data.op {
             Op::SpecialReg(reg) => {
                 let value = self.counter(reg, data)?;
