@@ -2,7 +2,7 @@
 //!
 //! Where what a load has read is stored at once, its rows are loaded and stored one after another rather than first all loaded, then all stored: the
 //! load is done again beside the store, and what it has done before is not used. While rows come from far, those that are there go on, and none
-//! of them waits in a register for others (Zen 5: products by tiles of 32 × 32 take 0.96 of the time).
+//! of them waits in a register for others (Zen 5: products by tiles of 32 × 32 take 0.98 of the time, transposition 0.94).
 
 use std::collections::HashMap;
 

@@ -265,6 +265,7 @@ pub(super) fn launch_of<'c>(unit: Unit<'_, 'c>, frame: Value<'c>) -> Value<'c> {
     b.mark_invariant(b.load(unit.types.ptr, place, 8))
 }
 
+/// The index of the block that a frame is of.
 pub(super) fn ctaid_of<'c>(unit: Unit<'_, 'c>, frame: Value<'c>) -> [Value<'c>; 3] {
     let b = unit.b;
     [0, 1, 2].map(|axis| {

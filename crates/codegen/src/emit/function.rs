@@ -585,7 +585,6 @@ impl<'a, 'c> Emitter<'a, 'c> {
         self.wides.clear();
         self.added.clear();
         self.fetches = Fetches::default();
-        self.forget_copies();
     }
 
     /// What is at hand now.

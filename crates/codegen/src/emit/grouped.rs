@@ -149,6 +149,7 @@ impl<'c> Emitter<'_, 'c> {
         count: u32,
         load: bool,
     ) -> Option<Groups<'c>> {
+        // In code that is to be there soon, a gather is less; where there is none, lane by lane is more.
         if self.is_quick() && self.has_gather(size)
             || access.space == Space::Local
             || access.order != Order::Weak

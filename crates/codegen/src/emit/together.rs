@@ -16,7 +16,7 @@ use simt_ir::{BarrierKind, Op};
 use transform::Prepared;
 
 use super::Unit;
-use super::entry::ctaid_of;
+use super::entry::{Counter, ctaid_of};
 use crate::compile::ENTRY_SYMBOL;
 use crate::llvm::{Block, Function, IntPredicate, Linkage, LoopHint, Phi, Type, Value};
 
@@ -151,15 +151,7 @@ impl<'c> WarpTurns<'c> {
         b.position_at_end(done);
         b.ret(first);
         b.position_at_end(apart);
-        for (offset, value) in [
-            (offset_of!(Parted, resume), self.resume),
-            (offset_of!(Parted, at), at),
-            (offset_of!(Parted, first), first),
-            (offset_of!(Parted, own), answer),
-            (offset_of!(Parted, barrier), barrier),
-        ] {
-            b.store(value, b.ptr_offset(round.parted, offset as i64), 4);
-        }
+        tell(unit, round.parted, [self.resume, at, first, answer, barrier]);
         b.ret(i32.all_ones());
     }
 
@@ -188,7 +180,7 @@ impl<'c> WarpTurns<'c> {
         let first = b.mul(warp, strips);
         let end = b.add(first, strips);
         let [run, give_up] = ["run", "deopt"].map(|name| entry.append_block(name));
-        test(unit, wraps, [frame, first, end, resume], [run, give_up]);
+        test(unit, wraps, [frame, first, strips, resume], [run, give_up]);
         b.position_at_end(run);
         b.ret(b.call(self.function, &[frame, first, end, resume, parted]));
         b.position_at_end(give_up);
@@ -236,16 +228,7 @@ impl<'c> WarpTurns<'c> {
         }
         b.ret(i32.zero());
         b.position_at_end(give_up);
-        let nobody = [
-            (offset_of!(Parted, resume), fresh),
-            (offset_of!(Parted, at), i32.zero()),
-            (offset_of!(Parted, first), i32.all_ones()),
-            (offset_of!(Parted, own), i32.all_ones()),
-            (offset_of!(Parted, barrier), i32.zero()),
-        ];
-        for (offset, value) in nobody {
-            b.store(value, b.ptr_offset(parted, offset as i64), 4);
-        }
+        tell(unit, parted, [fresh, i32.zero(), i32.all_ones(), i32.all_ones(), i32.zero()]);
         b.ret(i32.zero());
     }
 }
@@ -254,36 +237,41 @@ fn parted_type<'c>(unit: Unit<'_, 'c>) -> Type<'c> {
     unit.types.i32.array(size_of::<Parted>() as u64 / 4)
 }
 
-/// Goes to `run` unless these warps, or strips, begin and one of them must not run this code: then to the other block.
+/// Stores the fields of a [`Parted`].
+fn tell<'c>(unit: Unit<'_, 'c>, parted: Value<'c>, [resume, at, first, own, barrier]: [Value<'c>; 5]) {
+    let b = unit.b;
+    for (offset, value) in [
+        (offset_of!(Parted, resume), resume),
+        (offset_of!(Parted, at), at),
+        (offset_of!(Parted, first), first),
+        (offset_of!(Parted, own), own),
+        (offset_of!(Parted, barrier), barrier),
+    ] {
+        b.store(value, b.ptr_offset(parted, offset as i64), 4);
+    }
+}
+
+/// Goes to `run` unless so many warps, or strips, from the first begin and one of them must not run this code: then to the other block.
 fn test<'c>(
     unit: Unit<'_, 'c>,
     wraps: Option<Function<'c>>,
-    [frame, first, end, resume]: [Value<'c>; 4],
+    [frame, first, count, resume]: [Value<'c>; 4],
     [run, give_up]: [Block<'c>; 2],
 ) {
-    let (b, i32) = (unit.b, unit.types.i32);
+    let b = unit.b;
     let Some(wraps) = wraps else {
         b.br(run);
         return;
     };
-    let [tests, each] = ["tests", "each"].map(|name| b.append_block(name));
-    let fresh = b.icmp(IntPredicate::Eq, resume, i32.zero());
+    let [tests, holds] = ["tests", "holds"].map(|name| b.append_block(name));
+    let fresh = b.icmp(IntPredicate::Eq, resume, unit.types.i32.zero());
     b.cond_br(fresh, tests, run);
     b.position_at_end(tests);
-    let ctaid = ctaid_of(unit, frame);
-    b.br(each);
-    b.position_at_end(each);
-    let (at, before) = (b.phi(i32), b.phi(unit.types.bit));
-    let bad = b.call(wraps, &[frame, ctaid[0], ctaid[1], ctaid[2], at.value()]);
-    let bad = b.or(before.value(), bad);
-    let following = b.add(at.value(), i32.int_const(1));
-    let more = b.icmp(IntPredicate::Ne, following, end);
-    let told = b.append_block("told");
-    b.cond_br(more, each, told);
-    for (phi, early, late) in [(at, first, following), (before, unit.types.bit.zero(), bad)] {
-        phi.add_incoming(early, tests);
-        phi.add_incoming(late, each);
-    }
-    b.position_at_end(told);
-    b.cond_br(bad, give_up, run);
+    let [x, y, z] = ctaid_of(unit, frame);
+    let numbers = Counter::begin(unit, count, "test.warp");
+    let warp = b.add(first, numbers.value());
+    b.cond_br(b.call(wraps, &[frame, x, y, z, warp]), give_up, holds);
+    b.position_at_end(holds);
+    numbers.end(unit);
+    b.br(run);
 }
