@@ -31,7 +31,7 @@ use std::fmt;
 pub use access::{Word, compare_exchange, compare_exchange_u128, copy, fill, load, load_u128, store};
 pub use handler::install;
 pub use thread::unguarded;
-pub use x86_64::guarded_exit;
+pub use x86_64::{FloatControl, guarded_exit};
 
 /// What stopped a guarded call or access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -75,7 +75,7 @@ pub fn unguarded<R>(body: impl FnOnce() -> R) -> R {
     // SAFETY: the state lives until the thread ends.
     let outer = unsafe { std::mem::replace(&mut (*thread).innermost, ptr::null_mut()) };
     let _nesting = Nesting { thread, outer };
-    let _control = FloatControl::default_for_host();
+    let _control = FloatControl::standard();
     body()
 }
 

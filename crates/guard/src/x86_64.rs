@@ -4,6 +4,7 @@
 use crate::{Fault, FaultKind, GuardedFn};
 use std::arch::{asm, global_asm};
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::mem::offset_of;
 
 /// One guarded call in progress: where to go when it ends early. Lives in the frame of `guarded_call`.
@@ -97,28 +98,52 @@ unsafe extern "C" {
     fn anywarp_guard_cas128_failed();
 }
 
-/// Puts the floating-point control register back when dropped.
-pub struct FloatControl(u32);
+/// Puts this thread's floating-point control and status register back when dropped.
+///
+/// A program may round as it likes, take subnormals for zero or have exceptions trap; a kernel knows nothing of it, and neither does Rust.
+#[must_use]
+pub struct FloatControl {
+    previous: u32,
+    /// It belongs to one thread's register.
+    _of_thread: PhantomData<*mut ()>,
+}
 
 impl FloatControl {
     /// Sets what the ABI says a program starts with: rounding to nearest, subnormals honoured, no exceptions.
-    pub fn default_for_host() -> Self {
-        const DEFAULT: u32 = 0x1f80;
-        let mut previous = 0_u32;
-        // SAFETY: reads and writes four bytes of ours, and a register that Rust code assumes to have this value.
-        unsafe {
-            asm!("stmxcsr [{}]", in(reg) &mut previous, options(nostack));
-            asm!("ldmxcsr [{}]", in(reg) &DEFAULT, options(nostack, readonly));
+    pub fn standard() -> Self {
+        /// What exceptions there were changes nothing.
+        const STATUS: u32 = 0x3f;
+        const STANDARD: u32 = 0x1f80;
+        let previous = control();
+        if previous & !STATUS != STANDARD {
+            // SAFETY: this is what Rust code assumes the register to have.
+            unsafe { set_control(STANDARD) };
         }
-        Self(previous)
+        Self { previous, _of_thread: PhantomData }
     }
 }
 
 impl Drop for FloatControl {
     fn drop(&mut self) {
-        // SAFETY: the value that generated code had set.
-        unsafe { asm!("ldmxcsr [{}]", in(reg) &self.0, options(nostack, readonly)) };
+        if control() != self.previous {
+            // SAFETY: what the code around had.
+            unsafe { set_control(self.previous) };
+        }
     }
+}
+
+fn control() -> u32 {
+    let mut value = 0;
+    // SAFETY: writes four bytes of ours.
+    unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut value, options(nostack)) };
+    value
+}
+
+/// # Safety
+/// Code that runs until the register is put back expects that value.
+unsafe fn set_control(value: u32) {
+    // SAFETY: reads four bytes of ours; the rest is the contract.
+    unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack, readonly)) };
 }
 
 /// Registers of an interrupted thread, as the signal handler sees and changes them.

@@ -6,6 +6,7 @@
 //! long waits for a while at a time, so that a processor is left to the one that makes the other.
 
 use crate::kernel::Kernel;
+use guard::FloatControl;
 use kernel_abi::{CompiledKernel, Successor};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -166,6 +167,8 @@ impl Background {
 }
 
 fn make_all(pending: &Mutex<Pending>) {
+    // A thread begins with what the one that started it had.
+    let _control = FloatControl::standard();
     loop {
         let next = {
             let mut pending = lock(pending);

@@ -85,6 +85,7 @@ mod wraps;
 use std::cell::RefCell;
 
 use kernel_abi::{CompileError, Shape, Tier};
+use simt_ir::verify::verify_function;
 use simt_ir::{FuncRef, Function, Op, Program, SourceLoc};
 use transform::Prepared;
 use transform::gang::{self, Choice};
@@ -226,6 +227,9 @@ pub fn module(
         Tier::Full => kernel.with_stragglers_apart(&shape),
         Tier::Quick => kernel,
     };
+    if cfg!(debug_assertions) {
+        verify_function(program, &kernel.func).expect("what is prepared keeps the rules of the IR");
+    }
     let shape = &shape;
     let types = Types {
         bit: context.int(1),

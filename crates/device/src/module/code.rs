@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering}
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use guard::FloatControl;
 use kernel_abi::{CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape, Tier};
 use ptx::Origin;
 use simt_ir::{Approximations, Program};
@@ -391,6 +392,7 @@ impl Kernel {
     ) -> Result<Arc<dyn CompiledKernel>> {
         let slot = self.compiled.lock().entry(shape).or_default().clone();
         let compiled = slot.code.get_or_init(|| {
+            let _control = FloatControl::standard();
             let compiled = backend.compile(&CompileRequest {
                 ptx: &self.text,
                 entry: &self.entry.name,
@@ -429,6 +431,7 @@ impl Kernel {
     pub(crate) fn replay(self: &Arc<Kernel>, backend: &Arc<dyn KernelBackend>) -> Arc<Replay> {
         let (kernel, backend) = (Arc::downgrade(self), backend.clone());
         Arc::new(move || {
+            let _control = FloatControl::standard();
             let kernel = kernel.upgrade()?;
             let request = CompileRequest {
                 ptx: &kernel.text,
@@ -443,7 +446,11 @@ impl Kernel {
 
     fn lowered(&self, approximations: Approximations) -> std::result::Result<Arc<Program>, CompileError> {
         let program = &self.programs[approximations as usize];
-        program.get_or_init(|| source::lower(&self.text, &self.entry.name, approximations)).clone()
+        let lower = || {
+            let _control = FloatControl::standard();
+            source::lower(&self.text, &self.entry.name, approximations)
+        };
+        program.get_or_init(lower).clone()
     }
 }
 

@@ -42,6 +42,12 @@ impl Bound {
             Def::Removed => false,
         }
     }
+
+    /// What a part takes in its place: what it usually is, and what is compared.
+    pub fn takes(&self) -> impl Iterator<Item = Value> {
+        let compared = self.tests.iter().flat_map(|(_, a, b)| [Some(*a), *b]).flatten();
+        compared.chain([self.usual])
+    }
 }
 
 /// A comparison with a value, or with zero.

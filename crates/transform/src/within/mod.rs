@@ -246,7 +246,7 @@ impl Part {
         let rest = func.split_block(self.block, self.at);
         let loc = func.inst(func.block(rest).insts[0]).loc;
         if let Some(after) = after {
-            sink(func, rest, after, self.bounds.iter().map(|bound| bound.usual).collect());
+            sink(func, rest, after, &self.bounds);
             join(func, rest, after);
         }
         let is_left = |bound: &&Bound| bound.is_of(func, &func.block(rest).insts);
@@ -327,7 +327,9 @@ impl Part {
 }
 
 /// Moves to the beginning of the next block what is computed beside accesses and what else is needed, unless that leaves many results for it.
-fn sink(func: &mut Function, from: Block, to: Block, mut needed: HashSet<Value>) {
+fn sink(func: &mut Function, from: Block, to: Block, bounds: &[Bound]) {
+    let bounds: HashMap<Value, &Bound> = bounds.iter().map(|bound| (bound.result, bound)).collect();
+    let mut needed: HashSet<Value> = HashSet::new();
     let (mut kept, mut moved) = (Vec::new(), Vec::new());
     for &inst in func.block(from).insts.iter().rev() {
         let data = func.inst(inst);
@@ -335,6 +337,8 @@ fn sink(func: &mut Function, from: Block, to: Block, mut needed: HashSet<Value>)
             moved.push(inst);
         } else {
             needed.extend(&data.args);
+            let bounds = data.results.iter().filter_map(|result| bounds.get(result));
+            needed.extend(bounds.flat_map(|bound| bound.takes()));
             kept.push(inst);
         }
     }
