@@ -272,17 +272,33 @@ fn publish(folder: &Path) -> Option<SharedPage> {
     let name = format!("{}-{}", std::process::id(), clock::now());
     let hidden = folder.join(format!(".{name}"));
     let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&hidden).ok()?;
-    file.set_len(size_of::<Page>() as u64).ok()?;
-    let mut page = SharedPage::map(&file, folder, true)?;
+    let page = fill(&file, folder, &hidden, &folder.join(name));
+    if page.is_none() {
+        let _ = fs::remove_file(&hidden);
+    }
+    page
+}
+
+/// Makes a file this process's page, and gives it the name under which others find it.
+fn fill(file: &File, folder: &Path, hidden: &Path, name: &Path) -> Option<SharedPage> {
+    // A file system that is full says so here. In a file that is merely long enough, the first store would be a SIGBUS.
+    let reserve = || {
+        // SAFETY: our own descriptor.
+        unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, size_of::<Page>() as libc::off_t) }
+    };
+    let failed = std::iter::repeat_with(reserve).find(|code| *code != libc::EINTR);
+    if failed != Some(0) {
+        return None;
+    }
+    let mut page = SharedPage::map(file, folder, true)?;
     page.process.store(std::process::id().into(), Ordering::Relaxed);
     page.magic.store(MAGIC, Ordering::Release);
     // Opened once more, because a lock lives as long as a mapping that was made through the same opening, and a child of this
     // process inherits the mapping. Locked before others can find it.
-    let lock = File::open(&hidden).ok()?;
+    let lock = File::open(hidden).ok()?;
     // SAFETY: our own descriptor.
     let locked = unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
-    if !locked || fs::rename(&hidden, folder.join(name)).is_err() {
-        let _ = fs::remove_file(&hidden);
+    if !locked || fs::rename(hidden, name).is_err() {
         return None;
     }
     page.lock = Some(lock.into());
@@ -445,6 +461,28 @@ mod tests {
         assert!(processes(&folder.0).is_empty());
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0, "and its file is gone");
         drop(page);
+    }
+
+    #[test]
+    fn what_cannot_be_published_leaves_no_file() {
+        let folder = Folder::new("unpublished");
+        let hidden = folder.0.join(".hidden");
+        fs::write(&hidden, "").unwrap();
+        // No space can be had for a file that is only read.
+        let read_only = File::open(&hidden).unwrap();
+        assert!(fill(&read_only, &folder.0, &hidden, &folder.0.join("name")).is_none());
+        assert!(!folder.0.join("name").exists());
+        fs::remove_file(&hidden).unwrap();
+    }
+
+    #[test]
+    fn a_page_has_its_space_before_it_is_mapped() {
+        let folder = Folder::new("space");
+        let page = publish(&folder.0).unwrap();
+        let file = fs::read_dir(&folder.0).unwrap().next().unwrap().unwrap();
+        assert!(file.metadata().unwrap().blocks() * 512 >= size_of::<Page>() as u64);
+        drop(page);
+        fs::remove_file(file.path()).unwrap();
     }
 
     #[test]
