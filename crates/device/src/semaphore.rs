@@ -181,11 +181,13 @@ impl Counter {
     }
 
     fn load(&self) -> Result<u64> {
+        let _receptive = guard::receptive();
         // SAFETY: mapped as long as this object lives; a file that has been cut is a fault.
         unsafe { guard::load(self.address) }.map_err(|_| Error::InvalidValue)
     }
 
     fn store(&self, value: u64) -> Result<()> {
+        let _receptive = guard::receptive();
         // SAFETY: as for `load`.
         unsafe { guard::store(self.address, value) }.map_err(|_| Error::InvalidValue)
     }

@@ -4,7 +4,7 @@
 //! store releases. [`compare_exchange`] is a full fence.
 
 use crate::x86_64::{self, Accessed};
-use crate::{Fault, FaultKind, install};
+use crate::{Fault, FaultKind, install, receptive};
 
 /// An unsigned integer that moves in one access.
 pub trait Word: Copy + sealed::Sealed {}
@@ -123,6 +123,7 @@ pub unsafe fn compare_exchange_u128(address: u64, expected: u128, new: u128) -> 
 /// object. Ranges that overlap need `destination <= source`.
 pub unsafe fn copy(destination: u64, source: u64, length: u64) -> Result<(), Fault> {
     install();
+    let _receptive = receptive();
     // SAFETY: the caller's contract.
     checked(unsafe { x86_64::anywarp_guard_copy(destination, source, length) }).map(drop)
 }
@@ -133,6 +134,7 @@ pub unsafe fn copy(destination: u64, source: u64, length: u64) -> Result<(), Fau
 /// As for [`store`].
 pub unsafe fn fill(destination: u64, byte: u8, length: u64) -> Result<(), Fault> {
     install();
+    let _receptive = receptive();
     // SAFETY: the caller's contract.
     checked(unsafe { x86_64::anywarp_guard_fill(destination, byte.into(), length) }).map(drop)
 }

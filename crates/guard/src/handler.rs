@@ -9,7 +9,8 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Once;
 
-const SIGNALS: [libc::c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+/// Those that faults raise.
+pub const SIGNALS: [libc::c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
 // Values of `siginfo_t::si_code` on Linux that the libc crate does not name.
 const SI_KERNEL: libc::c_int = 0x80;

@@ -9,7 +9,8 @@
 //!   They need no enclosing guarded call.
 //!
 //! The handlers for `SIGSEGV`, `SIGBUS`, `SIGFPE` and `SIGILL` are installed at the first use and stay. A fault that is
-//! not ours, and a signal somebody sent, goes to whoever handled it before.
+//! not ours, and a signal somebody sent, goes to whoever handled it before. A thread that blocks these signals is made
+//! [`receptive`] for as long as a guarded call takes.
 //!
 //! **Invariant.** A fault discards the frames between the faulting instruction and the guarded call without running any
 //! destructor. Generated code has none. Host code that generated code calls back into must therefore run inside
@@ -22,6 +23,8 @@ compile_error!(
 
 mod access;
 mod handler;
+mod mask;
+mod stack;
 mod thread;
 mod x86_64;
 
@@ -30,6 +33,8 @@ use std::fmt;
 
 pub use access::{Word, compare_exchange, compare_exchange_u128, copy, fill, load, load_u128, store};
 pub use handler::install;
+pub use mask::{Receptive, receptive, stay_receptive};
+pub use stack::stack_left;
 pub use thread::unguarded;
 pub use x86_64::{FloatControl, guarded_exit};
 
@@ -109,12 +114,14 @@ pub type GuardedFn = unsafe extern "C" fn(*mut c_void, u64, u64) -> u32;
 /// [`guarded_exit`], its frames vanish: no frame between here and there may own anything or hold a lock.
 pub unsafe fn guarded_call(f: GuardedFn, a: *mut c_void, b: u64, c: u64) -> Result<u32, Fault> {
     install();
+    let receptive = mask::receptive();
     let mut record = x86_64::Record::new();
     let nesting = thread::enter(&raw mut record);
     // SAFETY: the record outlives the call and is the thread's innermost one while it runs; the rest is the caller's
     // contract.
     let status = unsafe { x86_64::anywarp_guard_enter(f, a, b, c, &raw mut record) };
     drop(nesting);
+    drop(receptive);
     match record.fault() {
         None => Ok(status),
         Some(fault) => Err(fault),

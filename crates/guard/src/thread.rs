@@ -3,6 +3,7 @@
 //! The state hangs on a pthread key rather than on `thread_local!`: looking a key up in a signal handler is safe on a
 //! thread that never set it, whereas the first use of a thread-local variable of a dlopened library may allocate.
 
+use crate::stack::Stack;
 use crate::x86_64::{FloatControl, Record};
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -153,21 +154,14 @@ fn ensure_signal_stack() -> *mut c_void {
 /// Where faults happen when this thread's stack is used up. Whether pthread counts the guard as part of the stack has
 /// varied, so the range covers both readings; a usable page in it does not fault.
 fn stack_guard() -> Range<u64> {
-    // SAFETY: the attributes are ours, filled by pthread_getattr_np and destroyed once.
-    unsafe {
-        let mut attributes = MaybeUninit::uninit();
-        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
-            return 0..0;
-        }
-        let (mut low, mut size, mut guard) = (ptr::null_mut(), 0, 0);
-        libc::pthread_attr_getstack(attributes.as_ptr(), &mut low, &mut size);
-        libc::pthread_attr_getguardsize(attributes.as_ptr(), &mut guard);
-        libc::pthread_attr_destroy(attributes.as_mut_ptr());
-        let is_main = libc::gettid() == libc::getpid();
-        let gap = if is_main { KERNEL_GUARD_GAP } else { (guard as u64).max(PAGE as u64) };
-        let low = low as u64;
-        low.saturating_sub(gap)..low + gap
+    let Stack { low, high, guard } = Stack::of_this_thread();
+    if high == 0 {
+        return 0..0;
     }
+    // SAFETY: they only answer numbers.
+    let is_main = unsafe { libc::gettid() == libc::getpid() };
+    let gap = if is_main { KERNEL_GUARD_GAP } else { guard.max(PAGE as u64) };
+    low.saturating_sub(gap)..low + gap
 }
 
 /// The key's destructor: the thread is ending.

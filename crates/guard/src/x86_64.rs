@@ -98,6 +98,12 @@ unsafe extern "C" {
     fn anywarp_guard_cas128_failed();
 }
 
+/// The processor's counter of time: what tells that some has passed at the least cost. Another processor's may differ.
+pub fn time_stamp() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction, which only reads a register.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
 /// Puts this thread's floating-point control and status register back when dropped.
 ///
 /// A program may round as it likes, take subnormals for zero or have exceptions trap; a kernel knows nothing of it, and neither does Rust.

@@ -70,6 +70,13 @@ void work(const char *when) {
     REQUIRE(found == 64, "%s: %u instead of 64", when, found);
 }
 
+// Blocks all signals in this thread, or none.
+void mask(int how) {
+    sigset_t all;
+    sigfillset(&all);
+    REQUIRE(pthread_sigmask(how, &all, nullptr) == 0, "pthread_sigmask");
+}
+
 // The child of `run` must end by this signal: the default action is still what it was.
 void must_end_by(int signal, void (*run)(), const char *what) {
     fflush(stdout);
@@ -117,10 +124,33 @@ int main(int count, char **arguments) {
             fault_in_kernel("with signals blocked");
         }).join();
 
+        // Those of faults too, before a thread's first use and after it. The mask stays the program's.
+        std::thread([] {
+            sigset_t now;
+            mask(SIG_BLOCK);
+            for (const char *when : {"all signals blocked", "all signals blocked, again"}) {
+                work(when);
+                fault_in_kernel(when);
+                pthread_sigmask(SIG_BLOCK, nullptr, &now);
+                for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL})
+                    REQUIRE(sigismember(&now, signal) == 1, "%s: the mask lost signal %d", when, signal);
+            }
+        }).join();
+
         // Handlers set last replace the library's: host faults are theirs, and clean kernels still run.
         install(SA_ONSTACK);
         fault_on_host("handlers set after");
         work("handlers set after");
+        // The next program begins with all signals blocked.
+        mask(SIG_BLOCK);
+        execl("/proc/self/exe", "signals", "blocked", nullptr);
+        fail("exec");
+    }
+    if (strcmp(arguments[1], "blocked") == 0) {
+        // The library's own threads, which the first kernel starts, have got the mask.
+        work("all signals blocked from the start");
+        for (int times = 0; times < 3; times++) fault_in_kernel("all signals blocked from the start");
+        mask(SIG_UNBLOCK);
         execl("/proc/self/exe", "signals", "defaults", nullptr);
         fail("exec");
     }

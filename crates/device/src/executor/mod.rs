@@ -377,6 +377,8 @@ impl Executor {
                 Role::Submitter => grid.is_late() && grid.has_blocks_left(),
             }
         };
+        // The thread may be one of the program's, which blocks signals.
+        let _receptive = guard::receptive();
         let resume = match self.block_memory.take() {
             Ok(mut memory) => {
                 let resume = grid.run_blocks(&mut memory, stop);
@@ -472,6 +474,7 @@ impl Executor {
     }
 
     fn work(self: Arc<Executor>, desk: &Arc<Desk>, is_extra: bool) {
+        guard::stay_receptive();
         desk.open();
         self.block_memory.keep_one_here();
         while let Some(job) = self.next_job(desk, is_extra) {

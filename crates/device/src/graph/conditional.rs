@@ -242,11 +242,13 @@ pub(super) fn branch(context: Weak<Context>, node: Conditional, bodies: Vec<Arc<
 }
 
 fn load(address: u64) -> Result<u32> {
+    let _receptive = guard::receptive();
     // SAFETY: memory of the graph's, which its launches keep; what a context took along is a fault.
     unsafe { guard::load(address) }.map_err(|_| Error::InvalidValue)
 }
 
 fn store(address: u64, value: u32) -> Result<()> {
+    let _receptive = guard::receptive();
     // SAFETY: as for `load`.
     unsafe { guard::store(address, value) }.map_err(|_| Error::InvalidValue)
 }

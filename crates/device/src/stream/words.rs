@@ -188,6 +188,7 @@ impl Condition {
 }
 
 fn load(address: u64, width: Width) -> Result<u64> {
+    let _receptive = guard::receptive();
     // SAFETY: memory known to the device, which holds no host object; what is gone is a fault.
     unsafe {
         match width {
@@ -199,6 +200,7 @@ fn load(address: u64, width: Width) -> Result<u64> {
 }
 
 fn store(address: u64, width: Width, value: u64) -> Result<()> {
+    let _receptive = guard::receptive();
     // SAFETY: as for `load`.
     unsafe {
         match width {
