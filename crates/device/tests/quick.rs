@@ -239,3 +239,27 @@ fn memory_that_is_not_there_is_the_callers_error_however_large() {
     assert_eq!(stream.copy_and_wait(copy), Err(Error::InvalidValue));
     assert_eq!(setup.context.check(), Ok(()));
 }
+
+#[test]
+fn a_thread_with_a_small_stack_runs_no_kernel() {
+    let setup = Setup::new();
+    let (kernel, threads) = noting(&setup, KernelInfo::default());
+    let stream = setup.context.create_stream(StreamKind::NonBlocking, 0).unwrap();
+    // Those of this thread are short by now: it would run them at once.
+    assert!(comes_to_run_at_once(&kernel, &stream, &threads));
+    threads.lock().unwrap().clear();
+    let run = || {
+        for count in [1, 1, 50] {
+            launch(&kernel, &stream, &blocks(count), &[]).unwrap();
+            stream.synchronize().unwrap();
+        }
+        thread::current().id()
+    };
+    let small = thread::scope(|scope| {
+        let started = thread::Builder::new().stack_size(256 << 10).spawn_scoped(scope, run);
+        started.unwrap().join().unwrap()
+    });
+    let threads = threads.lock().unwrap();
+    assert_eq!(threads.len(), 52);
+    assert!(!threads.contains(&small));
+}

@@ -77,6 +77,8 @@ pub(crate) struct Executor {
     shut_down: AtomicBool,
     /// Threads of the program have been woken up, and no worker has gone to sleep for them.
     woken: AtomicBool,
+    /// No worker could be started, and there is none.
+    alone: AtomicBool,
     /// When the last grid began that is short, but long enough for two.
     last_short: AtomicU64,
     progress: Progress,
@@ -130,6 +132,9 @@ const SPIN: Duration = Duration::from_micros(30);
 const LINGER: Duration = Duration::from_millis(500);
 /// Bytes of a worker's stack: a kernel that launches another has it compiled there.
 const WORKER_STACK: usize = 8 << 20;
+/// Bytes that a thread of the program must have left of its to run kernels. Most want less than a tenth of that; a long one that was compiled quickly has been seen to want
+/// 1 MiB. Threads that Rust starts have 2 MiB.
+const ENOUGH_STACK: usize = 3 << 19;
 /// Workers beyond one for each core that may always be started, for grids that wait for each other.
 const MIN_MAX_EXTRA: usize = 2048;
 
@@ -148,6 +153,7 @@ impl Executor {
             roaming: AtomicIsize::new(0),
             shut_down: AtomicBool::new(false),
             woken: AtomicBool::new(false),
+            alone: AtomicBool::new(false),
             last_short: AtomicU64::new(0),
             progress: Progress::new(),
             seats: Seats::new(),
@@ -199,6 +205,13 @@ impl Executor {
     /// Changes when there is work to look for.
     pub(crate) fn arrivals(&self) -> u64 {
         self.arrivals.load(Ordering::Acquire)
+    }
+
+    /// Whether a thread of the program may run kernels: their frames lie on its stack, which may be a small one. Where no worker will, it must.
+    pub(crate) fn may_run_here(&self) -> bool {
+        guard::stack_left() >= ENOUGH_STACK
+            || self.alone.load(Ordering::Relaxed)
+            || self.shut_down.load(Ordering::Relaxed)
     }
 
     /// Whether a thread that waits for a grid should run blocks of it. One more than there are processors would take them from the others, and
@@ -470,6 +483,7 @@ impl Executor {
             state.desks.push(desk);
             state.extra += usize::from(is_extra);
         }
+        self.alone.store(state.desks.is_empty(), Ordering::Relaxed);
         started
     }
 

@@ -63,7 +63,9 @@ impl Completion {
         const SPIN: Duration = Duration::from_micros(20);
         const CHECK: Duration = Duration::from_millis(50);
         while !self.is_finished() {
-            if let Some(queue) = self.queue() {
+            if let Some(queue) = self.queue()
+                && queue.may_run_here()
+            {
                 let near = queue.come_near(self);
                 let mut idle_since = clock::now();
                 while !self.is_finished() && clock::since(idle_since) < SPIN {

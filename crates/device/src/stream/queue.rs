@@ -165,6 +165,11 @@ impl Queue {
         self.threads
     }
 
+    /// Whether the calling thread, if it is one of the program's, may run the commands.
+    pub(super) fn may_run_here(&self) -> bool {
+        self.executor.may_run_here()
+    }
+
     /// The calling thread stays near as long as the answer.
     pub(super) fn come_near<'a>(&'a self, completion: &'a Arc<Completion>) -> Near<'a> {
         self.near.fetch_add(1, Ordering::Relaxed);
@@ -227,7 +232,8 @@ impl Queue {
         }
         state.last = Some(completion.clone());
         let was_idle = was_empty && !state.claimed;
-        if start == Start::AtOnce && was_idle && nothing_to_wait_for {
+        let runs_here = || !matches!(work, Some(Work::Grid(_))) || self.may_run_here();
+        if start == Start::AtOnce && was_idle && nothing_to_wait_for && runs_here() {
             state.claimed = true;
             if let Some(Work::Grid(grid)) = work {
                 state.grid = Some(grid.clone());
@@ -301,6 +307,9 @@ impl Queue {
         let mut completion = completion.clone();
         loop {
             let Some(queue) = completion.queue() else { return Help::NoneWanted };
+            if !queue.may_run_here() {
+                return Help::NoneWanted;
+            }
             let mut state = queue.state.lock();
             if completion.is_finished() {
                 return Help::Given;
