@@ -100,12 +100,23 @@ pub(super) struct Mappings {
     /// Start to length and device.
     reservations: BTreeMap<u64, (u64, usize)>,
     mapped: BTreeMap<u64, Mapped>,
-    /// Memory of other processes: the allocation's address to the mapping's.
-    opened: BTreeMap<u64, (u64, u64, usize)>,
+    /// Memory of other processes, by the allocations' addresses here.
+    opened: BTreeMap<u64, Opened>,
     /// Memory of other APIs, and arrays without memory of their own: the allocation's address to the mapping's start and length.
     pub(super) external: BTreeMap<u64, (u64, u64)>,
     /// The memory that pieces of arrays have, by their addresses.
     pub(super) tiles: BTreeMap<u64, Arc<PhysicalMemory>>,
+}
+
+/// Memory of another process.
+struct Opened {
+    handle: SharedHandle,
+    /// The mapping, of which the allocation is a part.
+    start: u64,
+    len: u64,
+    device: usize,
+    /// How often it has been opened and not closed.
+    times: u64,
 }
 
 struct Mapped {
@@ -375,13 +386,19 @@ impl AddressSpace {
         Ok(SharedHandle { process: std::process::id(), shared, size: found.size, id: found.id })
     }
 
-    /// Maps an allocation of another process.
+    /// Maps an allocation of another process. One that the device has mapped already counts once more.
     ///
     /// # Errors
     /// [`Error::InvalidContext`] for one of this process, [`Error::InvalidValue`] if it is not there.
     pub fn open_shared(&self, device: usize, handle: &SharedHandle) -> Result<u64> {
         if handle.process == std::process::id() {
             return Err(Error::InvalidContext);
+        }
+        let mut mappings = self.mappings.lock();
+        let same = |opened: &Opened| opened.device == device && opened.handle == *handle;
+        if let Some((address, opened)) = mappings.opened.iter_mut().find(|(_, opened)| same(opened)) {
+            opened.times += 1;
+            return Ok(*address);
         }
         let Shared { descriptor, identity, offset, len: bytes, ticket } = handle.shared;
         let file = SharedFile::of_process(handle.process, descriptor)?;
@@ -394,7 +411,6 @@ impl AddressSpace {
             return Err(Error::InvalidValue);
         }
         let len = bytes.checked_next_multiple_of(GRANULARITY).ok_or(Error::InvalidValue)?;
-        let mut mappings = self.mappings.lock();
         let mut heap = self.device(device)?.own.heap.lock();
         let start = heap.take_addresses(len, GRANULARITY)?;
         if let Err(error) = heap.map_shared(start, bytes, &file, 0, Access::ReadWrite) {
@@ -404,17 +420,23 @@ impl AddressSpace {
         drop(heap);
         let address = start + offset;
         self.insert_mapped(address, handle.size, device).map_err(|_| Error::InvalidValue)?;
-        mappings.opened.insert(address, (start, len, device));
+        mappings.opened.insert(address, Opened { handle: *handle, start, len, device, times: 1 });
         Ok(address)
     }
 
-    /// Takes back what [`open_shared`](Self::open_shared) did.
+    /// Takes back what [`open_shared`](Self::open_shared) did once: the last time, the allocation is no longer mapped.
     ///
     /// # Errors
     /// [`Error::InvalidValue`] if it did nothing here.
     pub fn close_shared(&self, address: u64) -> Result<()> {
         let mut mappings = self.mappings.lock();
-        let (start, len, device) = mappings.opened.remove(&address).ok_or(Error::InvalidValue)?;
+        let opened = mappings.opened.get_mut(&address).ok_or(Error::InvalidValue)?;
+        opened.times -= 1;
+        if opened.times > 0 {
+            return Ok(());
+        }
+        let Opened { start, len, device, .. } = *opened;
+        mappings.opened.remove(&address);
         self.allocations.lock().remove(&address);
         let mut heap = self.devices[device].own.heap.lock();
         heap.unmap_shared(start, len)?;

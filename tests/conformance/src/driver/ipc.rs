@@ -64,6 +64,14 @@ pub fn memory_of_another_process_is_opened() {
             cu!(cuIpcCloseMemHandle(p));
             fails!(CUDA_ERROR_INVALID_VALUE, cuIpcCloseMemHandle(p));
             cu!(cuIpcOpenMemHandle(&mut p, handle, 1); cuIpcCloseMemHandle(p));
+            // What is open already is counted.
+            let mut again = CUdeviceptr(0);
+            cu!(cuIpcOpenMemHandle_v2(&mut p, handle, 1); cuIpcOpenMemHandle_v2(&mut again, handle, 1));
+            assert_eq!(p.0, again.0);
+            cu!(cuIpcCloseMemHandle(p));
+            assert_eq!(read::<u32>(p, 3), [7, 9, 7]);
+            cu!(cuIpcCloseMemHandle(p));
+            fails!(CUDA_ERROR_INVALID_VALUE, cuIpcCloseMemHandle(p));
             send(line, &[3]);
         },
     );
