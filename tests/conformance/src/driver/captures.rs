@@ -176,6 +176,23 @@ pub fn another_thread_is_bound_by_a_global_capture_only() {
     }
 }
 
+pub fn a_graph_that_nobody_wants_is_not_asked_for() {
+    new_context();
+    let s = stream(CU_STREAM_NON_BLOCKING);
+    fails!(CUDA_ERROR_ILLEGAL_STATE, cuStreamEndCapture(s, null_mut()));
+    cu!(
+        cuStreamBeginCapture_v2(s, RELAXED);
+        cuMemsetD8Async(alloc(64), 1, 64, s);
+        cuStreamEndCapture(s, null_mut());
+        cuStreamQuery(s);
+    );
+    fails!(CUDA_ERROR_ILLEGAL_STATE, cuStreamEndCapture(s, null_mut()));
+    cu!(cuStreamBeginCapture_v2(s, RELAXED));
+    fails!(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(s));
+    fails!(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, null_mut()));
+    cu!(cuStreamQuery(s));
+}
+
 pub fn captures_spread_by_events_and_must_join() {
     new_context();
     let (s, t, p) = (stream(CU_STREAM_NON_BLOCKING), stream(CU_STREAM_NON_BLOCKING), alloc(64));
