@@ -293,6 +293,8 @@ pub struct Asked {
     preferred_cluster: Option<[u32; 3]>,
     /// Events that the launch records: one when its blocks let dependent launches go on, one when all of them have begun.
     events: [CUevent; 2],
+    /// To begin when the kernels before it let it, rather than at their end.
+    pub programmatic: bool,
 }
 
 impl Asked {
@@ -349,6 +351,7 @@ pub unsafe fn asked(attributes: *const CUlaunchAttribute, count: u32) -> CuResul
             CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE if value.word(0) > 2 => {
                 return Err(CUDA_ERROR_INVALID_VALUE.into());
             }
+            CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => asked.programmatic = value.word(0) != 0,
             CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => asked.events[0] = event_of(value)?,
             CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => asked.events[1] = event_of(value)?,
             CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),

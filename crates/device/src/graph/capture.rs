@@ -170,6 +170,13 @@ impl CaptureSlot {
         Ok(())
     }
 
+    /// The newest node is a kernel, which begins when the kernels that it depends on let it.
+    pub(crate) fn let_newest_begin_early(&self) -> Result<()> {
+        let part = self.part.lock();
+        let part = part.as_ref().ok_or(Error::IllegalState)?;
+        part.tips.iter().try_for_each(|node| part.capture.graph.let_begin_early(*node))
+    }
+
     /// Sets or extends what the next node depends on.
     pub(crate) fn update_dependencies(&self, nodes: &[NodeId], replace: bool) -> Result<()> {
         let mut part = self.part.lock();

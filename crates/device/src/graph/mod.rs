@@ -240,6 +240,16 @@ impl Graph {
         Ok(())
     }
 
+    /// Has a kernel begin when the kernels that it depends on let it; what else it depends on ends before, as always.
+    pub(crate) fn let_begin_early(&self, node: NodeId) -> Result<()> {
+        let kernels: Vec<NodeId> = {
+            let mut nodes = self.nodes.lock();
+            let dependencies = nodes.node(node)?.dependencies.clone();
+            dependencies.into_iter().filter(|from| nodes.is_kernel(*from) == Ok(true)).collect()
+        };
+        kernels.into_iter().try_for_each(|from| self.set_edge_start(from, node, EdgeStart::Triggered))
+    }
+
     /// Takes an edge out.
     ///
     /// # Errors

@@ -334,6 +334,11 @@ impl Stream {
         self.capture.update_dependencies(nodes, replace)
     }
 
+    /// If the stream captures, the kernel that it has captured last begins when those that it depends on let it.
+    pub fn let_captured_kernel_begin_early(&self) -> Result<()> {
+        if self.is_capturing() { self.capture.let_newest_begin_early() } else { Ok(()) }
+    }
+
     /// Queues an operation, or adds it to the graph that is being captured.
     pub fn perform(&self, operation: Operation) -> Result<()> {
         if self.is_capturing() { self.capture.add(operation) } else { self.run_operation(operation) }

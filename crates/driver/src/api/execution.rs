@@ -132,6 +132,9 @@ unsafe fn cuLaunchKernelEx(
     let events = asked.events()?;
     // SAFETY: the caller's duty.
     unsafe { functions::launch(f, launch, config.hStream, default, kernelParams, extra) }?;
+    if asked.programmatic {
+        streams::find(config.hStream, default)?.let_captured_kernel_begin_early()?;
+    }
     for event in events.iter().flatten() {
         event.record(&*streams::find(config.hStream, default)?)?;
     }

@@ -155,3 +155,79 @@ pub fn graphs_with_such_edges_run() {
     );
     assert_eq!(read::<u32>(counter, 1), [before + 3 + 4]);
 }
+
+pub fn captured_launches_that_may_begin_early_have_such_edges() {
+    new_context();
+    let (module, s, t) = (load(KERNELS), stream(CU_STREAM_NON_BLOCKING), stream(CU_STREAM_NON_BLOCKING));
+    let (f, by, word, fork) = (function(module, c"bump"), 1_u32, alloc(64), event(CU_EVENT_DISABLE_TIMING));
+    let (mut counter, mut size) = (CUdeviceptr(0), 0);
+    cu!(cuModuleGetGlobal_v2(&mut counter, &mut size, module, c"counter".as_ptr()));
+    let launch = |stream: CUstream, early: Option<u32>| {
+        // SAFETY: a structure of numbers and handles.
+        let mut attribute: CUlaunchAttribute = unsafe { std::mem::zeroed() };
+        attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        attribute.value.bytes[..4].copy_from_slice(&early.unwrap_or(0).to_ne_bytes());
+        let attributes = std::slice::from_mut(&mut attribute);
+        let config = one_thread_in(stream, if early.is_some() { attributes } else { &mut [] });
+        cu!(cuLaunchKernelEx(&config, f, [arg(&by)].as_mut_ptr(), null_mut()));
+    };
+    let row = |all: &[Option<u32>]| all.iter().for_each(|early| launch(s, *early));
+    let fill = |stream: CUstream| cu!(cuMemsetD8Async(word, 1, 4, stream));
+    let captured = |what: &dyn Fn()| {
+        let (mut graph, mut count) = (CUgraph::NULL, 4);
+        let (mut from, mut to, mut data) = ([CUgraphNode::NULL; 4], [CUgraphNode::NULL; 4], [edge(9, 9); 4]);
+        cu!(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+        what();
+        cu!(
+            cuStreamEndCapture(s, &mut graph);
+            cuGraphGetEdges_v2(graph, from.as_mut_ptr(), to.as_mut_ptr(), data.as_mut_ptr(), &mut count);
+        );
+        // In no order; the least first.
+        let mut data = data[..count].to_vec();
+        data.sort_by_key(|edge| edge.r#type);
+        (graph, data)
+    };
+    let end = CUgraphEdgeData::default();
+    let cases: [(&dyn Fn(), &[CUgraphEdgeData]); 7] = [
+        (&|| row(&[None, Some(1)]), &[TRIGGERED]),
+        (&|| row(&[None, Some(0)]), &[end]),
+        (&|| row(&[Some(1)]), &[]),
+        (&|| row(&[None, Some(1), None]), &[end, TRIGGERED]),
+        (
+            &|| {
+                row(&[None, Some(1)]);
+                fill(s);
+            },
+            &[end, TRIGGERED],
+        ),
+        (
+            &|| {
+                fill(s);
+                launch(s, Some(1));
+            },
+            &[end],
+        ),
+        // Behind a kernel and something else.
+        (
+            &|| {
+                cu!(cuEventRecord(fork, s); cuStreamWaitEvent(t, fork, 0));
+                fill(t);
+                launch(s, None);
+                cu!(cuEventRecord(fork, t); cuStreamWaitEvent(s, fork, 0));
+                launch(s, Some(1));
+            },
+            &[end, TRIGGERED],
+        ),
+    ];
+    for (number, (what, expected)) in cases.into_iter().enumerate() {
+        let (graph, found) = captured(what);
+        assert_eq!(found, expected, "case {number}");
+        let (mut executable, before) = (CUgraphExec::NULL, read::<u32>(counter, 1)[0]);
+        cu!(
+            cuGraphInstantiateWithFlags(&mut executable, graph, 0);
+            cuGraphLaunch(executable, s);
+            cuStreamSynchronize(s);
+        );
+        assert!(read::<u32>(counter, 1)[0] > before);
+    }
+}
