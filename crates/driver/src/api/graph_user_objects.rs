@@ -8,6 +8,8 @@ use cuda_abi::driver::*;
 use device::graph::Attachment;
 use entry_macros::entry_point;
 use std::ffi::c_void;
+use std::io;
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 static OBJECTS: Table<UserObject> = Table::new(Kind::UserObject);
@@ -37,16 +39,37 @@ impl Drop for Ending {
         // The last call that names the object may be on its way: it holds the object itself.
         let _ = OBJECTS.remove(self.handle);
         let (datum, destroy) = (self.datum, self.destroy);
-        // On a thread of its own: whoever drops the last reference may hold locks, and may be in the middle of the work of a
+        // On another thread: whoever drops the last reference may hold locks, and may be in the middle of the work of a
         // stream. A process that ends first does not wait for it.
-        let end = move || {
+        let ended = end_later(Box::new(move || {
             // SAFETY: the program gave the function with its argument to be called so, once.
             unsafe { destroy(std::ptr::with_exposed_provenance_mut(datum)) };
-        };
-        if let Err(error) = std::thread::Builder::new().name("user object".into()).spawn(end) {
+        }));
+        if let Err(error) = ended {
             eprintln!("anywarp: a user object is not destroyed: {error}");
         }
     }
+}
+
+type End = Box<dyn FnOnce() + Send>;
+
+/// Has the thread that ends objects, one after the other, end one more. The first starts it.
+fn end_later(end: End) -> io::Result<()> {
+    static ENDS: Mutex<Option<Sender<End>>> = Mutex::new(None);
+    let mut ends = ENDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let unsent = match &*ends {
+        Some(sender) => sender.send(end).err().map(|unsent| unsent.0),
+        None => Some(end),
+    };
+    if let Some(end) = unsent {
+        let (sender, receiver) = mpsc::channel::<End>();
+        let all = move || receiver.into_iter().for_each(|end| end());
+        std::thread::Builder::new().name("user objects".into()).spawn(all)?;
+        // The thread is there, and listens.
+        let _ = sender.send(end);
+        *ends = Some(sender);
+    }
+    Ok(())
 }
 
 /// The program holds `initialRefcount` references.

@@ -1,7 +1,9 @@
 //! Graph management: nodes of any kind, nodes that allocate, attributes, shared objects, pictures.
 
 use std::mem::{MaybeUninit, zeroed};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::{self, ThreadId};
 
 use super::common::*;
 
@@ -339,6 +341,27 @@ pub fn an_object_ends_with_its_last_reference() {
     assert_eq!(ENDED.load(Ordering::SeqCst), 3);
     cu!(cuGraphReleaseUserObject(main, fourth, 1));
     wait_for(&ENDED, 4);
+}
+
+pub fn one_thread_ends_all_objects() {
+    static THREADS: Mutex<Vec<ThreadId>> = Mutex::new(Vec::new());
+    unsafe extern "C" fn note(_: *mut c_void) {
+        THREADS.lock().unwrap().push(thread::current().id());
+    }
+    new_context();
+    for _ in 0..100 {
+        let mut object = CUuserObject::NULL;
+        let flags = CU_USER_OBJECT_NO_DESTRUCTOR_SYNC;
+        cu!(cuUserObjectCreate(&mut object, null_mut(), Some(note), 1, flags); cuUserObjectRelease(object, 1));
+    }
+    while THREADS.lock().unwrap().len() < 100 {
+        thread::yield_now();
+    }
+    let threads = THREADS.lock().unwrap();
+    assert!(!threads.contains(&thread::current().id()));
+    if ours_only("nobody has tried how many NVIDIA's driver has") {
+        assert!(threads.iter().all(|thread| *thread == threads[0]));
+    }
 }
 
 pub fn objects_and_counts_that_are_wrong_are_refused() {
