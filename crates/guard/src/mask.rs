@@ -16,6 +16,8 @@ const FRESH: u64 = 1 << 20;
 thread_local! {
     /// When the signals were last known to come through; 0 where they are blocked, or nobody has looked.
     static OPEN: Cell<u64> = const { Cell::new(0) };
+    /// Whether a [`Receptive`] of this thread lives: nobody need look.
+    static HELD: Cell<bool> = const { Cell::new(false) };
 }
 
 /// As long as it lives, faults of its thread come to the handler.
@@ -23,12 +25,15 @@ thread_local! {
 pub struct Receptive {
     /// Which of the signals the program has blocked.
     blocked: Option<libc::sigset_t>,
+    /// Whether it is within another.
+    is_inner: bool,
     /// A mask is its thread's.
     _here: PhantomData<*mut ()>,
 }
 
 impl Drop for Receptive {
     fn drop(&mut self) {
+        HELD.set(self.is_inner);
         if let Some(blocked) = &self.blocked {
             OPEN.set(0);
             // SAFETY: the set is ours.
@@ -40,9 +45,14 @@ impl Drop for Receptive {
 /// Lets the signals of faults through on this thread until the answer is dropped. [`guarded_call`](crate::guarded_call), [`copy`](crate::copy) and
 /// [`fill`](crate::fill) do so themselves; accesses to words, which are to be quick, are left to the caller where a program's thread makes them.
 pub fn receptive() -> Receptive {
+    let is_inner = HELD.replace(true);
+    let blocked = if is_inner { None } else { found_blocked() };
+    Receptive { blocked, is_inner, _here: PhantomData }
+}
+
+fn found_blocked() -> Option<libc::sigset_t> {
     let now = x86_64::time_stamp();
-    let blocked = if now.wrapping_sub(OPEN.get()) < FRESH { None } else { unblock(now) };
-    Receptive { blocked, _here: PhantomData }
+    if now.wrapping_sub(OPEN.get()) < FRESH { None } else { unblock(now) }
 }
 
 /// Lets the signals of faults through on this thread, which is not one of the program's, for good: it may have been started by one that blocks them.

@@ -1,6 +1,5 @@
 //! What blocks run in, and how their faults are told.
 
-use guard::FloatControl;
 use kernel_abi::{BlockFrame, CompiledKernel, Fault, FaultKind};
 
 /// What blocks run in.
@@ -48,7 +47,6 @@ impl Frames {
         first: u64,
         count: u64,
     ) -> Result<(), Fault> {
-        let _control = FloatControl::standard();
         // SAFETY: the caller's contract.
         unsafe {
             match self {

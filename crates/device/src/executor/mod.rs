@@ -390,8 +390,9 @@ impl Executor {
                 Role::Submitter => grid.is_late() && grid.has_blocks_left(),
             }
         };
-        // The thread may be one of the program's, which blocks signals.
+        // The thread may be one of the program's, which blocks signals and rounds as it likes.
         let _receptive = guard::receptive();
+        let _control = guard::FloatControl::standard();
         let resume = match self.block_memory.take() {
             Ok(mut memory) => {
                 let resume = grid.run_blocks(&mut memory, stop);
