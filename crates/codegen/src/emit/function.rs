@@ -669,7 +669,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         value_type(self.unit.context(), self.p.func.ty(value))
     }
 
-    /// Whether a value depends on the place alone and is cheap, so that the prologue computes it.
+    /// Whether a value depends on the place alone and is cheap, so that the prologue computes it, or is a constant in each lane.
     pub(super) fn is_prologue(&mut self, value: IrValue) -> bool {
         if let Some(known) = self.in_prologue.get(&value) {
             return *known;
@@ -677,6 +677,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let p = self.p;
         let is = match p.func.def_inst(value) {
             None => false,
+            Some(_) if p.shapes.known(value).is_some() => self.pack_of(value).is_none(),
             Some(data) => match data.op {
                 Op::SpecialReg(reg) => !reg.is_counter(),
                 Op::Load(access) => {
@@ -692,7 +693,10 @@ impl<'a, 'c> Emitter<'a, 'c> {
                             op,
                             Op::IsSpace(_) | Op::Approx { .. } | Op::Mufu(_) | Op::Unanimous | Op::AnyLane
                         )
-                        && data.args.clone().into_iter().all(|arg| self.is_prologue(arg))
+                        && data
+                            .args
+                            .iter()
+                            .all(|arg| !p.shapes.of(*arg).is_vector() && self.is_prologue(*arg))
                 }
             },
         };
