@@ -43,7 +43,7 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// Whether a generic address lies in a window. Global is what is in no other window.
+    /// Whether a generic address lies in a window. Global is what is in no other; that of parameters is a part of it, as PTX has it.
     pub fn is_in(&self, space: Space, address: u64) -> bool {
         let inside = |space| {
             let (start, size) = self.window(space);
@@ -51,7 +51,7 @@ impl<'a> Windows<'a> {
         };
         match space {
             Space::Generic => true,
-            Space::Global => !inside(Space::Shared) && !inside(Space::Local) && !inside(Space::Param),
+            Space::Global => !inside(Space::Shared) && !inside(Space::Local),
             // Constants lie in device memory here; no address is known to be one.
             Space::Const => false,
             space => inside(space),

@@ -341,8 +341,11 @@ impl<'c> Emitter<'_, 'c> {
             Space::Local => all_local,
             Space::Global => b.not(b.or(shared, all_local)),
             Space::Generic => b.or(shared, b.not(shared)),
-            // Constants and parameters are not told from global memory by their addresses.
-            Space::Const | Space::Param => b.and(shared, b.not(shared)),
+            Space::Param => {
+                within(self.window_scalar(space), i64.int_const(self.unit.program.param_bytes.into()))
+            }
+            // Constants are told from other global memory by what the module declares.
+            Space::Const => b.and(shared, b.not(shared)),
         }
     }
 
