@@ -156,8 +156,9 @@ impl<'a> Block<'a> {
             let State::Warp(op, args) = &self.threads[index].state else { continue };
             let mask = warp::member_mask(*op, args);
             let same = groups.iter_mut().find(|(o, m, members)| {
-                let place = self.threads[members[0]].location() == self.threads[index].location();
-                o == op && *m == mask && (mask.is_some() || place)
+                // Calls from two branches are two places, as they are where the function is inlined.
+                let together = || self.threads[members[0]].is_beside(&self.threads[index]);
+                o == op && *m == mask && (mask.is_some() || together())
             });
             match same {
                 Some((_, _, members)) => members.push(index),

@@ -163,6 +163,12 @@ impl<'a> Thread<'a> {
         (self.frames.len(), frame.func, frame.block, frame.at)
     }
 
+    /// Whether another thread is at the same place and came to it by the same calls.
+    pub fn is_beside(&self, other: &Thread<'_>) -> bool {
+        let place = |frame: &CallFrame| (frame.func, frame.block, frame.at);
+        self.frames.iter().rev().map(place).eq(other.frames.iter().rev().map(place))
+    }
+
     /// Runs until the thread meets others, ends, or has executed `budget` instructions.
     pub fn run(&mut self, context: &BlockContext<'a>, mut budget: u32) -> Result<(), Event> {
         let program = context.program;
