@@ -169,6 +169,9 @@ impl Finder<'_> {
             }
             Def::Param(block, index) => {
                 let [pred] = self.cfg.preds(block) else { return None };
+                if !self.shapes.leave_together(self.loops, *pred, block) {
+                    return None;
+                }
                 let arg = self.arg(*pred, block, index as usize)?;
                 let mut moves = self.moves(arg, param, depth)?;
                 moves.sums.push(value);

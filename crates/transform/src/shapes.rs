@@ -193,6 +193,12 @@ impl Shapes {
     pub fn divergent_loops(&self) -> &[bool] {
         &self.divergent_loops
     }
+
+    /// Whether lanes that go from one block to the next are in the same iteration of each loop that they leave so: what is passed on is what it was in
+    /// that iteration then.
+    pub fn leave_together(&self, loops: &Loops, from: Block, to: Block) -> bool {
+        loops.around(from).all(|id| !self.divergent_loops[id.index()] || loops.contains(id, to))
+    }
 }
 
 struct Analysis<'a> {

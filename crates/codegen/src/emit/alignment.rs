@@ -191,11 +191,13 @@ impl<'c> Emitter<'_, 'c> {
         roots.push(value);
     }
 
-    /// The value that a parameter of a block with one incoming edge stands for.
+    /// The value that a parameter of a block with one incoming edge stands for. What lanes leave a loop with in different iterations is no value
+    /// of the loop's: that is the last one's.
     pub(super) fn through_params(&self, mut value: IrValue) -> IrValue {
         let p = self.p;
         while let Def::Param(block, index) = p.func.def(value)
             && let [pred] = p.cfg.preds(block)
+            && p.shapes.leave_together(&p.loops, *pred, block)
             && let Some(target) =
                 p.func.block(*pred).term.targets().iter().find(|target| target.block == block)
         {
