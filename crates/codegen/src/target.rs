@@ -351,6 +351,8 @@ impl Machine {
                 module.widen_masks(WIDE_MASKS);
             }
             module.widen_crossing_masks(self.cpu.vector_bits() / 8);
+        } else {
+            module.lengthen_byte_masks();
         }
         if self.tier == Tier::Quick {
             module.end_runs_of_loads(RUN);

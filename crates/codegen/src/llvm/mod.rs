@@ -10,6 +10,7 @@
 
 mod arithmetic;
 mod builder;
+mod byte_masks;
 mod chains;
 mod context;
 mod fences;
