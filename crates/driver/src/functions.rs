@@ -6,6 +6,7 @@ use crate::parameters::{Parameter, pack_into};
 use crate::{libraries, streams};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
+use device::graph::EdgeStart;
 use device::module::{Entry, FunctionAttribute, Hint};
 use device::occupancy::{BlockShape, blocks_per_multiprocessor};
 use device::{Event, Launch};
@@ -293,28 +294,31 @@ pub struct Asked {
     preferred_cluster: Option<[u32; 3]>,
     /// Events that the launch records: one when its blocks let dependent launches go on, one when all of them have begun.
     events: [CUevent; 2],
+    /// The first of them is recorded when blocks begin, whether they let others go on or not.
+    at_start: bool,
     /// To begin when the kernels before it let it, rather than at their end.
     pub programmatic: bool,
 }
 
 impl Asked {
     /// The events that the launch is to record. No launch here begins before the one that it depends on is over, so they are recorded
-    /// after the kernel, as late as the manual lets them be.
+    /// after the kernel, as late as the manual lets them be. With each, what of the kernel a capture's nodes that wait for it wait for.
     ///
     /// # Errors
     /// [`CUDA_ERROR_NOT_SUPPORTED`] for events that take the time or that other processes see, and for one of the completion that who
     /// waits for it sleeps.
-    pub fn events(&self) -> CuResult<[Option<Arc<Event>>; 2]> {
+    pub fn events(&self) -> CuResult<Vec<(Arc<Event>, EdgeStart)>> {
         let find = |handle: CUevent, may_block: bool| -> CuResult<_> {
-            if handle.is_null() {
-                return Ok(None);
-            }
             let event = streams::find_event(handle)?;
             let flags = event.flags();
             let fits = flags.disable_timing && !flags.interprocess && (may_block || !flags.blocking_sync);
-            if fits { Ok(Some(event)) } else { Err(CUDA_ERROR_NOT_SUPPORTED.into()) }
+            if fits { Ok(event) } else { Err(CUDA_ERROR_NOT_SUPPORTED.into()) }
         };
-        Ok([find(self.events[0], true)?, find(self.events[1], false)?])
+        let first =
+            if self.at_start { EdgeStart::Begun { programmatic: true } } else { EdgeStart::Triggered };
+        let parts = [(true, first), (false, EdgeStart::Begun { programmatic: false })];
+        let wanted = self.events.into_iter().zip(parts).filter(|(handle, _)| !handle.is_null());
+        wanted.map(|(handle, (may_block, start))| Ok((find(handle, may_block)?, start))).collect()
     }
 
     /// Whether clusters of the preferred size would be possible: made of whole clusters of the other, and dividing the grid.
@@ -352,7 +356,10 @@ pub unsafe fn asked(attributes: *const CUlaunchAttribute, count: u32) -> CuResul
                 return Err(CUDA_ERROR_INVALID_VALUE.into());
             }
             CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => asked.programmatic = value.word(0) != 0,
-            CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => asked.events[0] = event_of(value)?,
+            CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => {
+                asked.events[0] = event_of(value)?;
+                asked.at_start = value.word(3) != 0;
+            }
             CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => asked.events[1] = event_of(value)?,
             CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
             // The rest permits or prefers something; nothing is an answer to that.

@@ -8,8 +8,8 @@ use shared::SharedEvent;
 pub use shared::SharedEventHandle;
 
 use crate::clock;
-use crate::graph::Operation;
 use crate::graph::capture::{self, CapturedPoint};
+use crate::graph::{EdgeStart, Operation};
 use crate::lock::{Rank, RankedMutex};
 use crate::stream::{Completion, StreamKind, Work};
 use crate::{Context, Error, Result, Stream};
@@ -128,6 +128,19 @@ impl Event {
         }
         self.check_context(stream)?;
         stream.perform(Operation::Record(self.clone()))
+    }
+
+    /// As [`record`](Self::record) of what a kernel, the last thing queued in the stream, records on its way. What waits for the event
+    /// in a capture waits for that part of the kernel; outside, for all of it.
+    pub fn record_within_kernel(&self, stream: &Stream, start: EdgeStart) -> Result<()> {
+        if !stream.is_capturing() {
+            return self.record(stream);
+        }
+        self.check_context(stream)?;
+        let point = stream.capture_slot().point_within(start)?;
+        let before = std::mem::replace(&mut *self.recorded.lock(), Recorded::Captured(point));
+        drop(before);
+        Ok(())
     }
 
     fn check_context(&self, stream: &Stream) -> Result<()> {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::ThreadId;
 
-use super::{Graph, NodeId, Operation};
+use super::{EdgeStart, Graph, Operation, Tip, ids};
 use crate::lock::{Rank, RankedMutex};
 use crate::memory::ContextId;
 use crate::{Error, Result};
@@ -44,7 +44,7 @@ pub struct CaptureInfo {
     /// The graph being made.
     pub graph: Arc<Graph>,
     /// What the stream's next node will depend on.
-    pub dependencies: Vec<NodeId>,
+    pub dependencies: Vec<Tip>,
 }
 
 /// A capture in progress.
@@ -71,7 +71,7 @@ pub(crate) struct CaptureSlot {
 #[derive(Clone)]
 pub(crate) struct Part {
     capture: Arc<Capture>,
-    tips: Vec<NodeId>,
+    tips: Vec<Tip>,
     is_origin: bool,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Part {
 #[derive(Clone)]
 pub(crate) struct CapturedPoint {
     capture: Arc<Capture>,
-    nodes: Vec<NodeId>,
+    tips: Vec<Tip>,
 }
 
 impl CaptureSlot {
@@ -98,7 +98,7 @@ impl CaptureSlot {
         context: ContextId,
         mode: CaptureMode,
         graph: Arc<Graph>,
-        tips: Vec<NodeId>,
+        tips: Vec<Tip>,
     ) -> Result<()> {
         static LAST_ID: AtomicU64 = AtomicU64::new(0);
         let mut part = self.part.lock();
@@ -139,7 +139,7 @@ impl CaptureSlot {
             let other = slot.part.lock().take();
             slot.active.store(false, Ordering::Release);
             let tips = other.map(|other| other.tips).unwrap_or_default();
-            joined &= capture.graph.covers(&part.tips, &tips);
+            joined &= capture.graph.covers(&ids(&part.tips), &ids(&tips));
         }
         ACTIVE.lock().retain(|active| !Arc::ptr_eq(active, capture));
         ACTIVE_COUNT.fetch_sub(1, Ordering::Release);
@@ -165,8 +165,8 @@ impl CaptureSlot {
         let mut part = self.part.lock();
         let part = part.as_mut().ok_or(Error::IllegalState)?;
         part.capture.check()?;
-        let node = part.capture.graph.add(operation, &part.tips)?;
-        part.tips = vec![node];
+        let node = part.capture.graph.add_captured(operation, &part.tips)?;
+        part.tips = vec![Tip::end(node)];
         Ok(())
     }
 
@@ -174,30 +174,26 @@ impl CaptureSlot {
     pub(crate) fn let_newest_begin_early(&self) -> Result<()> {
         let part = self.part.lock();
         let part = part.as_ref().ok_or(Error::IllegalState)?;
-        part.tips.iter().try_for_each(|node| part.capture.graph.let_begin_early(*node))
+        part.tips.iter().try_for_each(|tip| part.capture.graph.let_begin_early(tip.node))
     }
 
     /// Sets or extends what the next node depends on.
-    pub(crate) fn update_dependencies(&self, nodes: &[NodeId], replace: bool) -> Result<()> {
+    pub(crate) fn update_dependencies(&self, tips: &[Tip], replace: bool) -> Result<()> {
         let mut part = self.part.lock();
         let part = part.as_mut().ok_or(Error::IllegalState)?;
         part.capture.check()?;
-        if !part.capture.graph.has_all(nodes) {
+        if !part.capture.graph.has_all(&ids(tips)) {
             return Err(Error::InvalidValue);
         }
         if replace {
             part.tips.clear();
         }
-        for node in nodes {
-            if !part.tips.contains(node) {
-                part.tips.push(*node);
-            }
-        }
+        part.wait_for(tips);
         Ok(())
     }
 
     /// The graph of the capture.
-    pub(crate) fn graph(&self) -> Result<(Arc<Graph>, Vec<NodeId>)> {
+    pub(crate) fn graph(&self) -> Result<(Arc<Graph>, Vec<Tip>)> {
         let part = self.part.lock().clone().ok_or(Error::IllegalState)?;
         part.capture.check()?;
         Ok((part.capture.graph.clone(), part.tips))
@@ -207,7 +203,14 @@ impl CaptureSlot {
     pub(crate) fn point(&self) -> Result<CapturedPoint> {
         let part = self.part.lock().clone().ok_or(Error::IllegalState)?;
         part.capture.check()?;
-        Ok(CapturedPoint { capture: part.capture, nodes: part.tips })
+        Ok(CapturedPoint { capture: part.capture, tips: part.tips })
+    }
+
+    /// What an event stands for that the kernel captured last records on its way.
+    pub(crate) fn point_within(&self, start: EdgeStart) -> Result<CapturedPoint> {
+        let mut point = self.point()?;
+        point.tips.iter_mut().for_each(|tip| tip.start = start);
+        Ok(point)
     }
 
     /// The stream waits for a point of a capture, and takes part in it from now on.
@@ -216,11 +219,7 @@ impl CaptureSlot {
         let mut slot = self.part.lock();
         match &mut *slot {
             Some(part) if Arc::ptr_eq(&part.capture, &point.capture) => {
-                for node in &point.nodes {
-                    if !part.tips.contains(node) {
-                        part.tips.push(*node);
-                    }
-                }
+                part.wait_for(&point.tips);
             }
             Some(part) => {
                 part.capture.spoil();
@@ -228,7 +227,7 @@ impl CaptureSlot {
                 return Err(Error::StreamCaptureMerge);
             }
             None => {
-                let (capture, tips) = (point.capture.clone(), point.nodes.clone());
+                let (capture, tips) = (point.capture.clone(), point.tips.clone());
                 *slot = Some(Part { capture, tips, is_origin: false });
                 self.active.store(true, Ordering::Release);
                 drop(slot);
@@ -244,6 +243,18 @@ impl CaptureSlot {
             part.capture.spoil();
         }
         error
+    }
+}
+
+impl Part {
+    /// The next node depends on these too, on each for as long as anybody asks.
+    fn wait_for(&mut self, tips: &[Tip]) {
+        for tip in tips {
+            match self.tips.iter_mut().find(|known| known.node == tip.node) {
+                Some(known) => known.start = known.start.max(tip.start),
+                None => self.tips.push(*tip),
+            }
+        }
     }
 }
 

@@ -45,15 +45,33 @@ pub struct Graph {
     parent: Option<Weak<Graph>>,
 }
 
+/// What the next node of a capture depends on: a node, and what of it is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tip {
+    /// The node.
+    pub node: NodeId,
+    /// What of it.
+    pub start: EdgeStart,
+}
+
+impl Tip {
+    /// The end of a node.
+    pub fn end(node: NodeId) -> Tip {
+        Tip { node, start: EdgeStart::End }
+    }
+}
+
+pub(crate) fn ids(tips: &[Tip]) -> Vec<NodeId> {
+    tips.iter().map(|tip| tip.node).collect()
+}
+
 /// What lives as long as a graph, its copies and what was made of them; its end is its `drop`.
 pub type Attachment = Arc<dyn std::any::Any + Send + Sync>;
 
-/// What of a node an edge waits for. Where that is less than its end, it is kept and answered: no launch here begins before what it
-/// depends on is over.
+/// What of a node an edge waits for, the earliest first. Where that is less than its end, it is kept and answered: no launch here
+/// begins before what it depends on is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EdgeStart {
-    /// The end of a node.
-    End,
     /// That a kernel's blocks have begun.
     Begun {
         /// Whether the dependent kernel waits for the rest by itself (`griddepcontrol.wait`).
@@ -61,10 +79,13 @@ pub enum EdgeStart {
     },
     /// That a kernel's blocks have said that dependent ones may begin; these wait for the rest by themselves.
     Triggered,
+    /// The end of a node.
+    End,
 }
 
 impl EdgeStart {
-    /// Whether an edge between nodes that are kernels, or are not, can begin so: only kernels have parts, and only kernels wait by themselves.
+    /// Whether an edge between nodes that are kernels, or are not, can be made so: only kernels have parts, and only kernels wait by
+    /// themselves. Captures make others too.
     pub fn is_possible(self, from_kernel: bool, to_kernel: bool) -> bool {
         match self {
             EdgeStart::End => true,
@@ -161,6 +182,20 @@ impl Graph {
         let id = new_id();
         nodes.insert(id, operation, dependencies.to_vec());
         Ok(id)
+    }
+
+    /// Adds a node behind others of this graph, as [`add`](Self::add) does, and says what of them it waits for. Any node may wait for
+    /// a part of a kernel here.
+    pub(crate) fn add_captured(&self, operation: Operation, tips: &[Tip]) -> Result<NodeId> {
+        let node = self.add(operation, &ids(tips))?;
+        self.set_captured_starts(node, tips)?;
+        Ok(node)
+    }
+
+    pub(crate) fn set_captured_starts(&self, node: NodeId, tips: &[Tip]) -> Result<()> {
+        let early = tips.iter().filter(|tip| tip.start != EdgeStart::End);
+        self.nodes.lock().node(node)?.early.extend(early.map(|tip| (tip.node, tip.start)));
+        Ok(())
     }
 
     /// Adds a node that allocates memory in a context; it lives as long as the graph and what was made of it.

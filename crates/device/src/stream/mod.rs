@@ -21,8 +21,9 @@ pub use words::{Condition, Width, WordOperation};
 use bulk::Bulk;
 
 use crate::context::Context;
+use crate::graph;
 use crate::graph::capture::{self, CaptureSlot};
-use crate::graph::{CaptureInfo, CaptureMode, CaptureStatus, ExecutableGraph, Graph, NodeId, Operation};
+use crate::graph::{CaptureInfo, CaptureMode, CaptureStatus, ExecutableGraph, Graph, Operation, Tip};
 use crate::lock::{Rank, RankedMutex};
 use crate::memory::{Advice, Allocation, Kind, Place, Pool, PoolKind};
 use crate::{Error, Event, Partition, Result, semaphore};
@@ -192,8 +193,9 @@ impl Stream {
             return context.allocate_pooled(&context.hardware().current_pool(), size);
         }
         let (graph, tips) = self.capture.graph()?;
-        let (node, address) = graph.add_allocation(&context, size, &tips)?;
-        self.capture.update_dependencies(&[node], true)?;
+        let (node, address) = graph.add_allocation(&context, size, &graph::ids(&tips))?;
+        graph.set_captured_starts(node, &tips)?;
+        self.capture.update_dependencies(&[Tip::end(node)], true)?;
         Ok(address)
     }
 
@@ -306,13 +308,13 @@ impl Stream {
     ///
     /// # Errors
     /// [`Error::StreamCaptureUnsupported`] for the legacy default stream, [`Error::IllegalState`] if it captures already.
-    pub fn begin_capture(&self, mode: CaptureMode, graph: Arc<Graph>, dependencies: &[NodeId]) -> Result<()> {
+    pub fn begin_capture(&self, mode: CaptureMode, graph: Arc<Graph>, dependencies: &[Tip]) -> Result<()> {
         let context = self.context()?;
         context.check()?;
         if self.kind == StreamKind::Legacy {
             return Err(Error::StreamCaptureUnsupported);
         }
-        if !graph.has_all(dependencies) {
+        if !graph.has_all(&graph::ids(dependencies)) {
             return Err(Error::InvalidValue);
         }
         self.capture.begin(context.id(), mode, graph, dependencies.to_vec())
@@ -330,8 +332,8 @@ impl Stream {
     }
 
     /// Sets or extends what the next captured node depends on.
-    pub fn update_capture_dependencies(&self, nodes: &[NodeId], replace: bool) -> Result<()> {
-        self.capture.update_dependencies(nodes, replace)
+    pub fn update_capture_dependencies(&self, tips: &[Tip], replace: bool) -> Result<()> {
+        self.capture.update_dependencies(tips, replace)
     }
 
     /// If the stream captures, the kernel that it has captured last begins when those that it depends on let it.

@@ -135,8 +135,8 @@ unsafe fn cuLaunchKernelEx(
     if asked.programmatic {
         streams::find(config.hStream, default)?.let_captured_kernel_begin_early()?;
     }
-    for event in events.iter().flatten() {
-        event.record(&*streams::find(config.hStream, default)?)?;
+    for (event, start) in events {
+        event.record_within_kernel(&*streams::find(config.hStream, default)?, start)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use crate::error::CuResult;
 use crate::graphs::{find, find_node, read_nodes, write_nodes};
 use cuda_abi::args::{Array, Out};
 use cuda_abi::driver::*;
-use device::graph::{EdgeStart, Graph, NodeId};
+use device::graph::{EdgeStart, Graph, NodeId, Tip};
 use entry_macros::entry_point;
 use std::sync::Arc;
 
@@ -228,7 +228,8 @@ fn write_starts(
     Ok(())
 }
 
-fn no_data() -> Array<CUgraphEdgeData> {
+/// An array of edge data that nobody gave.
+pub fn no_data() -> Array<CUgraphEdgeData> {
     // SAFETY: null is allowed.
     unsafe { Array::new(std::ptr::null_mut()) }
 }
@@ -260,7 +261,8 @@ fn start_of(data: CUgraphEdgeData) -> CuResult<EdgeStart> {
     }
 }
 
-fn data_of(start: EdgeStart) -> CUgraphEdgeData {
+/// As the manual says it.
+pub fn data_of(start: EdgeStart) -> CUgraphEdgeData {
     let (from_port, r#type) = match start {
         EdgeStart::End => (CU_GRAPH_KERNEL_NODE_PORT_DEFAULT, CU_GRAPH_DEPENDENCY_TYPE_DEFAULT),
         EdgeStart::Begun { programmatic: false } => {
@@ -276,8 +278,20 @@ fn data_of(start: EdgeStart) -> CUgraphEdgeData {
     CUgraphEdgeData { from_port, r#type, ..CUgraphEdgeData::default() }
 }
 
-/// Edges of a capture wait for the end of nodes: others are not supported there.
-pub fn check_captured(data: Array<CUgraphEdgeData>, count: usize) -> CuResult {
-    let all_end = read_starts(data, count)?.iter().all(|start| *start == EdgeStart::End);
-    if all_end { Ok(()) } else { Err(CUDA_ERROR_NOT_SUPPORTED.into()) }
+/// Nodes that what is captured next depends on, and what of them. Only kernels have parts that can be waited for; anything may wait.
+pub fn read_tips(
+    graph: &Graph,
+    nodes: Array<CUgraphNode>,
+    data: Array<CUgraphEdgeData>,
+    count: usize,
+) -> CuResult<Vec<Tip>> {
+    let nodes = read_nodes(nodes, count)?;
+    let tips = nodes.into_iter().zip(read_starts(data, count)?).map(|(node, start)| Tip { node, start });
+    let tips: Vec<_> = tips.collect();
+    for tip in &tips {
+        if !tip.start.is_possible(graph.is_kernel(tip.node)?, true) {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
+    }
+    Ok(tips)
 }

@@ -1,13 +1,13 @@
 //! Stream management: capture.
 
-use super::graph_edges::check_captured;
+use super::graph_edges::{data_of, no_data, read_tips};
 use crate::error::CuResult;
-use crate::graphs::{self, node_handle, read_nodes};
+use crate::graphs::{self, node_handle};
 use crate::streams::find;
 use cuda_abi::args::{Array, Out};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
-use device::graph::{CaptureMode, CaptureStatus, Graph, exchange_thread_mode};
+use device::graph::{CaptureMode, CaptureStatus, EdgeStart, Graph, exchange_thread_mode};
 use entry_macros::entry_point;
 use std::sync::{Mutex, PoisonError};
 
@@ -33,9 +33,9 @@ fn cuStreamBeginCaptureToGraph(
     numDependencies: usize,
     mode: CUstreamCaptureMode,
 ) -> CuResult {
-    check_captured(dependencyData, numDependencies)?;
-    let (graph, nodes) = (graphs::find(hGraph)?, read_nodes(dependencies, numDependencies)?);
-    find(hStream, default)?.begin_capture(read_mode(mode)?, graph, &nodes)?;
+    let graph = graphs::find(hGraph)?;
+    let tips = read_tips(&graph, dependencies, dependencyData, numDependencies)?;
+    find(hStream, default)?.begin_capture(read_mode(mode)?, graph, &tips)?;
     Ok(())
 }
 
@@ -89,10 +89,11 @@ fn cuStreamGetCaptureInfo_v2(
     numDependencies_out: Out<usize>,
 ) -> CuResult {
     let outputs = Outputs { status: captureStatus_out, id: id_out, graph: graph_out };
-    capture_info(default, hStream, outputs, dependencies_out, numDependencies_out)
+    // SAFETY: null is allowed.
+    let no_data = unsafe { Out::new(std::ptr::null_mut()) };
+    capture_info(default, hStream, outputs, dependencies_out, no_data, numDependencies_out)
 }
 
-/// Edges have no data of interest.
 #[entry_point(ptsz)]
 fn cuStreamGetCaptureInfo_v3(
     default: DefaultStream,
@@ -104,9 +105,8 @@ fn cuStreamGetCaptureInfo_v3(
     edgeData_out: Out<*const CUgraphEdgeData>,
     numDependencies_out: Out<usize>,
 ) -> CuResult {
-    edgeData_out.set_if_wanted(std::ptr::null());
     let outputs = Outputs { status: captureStatus_out, id: id_out, graph: graph_out };
-    capture_info(default, hStream, outputs, dependencies_out, numDependencies_out)
+    capture_info(default, hStream, outputs, dependencies_out, edgeData_out, numDependencies_out)
 }
 
 struct Outputs {
@@ -120,6 +120,7 @@ fn capture_info(
     stream: CUstream,
     outputs: Outputs,
     dependencies: Out<*const CUgraphNode>,
+    data: Out<*const CUgraphEdgeData>,
     count: Out<usize>,
 ) -> CuResult {
     outputs.status.check()?;
@@ -128,24 +129,40 @@ fn capture_info(
     let Some(info) = info.filter(|_| status == CaptureStatus::Active) else { return Ok(()) };
     outputs.id.set_if_wanted(info.id);
     outputs.graph.set_if_wanted(graphs::handle_of(&info.graph)?);
-    let nodes: Vec<CUgraphNode> =
-        info.dependencies.iter().map(|node| node_handle(&info.graph, *node)).collect::<CuResult<_>>()?;
-    count.set_if_wanted(nodes.len());
-    dependencies.set_if_wanted(keep(info.id, nodes));
+    let tips = &info.dependencies;
+    let is_lossy =
+        !dependencies.is_null() && data.is_null() && tips.iter().any(|tip| tip.start != EdgeStart::End);
+    if is_lossy {
+        return Err(CUDA_ERROR_LOSSY_QUERY.into());
+    }
+    let answer = Answer {
+        nodes: tips.iter().map(|tip| node_handle(&info.graph, tip.node)).collect::<CuResult<_>>()?,
+        data: tips.iter().map(|tip| data_of(tip.start)).collect(),
+    };
+    count.set_if_wanted(tips.len());
+    let (nodes, starts) = keep(answer);
+    dependencies.set_if_wanted(nodes);
+    data.set_if_wanted(starts);
     Ok(())
 }
 
+/// Arrays that a program was given.
+struct Answer {
+    nodes: Vec<CUgraphNode>,
+    data: Vec<CUgraphEdgeData>,
+}
+
 /// Keeps an answer for as long as the manual promises: until the capture goes on. The last few captures' are kept.
-fn keep(capture: u64, nodes: Vec<CUgraphNode>) -> *const CUgraphNode {
-    static KEPT: Mutex<Vec<(u64, Vec<CUgraphNode>)>> = Mutex::new(Vec::new());
+fn keep(answer: Answer) -> (*const CUgraphNode, *const CUgraphEdgeData) {
+    static KEPT: Mutex<Vec<Answer>> = Mutex::new(Vec::new());
     const MOST: usize = 64;
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if kept.len() == MOST {
         kept.remove(0);
     }
-    let pointer = nodes.as_ptr();
-    kept.push((capture, nodes));
-    pointer
+    let pointers = (answer.nodes.as_ptr(), answer.data.as_ptr());
+    kept.push(answer);
+    pointers
 }
 
 #[entry_point(ptsz)]
@@ -156,7 +173,7 @@ fn cuStreamUpdateCaptureDependencies(
     numDependencies: usize,
     flags: u32,
 ) -> CuResult {
-    update(default, hStream, dependencies, numDependencies, flags)
+    update(default, hStream, dependencies, no_data(), numDependencies, flags)
 }
 
 #[entry_point(ptsz)]
@@ -168,14 +185,14 @@ fn cuStreamUpdateCaptureDependencies_v2(
     numDependencies: usize,
     flags: u32,
 ) -> CuResult {
-    check_captured(dependencyData, numDependencies)?;
-    update(default, hStream, dependencies, numDependencies, flags)
+    update(default, hStream, dependencies, dependencyData, numDependencies, flags)
 }
 
 fn update(
     default: DefaultStream,
     stream: CUstream,
     nodes: Array<CUgraphNode>,
+    data: Array<CUgraphEdgeData>,
     count: usize,
     flags: u32,
 ) -> CuResult {
@@ -185,8 +202,10 @@ fn update(
         1 => true,
         _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
     };
-    let nodes = read_nodes(nodes, count)?;
-    find(stream, default)?.update_capture_dependencies(&nodes, replace)?;
+    let stream = find(stream, default)?;
+    let (_, info) = stream.capture_status()?;
+    let graph = info.ok_or(CUDA_ERROR_ILLEGAL_STATE)?.graph;
+    stream.update_capture_dependencies(&read_tips(&graph, nodes, data, count)?, replace)?;
     Ok(())
 }
 

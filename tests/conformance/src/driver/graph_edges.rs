@@ -231,3 +231,142 @@ pub fn captured_launches_that_may_begin_early_have_such_edges() {
         assert!(read::<u32>(counter, 1)[0] > before);
     }
 }
+
+/// What waits for an event, what is captured behind it, and what the edge to that is.
+type Waiter<'a> = (&'a dyn Fn(), &'a dyn Fn(CUstream), CUgraphEdgeData);
+
+/// What is waited for of a kernel that records an event on its way, by what is captured behind the event.
+pub fn events_that_captured_launches_record_have_such_edges() {
+    new_context();
+    let (f, by, word) = (function(load(KERNELS), c"bump"), 1_u32, alloc(64));
+    let [s, t, u] = [(); 3].map(|()| stream(CU_STREAM_NON_BLOCKING));
+    let [e, fork] = [(); 2].map(|()| event(CU_EVENT_DISABLE_TIMING));
+    let launch = |stream: CUstream, id: CUlaunchAttributeID, words: [u32; 4]| {
+        // SAFETY: a structure of numbers and handles.
+        let mut attribute: CUlaunchAttribute = unsafe { std::mem::zeroed() };
+        attribute.id = id;
+        for (bytes, word) in attribute.value.bytes.chunks_exact_mut(4).zip(words) {
+            bytes.copy_from_slice(&word.to_ne_bytes());
+        }
+        let config = one_thread_in(stream, std::slice::from_mut(&mut attribute));
+        cu!(cuLaunchKernelEx(&config, f, [arg(&by)].as_mut_ptr(), null_mut()));
+    };
+    let recording = |at: &(CUlaunchAttributeID, u32), event: CUevent| {
+        launch(s, at.0, [event.0 as u32, (event.0 as u64 >> 32) as u32, 0, at.1]);
+    };
+    let plain = |stream| launch(stream, CU_LAUNCH_ATTRIBUTE_IGNORE, [0; 4]);
+    let early = |stream| launch(stream, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, [1, 0, 0, 0]);
+    let fill = |stream| cu!(cuMemsetD8Async(word, 1, 4, stream));
+    let wait = |stream, event| cu!(cuStreamWaitEvent(stream, event, 0));
+    let next = |stream| {
+        let (mut status, mut nodes, mut data, mut count) = (CU_STREAM_CAPTURE_STATUS_NONE, null(), null(), 0);
+        cu!(cuStreamGetCaptureInfo_v3(
+            stream,
+            &mut status,
+            null_mut(),
+            null_mut(),
+            &mut nodes,
+            &mut data,
+            &mut count
+        ));
+        assert_eq!((status, count), (CU_STREAM_CAPTURE_STATUS_ACTIVE, 1));
+        // SAFETY: as many as the count says.
+        let (node, data): (CUgraphNode, CUgraphEdgeData) = unsafe { (*nodes, *data) };
+        (node, data)
+    };
+    let (end, started) = (
+        CUgraphEdgeData::default(),
+        edge(CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC),
+    );
+    for (at, part) in [
+        ((CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, 0), TRIGGERED),
+        ((CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, 1), started),
+        ((CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, 0), BEGUN),
+    ] {
+        let cases: [Waiter; 7] = [
+            (&|| wait(t, e), &plain, part),
+            (&|| wait(t, e), &early, TRIGGERED),
+            (&|| wait(t, e), &fill, part),
+            (
+                &|| {
+                    wait(u, e);
+                    cu!(cuEventRecord(fork, u));
+                    wait(t, fork);
+                },
+                &fill,
+                part,
+            ),
+            // Who waits for all of the kernel too waits for that, in whatever order.
+            (
+                &|| {
+                    cu!(cuEventRecord(fork, s));
+                    wait(t, e);
+                    wait(t, fork);
+                },
+                &plain,
+                end,
+            ),
+            (
+                &|| {
+                    cu!(cuEventRecord(fork, s));
+                    wait(t, fork);
+                    wait(t, e);
+                },
+                &fill,
+                end,
+            ),
+            (
+                &|| {
+                    wait(t, e);
+                    let (mut node, _) = next(t);
+                    cu!(cuStreamUpdateCaptureDependencies_v2(t, &mut node, &BEGUN, 1, 0));
+                },
+                &plain,
+                part,
+            ),
+        ];
+        for (number, (waits, follows, expected)) in cases.into_iter().enumerate() {
+            let (mut graph, mut executable) = (CUgraph::NULL, CUgraphExec::NULL);
+            cu!(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+            recording(&at, e);
+            assert_eq!(next(s).1, end);
+            waits();
+            follows(t);
+            cu!(cuEventRecord(fork, t); cuStreamWaitEvent(s, fork, 0); cuStreamEndCapture(s, &mut graph));
+            assert_eq!(only_edge(graph).2, expected, "case {number} of {at:?}");
+            cu!(cuGraphInstantiateWithFlags(&mut executable, graph, 0); cuGraphLaunch(executable, s); cuStreamSynchronize(s));
+        }
+        // What the stream will wait for is told, where there is a place for it.
+        cu!(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+        recording(&at, e);
+        wait(t, e);
+        assert_eq!(next(t).1, part);
+        let (mut status, mut nodes) = (CU_STREAM_CAPTURE_STATUS_NONE, null());
+        fails!(
+            CUDA_ERROR_LOSSY_QUERY,
+            cuStreamGetCaptureInfo_v2(t, &mut status, null_mut(), null_mut(), &mut nodes, null_mut())
+        );
+        cu!(cuStreamGetCaptureInfo_v2(t, &mut status, null_mut(), null_mut(), null_mut(), null_mut()));
+        cu!(cuStreamEndCapture(s, &mut CUgraph(0)));
+    }
+}
+
+pub fn captures_begin_behind_parts_of_kernels() {
+    new_context();
+    let Chain { graph, nodes, .. } = chain(TRIGGERED);
+    let (s, word) = (stream(CU_STREAM_NON_BLOCKING), alloc(64));
+    let begin = |node: &CUgraphNode, data: CUgraphEdgeData| {
+        // SAFETY: the test's own graph and places.
+        unsafe { cuStreamBeginCaptureToGraph(s, graph, node, &data, 1, CU_STREAM_CAPTURE_MODE_RELAXED) }
+    };
+    assert_eq!(begin(&nodes[1], BEGUN), CUDA_SUCCESS);
+    let mut captured = CUgraph::NULL;
+    cu!(cuMemsetD8Async(word, 1, 4, s); cuStreamEndCapture(s, &mut captured));
+    let (mut dependents, mut data, mut count) = ([CUgraphNode::NULL; 2], [edge(9, 9); 2], 2);
+    cu!(cuGraphNodeGetDependentNodes_v2(nodes[1], dependents.as_mut_ptr(), data.as_mut_ptr(), &mut count));
+    assert_eq!((count, data[0]), (1, BEGUN));
+    // Only kernels have parts.
+    for part in [BEGUN, TRIGGERED] {
+        assert_eq!(begin(&dependents[0], part), CUDA_ERROR_INVALID_VALUE);
+    }
+}
