@@ -112,7 +112,7 @@ impl Partition {
     /// spoiled.
     pub fn wait_event(&self, event: &Event) -> Result<()> {
         self.context()?.check()?;
-        if let Some(point) = event.captured() {
+        if let Some(point) = event.captured()? {
             let _ = point.refuse();
             return Err(Error::StreamCaptureUnsupported);
         }

@@ -227,12 +227,15 @@ impl Event {
     }
 
     /// The point of a capture in progress that it stands for.
-    pub(crate) fn captured(&self) -> Option<CapturedPoint> {
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] if that capture is over, or spoiled.
+    pub(crate) fn captured(&self) -> Result<Option<CapturedPoint>> {
         let point = match &*self.recorded.lock() {
             Recorded::Captured(point) => point.clone(),
-            _ => return None,
+            _ => return Ok(None),
         };
-        point.is_current().then_some(point)
+        if point.is_usable() { Ok(Some(point)) } else { Err(Error::InvalidValue) }
     }
 
     /// Whether it stands for a command, over or not.
@@ -253,6 +256,9 @@ impl Event {
     }
 
     fn time(&self) -> Result<Option<u64>> {
+        if matches!(&*self.recorded.lock(), Recorded::Captured(_)) {
+            return Err(Error::InvalidValue);
+        }
         if self.flags.disable_timing {
             return Err(Error::InvalidHandle);
         }

@@ -130,7 +130,8 @@ impl CaptureSlot {
             return Err(Error::StreamCaptureUnmatched);
         }
         let capture = &part.capture;
-        if capture.mode != CaptureMode::Relaxed && capture.thread != std::thread::current().id() {
+        let is_foreign = capture.thread != std::thread::current().id();
+        if capture.mode != CaptureMode::Relaxed && is_foreign && !capture.is_spoiled() {
             return Err(Error::StreamCaptureWrongThread);
         }
         let slots: Vec<_> = capture.slots.lock().iter().filter_map(Weak::upgrade).collect();
@@ -270,6 +271,11 @@ impl Drop for CaptureSlot {
 }
 
 impl CapturedPoint {
+    /// Whether the capture goes on and is not spoiled.
+    pub(crate) fn is_usable(&self) -> bool {
+        !self.capture.is_spoiled() && self.is_current()
+    }
+
     /// Whether the capture is still going on.
     pub(crate) fn is_current(&self) -> bool {
         ACTIVE.lock().iter().any(|active| Arc::ptr_eq(active, &self.capture))

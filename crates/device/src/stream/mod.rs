@@ -157,7 +157,8 @@ impl Stream {
     /// nothing.
     pub fn wait_event(&self, event: &Event) -> Result<()> {
         self.context()?.check()?;
-        if let Some(point) = event.captured() {
+        let captured = event.captured().map_err(|over| self.capture.refuse(over))?;
+        if let Some(point) = captured {
             if self.kind == StreamKind::Legacy {
                 return capture::check_legacy(self.context()?.id());
             }

@@ -301,6 +301,12 @@ pub fn captured_events_are_not_asked_for() {
     // After the capture it stands for nothing; recorded in earnest, it is an event like any other.
     fails!(CUDA_ERROR_INVALID_VALUE, cuEventQuery(captured));
     fails!(CUDA_ERROR_INVALID_VALUE, cuEventSynchronize(captured));
+    for waiting in [s, CUstream::NULL] {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuStreamWaitEvent(waiting, captured, 0));
+    }
+    fails!(CUDA_ERROR_INVALID_VALUE, cuEventElapsedTime_v2(&mut 0.0, captured, captured));
+    let wait = || code!(cuStreamWaitEvent(s, captured, 0));
+    each_in_a_capture(RELAXED, s, &[("wait of a stream", &wait, CUDA_ERROR_INVALID_VALUE, SPOILED)]);
     cu!(cuEventRecord(captured, s); cuEventSynchronize(captured));
 }
 
@@ -317,6 +323,14 @@ pub fn a_capture_is_ended_by_its_thread() {
         let s = own_stream();
         cu!(cuStreamBeginCapture_v2(s, mode));
         assert_eq!(elsewhere(s), CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "{mode:?}");
+        // One that is spoiled any thread ends.
+        let recorded = plain_event();
+        cu!(cuEventRecord(recorded, s));
+        fails!(CUDA_ERROR_CAPTURED_EVENT, cuEventQuery(recorded));
+        assert_eq!(elsewhere(s), SPOILED, "{mode:?}");
+        let mut status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+        cu!(cuStreamIsCapturing(s, &mut status));
+        assert_eq!(status, CU_STREAM_CAPTURE_STATUS_NONE);
     }
     let s = own_stream();
     cu!(cuStreamBeginCapture_v2(s, RELAXED));
