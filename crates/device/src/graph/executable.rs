@@ -216,8 +216,8 @@ impl ExecutableGraph {
     /// Has a node do something else of the same sort, from the next launch on.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] for another sort, for words of memory in another number or order of waits and stores, and for
-    /// a node that the graph did not have.
+    /// [`Error::InvalidValue`] for another sort, for words of memory in another number or order of waits and stores, for another shape
+    /// where there are several rows, and for a node that the graph did not have.
     pub fn set_operation(&self, node: NodeId, operation: Operation) -> Result<()> {
         self.change(node, |step| {
             if !step.operation.is_like(&operation) || !step.operation.has_form_of(&operation) {
@@ -415,9 +415,6 @@ fn check_form(steps: &[Step], base: usize, new: &[Step]) -> std::result::Result<
                 Operation::Conditional(_) => UpdateFailure::NotSupported(new.node),
                 _ => UpdateFailure::ParametersChanged(new.node),
             });
-        }
-        if step.operation.has_rows() != new.operation.has_rows() {
-            return Err(UpdateFailure::ParametersChanged(new.node));
         }
         if step.operation.is_cooperative() != new.operation.is_cooperative() {
             return Err(UpdateFailure::AttributesChanged(new.node));

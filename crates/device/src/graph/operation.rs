@@ -66,8 +66,8 @@ impl Operation {
     }
 
     /// Whether an operation of the same sort can also replace this one in an executable graph, where the number of
-    /// operations on words and what each of them does stay the same, the number of semaphores, and how a conditional node
-    /// chooses.
+    /// operations on words and what each of them does stay the same, the number of semaphores, how a conditional node chooses, all
+    /// about a copy of several rows, and the shape of several rows that are set.
     pub(super) fn has_form_of(&self, other: &Operation) -> bool {
         match (self, other) {
             (Operation::Signal(these), Operation::Signal(those))
@@ -79,6 +79,13 @@ impl Operation {
                 these.len() == those.len()
                     && these.iter().zip(&**those).all(|(this, that)| this.is_like(that))
             }
+            (Operation::Copy(this), Operation::Copy(other)) => {
+                this == other || (this.is_row() && other.is_row())
+            }
+            (Operation::Fill(this), Operation::Fill(other)) => {
+                let shape = |fill: &Fill| (fill.element, fill.width, fill.height, fill.pitch);
+                (this.height <= 1 && other.height <= 1) || shape(this) == shape(other)
+            }
             _ => true,
         }
     }
@@ -86,11 +93,6 @@ impl Operation {
     /// Whether graphs that kernels launch may have it.
     pub fn is_for_kernels(&self) -> bool {
         matches!(self, Operation::Empty | Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_))
-    }
-
-    /// Whether it sets more than one row.
-    pub(super) fn has_rows(&self) -> bool {
-        matches!(self, Operation::Fill(fill) if fill.height > 1)
     }
 
     /// Whether it is a kernel all blocks of which run together.

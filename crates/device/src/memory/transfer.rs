@@ -130,6 +130,13 @@ pub struct Transfer {
     pub extent: Extent,
 }
 
+impl Transfer {
+    /// Whether it copies one row.
+    pub fn is_row(&self) -> bool {
+        self.extent.height <= 1 && self.extent.depth <= 1
+    }
+}
+
 /// What [`Transfer::check`] found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pageable {

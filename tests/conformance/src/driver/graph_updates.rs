@@ -74,6 +74,88 @@ pub fn an_update_tells_what_differs() {
     assert_eq!(refusal(main, sorts), ([CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED; 2], empty));
 }
 
+pub fn what_has_several_rows_keeps_its_shape() {
+    new_context();
+    let place = alloc_with(&[0_u32; 256]);
+    let rows =
+        CUDA_MEMSET_NODE_PARAMS { dst: place, pitch: 64, value: 9, elementSize: 4, width: 4, height: 2 };
+    let row = CUDA_MEMSET_NODE_PARAMS { height: 1, ..rows };
+    let set = |from: &CUDA_MEMSET_NODE_PARAMS, to: &CUDA_MEMSET_NODE_PARAMS| {
+        let (main, mut node, mut executable) = (graph(), CUgraphNode::NULL, CUgraphExec::NULL);
+        cu!(
+            cuGraphAddMemsetNode(&mut node, main, null(), 0, from, current());
+            cuGraphInstantiateWithFlags(&mut executable, main, 0);
+        );
+        // SAFETY: parameters and the graph are the test's.
+        unsafe { cuGraphExecMemsetNodeSetParams(executable, node, to, current()) }
+    };
+    let elsewhere = CUdeviceptr(place.0 + 256);
+    for (from, to) in [
+        (rows, CUDA_MEMSET_NODE_PARAMS { dst: elsewhere, value: 1, ..rows }),
+        (row, CUDA_MEMSET_NODE_PARAMS { dst: elsewhere, value: 1, elementSize: 1, width: 9, ..row }),
+    ] {
+        assert_eq!(set(&from, &to), CUDA_SUCCESS);
+    }
+    for to in [
+        row,
+        CUDA_MEMSET_NODE_PARAMS { height: 3, ..rows },
+        CUDA_MEMSET_NODE_PARAMS { width: 3, ..rows },
+        CUDA_MEMSET_NODE_PARAMS { pitch: 128, ..rows },
+        CUDA_MEMSET_NODE_PARAMS { elementSize: 1, width: 16, ..rows },
+    ] {
+        assert_eq!(set(&rows, &to), CUDA_ERROR_INVALID_VALUE);
+    }
+    assert_eq!(set(&row, &rows), CUDA_ERROR_INVALID_VALUE);
+    // The same with a whole graph.
+    let of_rows = |height| {
+        let graph = graph();
+        (graph, fill(graph, &[], place, height))
+    };
+    let (two, (three, node)) = (of_rows(2).0, of_rows(3));
+    assert_eq!(refusal(two, three), ([CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED; 2], node));
+}
+
+pub fn copies_of_several_rows_stay_as_they_are() {
+    new_context();
+    let (from, to) = (alloc_with(&[7_u32; 256]), alloc(1024));
+    let copy = |width, height, start| {
+        // SAFETY: numbers, handles and pointers, for which zero is a value.
+        let nothing: CUDA_MEMCPY3D = unsafe { std::mem::zeroed() };
+        CUDA_MEMCPY3D {
+            srcMemoryType: CU_MEMORYTYPE_DEVICE,
+            srcDevice: from,
+            srcPitch: 64,
+            dstMemoryType: CU_MEMORYTYPE_DEVICE,
+            dstDevice: CUdeviceptr(to.0 + start),
+            dstPitch: 64,
+            WidthInBytes: width,
+            Height: height,
+            Depth: 1,
+            ..nothing
+        }
+    };
+    let set = |before: CUDA_MEMCPY3D, after: CUDA_MEMCPY3D| {
+        let (main, mut node, mut executable) = (graph(), CUgraphNode::NULL, CUgraphExec::NULL);
+        cu!(
+            cuGraphAddMemcpyNode(&mut node, main, null(), 0, &before, current());
+            cuGraphInstantiateWithFlags(&mut executable, main, 0);
+        );
+        // SAFETY: parameters and the graph are the test's.
+        unsafe { cuGraphExecMemcpyNodeSetParams(executable, node, &after, current()) }
+    };
+    assert_eq!(set(copy(64, 1, 0), copy(32, 1, 64)), CUDA_SUCCESS);
+    assert_eq!(set(copy(64, 2, 0), copy(64, 2, 0)), CUDA_SUCCESS);
+    for (before, after) in [
+        (copy(64, 2, 0), copy(64, 2, 64)),
+        (copy(64, 2, 0), copy(32, 2, 0)),
+        (copy(64, 2, 0), copy(64, 4, 0)),
+        (copy(64, 2, 0), copy(64, 1, 0)),
+        (copy(64, 1, 0), copy(64, 2, 0)),
+    ] {
+        assert_eq!(set(before, after), CUDA_ERROR_INVALID_VALUE);
+    }
+}
+
 pub fn the_first_update_function_need_not_tell() {
     new_context();
     let place = alloc_with(&[0_u32; 256]);
