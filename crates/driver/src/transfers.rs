@@ -188,9 +188,8 @@ impl End {
         let or = |given: usize, packed: u64| if given == 0 { packed } else { given as u64 };
         let (pitch, height) = (or(self.pitch, row_end), or(self.height, slice_end));
         let several_slices = z.checked_add(extent.depth)? > 1;
-        // A single row needs no pitch, a single slice no height.
-        let several_rows = slice_end > 1 || several_slices;
-        if (several_rows && pitch < row_end) || (several_slices && height < slice_end) {
+        // A single slice needs no height; a pitch that is given is no less than a row even if that is the only one.
+        if pitch < row_end || (several_slices && height < slice_end) {
             return None;
         }
         let slice_pitch = if several_slices { pitch.checked_mul(height)? } else { 0 };
@@ -247,6 +246,8 @@ mod tests {
         assert_eq!(convert(&copy), Err(CUDA_ERROR_INVALID_VALUE.into()));
         (copy.srcY, copy.Height, copy.srcPitch, copy.dstPitch) = (0, 1, 0, 0);
         assert!(convert(&copy).is_ok(), "one row needs no pitch");
+        copy.dstPitch = copy.WidthInBytes - 1;
+        assert_eq!(convert(&copy), Err(CUDA_ERROR_INVALID_VALUE.into()), "a wrong one is refused");
     }
 
     #[test]

@@ -256,11 +256,18 @@ pub fn planes_are_checked() {
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemcpy2DUnaligned_v2(&copy));
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemcpy2DAsync_v2(&copy, CUstream::NULL));
     };
+    wrong(|copy| copy.dstPitch = 9);
+    wrong(|copy| copy.srcPitch = 9);
+    // A single row needs none, but no wrong one.
+    let row = CUDA_MEMCPY2D { Height: 1, srcPitch: 0, dstPitch: 0, ..good };
+    cu!(cuMemcpy2D_v2(&row));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemcpy2D_v2(&CUDA_MEMCPY2D { srcPitch: 9, ..row }));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemcpy2DUnaligned_v2(&CUDA_MEMCPY2D { dstPitch: 9, ..row }));
+    let shifted = CUDA_MEMCPY2D { srcXInBytes: 1, srcPitch: 10, ..row };
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemcpy2D_v2(&shifted));
     if !ours_only("NVIDIA's driver does not check all of it") {
         return;
     }
-    wrong(|copy| copy.dstPitch = 9);
-    wrong(|copy| copy.srcPitch = 9);
     wrong(|copy| copy.dstXInBytes = 60);
     wrong(|copy| copy.dstY = 1 << 20);
     wrong(|copy| copy.Height = 1 << 20);
