@@ -193,8 +193,12 @@ pub unsafe fn launch(
     kernel_params: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> CuResult {
-    let function = find(function)?;
     let stream = streams::find(stream, default)?;
+    // A library's kernel is launched in the stream's context, whichever is current.
+    let function = match handle::is_kind(function.0, Kind::Kernel) {
+        true => libraries::find_kernel(CUkernel(function.0))?.function_for(&stream)?,
+        false => find(function)?,
+    };
     let entry = function.entry();
     let layout = entry
         .params

@@ -9,6 +9,7 @@ use crate::jit::JitOptions;
 use crate::modules::{self, Module};
 use crate::platform::platform;
 use cuda_abi::driver::*;
+use device::Stream;
 use device::memory::ContextId;
 use device::module::Kernel as DeviceKernel;
 use std::collections::HashMap;
@@ -147,6 +148,15 @@ impl Kernel {
     /// The kernel as a function of the current context.
     pub fn function(&self) -> CuResult<Arc<Function>> {
         self.function_in(&contexts::usable()?)
+    }
+
+    /// The kernel as a function of the context of a stream.
+    pub fn function_for(&self, stream: &Stream) -> CuResult<Arc<Function>> {
+        let id = stream.context()?.id();
+        match contexts::current() {
+            Ok(current) if current.id() == id => self.function_in(&current),
+            _ => self.function_in(&contexts::find(contexts::handle_of(id))?),
+        }
     }
 
     /// The kernel as a function of a context.

@@ -67,6 +67,28 @@ pub fn a_kernel_is_launched_in_whatever_context_is_current() {
     assert_eq!(read::<u32>(global(library, c"counter").0, 1), [9]);
 }
 
+pub fn a_kernel_is_launched_in_the_context_of_its_stream() {
+    init();
+    let library = load_library(KERNELS);
+    let (kernel, one) = (CUfunction(kernel_of(library, c"bump").0), 1_u32);
+    let first = create_context();
+    let s = stream(CU_STREAM_NON_BLOCKING);
+    create_context();
+    let (mut graph, mut executable) = (CUgraph::NULL, CUgraphExec::NULL);
+    assert_eq!(launch(kernel, 1, 1, s, &mut [arg(&one)]), CUDA_SUCCESS);
+    cu!(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+    assert_eq!(launch(kernel, 1, 1, s, &mut [arg(&one)]), CUDA_SUCCESS);
+    cu!(
+        cuStreamEndCapture(s, &mut graph);
+        cuGraphInstantiateWithFlags(&mut executable, graph, 0);
+        cuGraphLaunch(executable, s);
+        cuStreamSynchronize(s);
+    );
+    assert_eq!(read::<u32>(global(library, c"counter").0, 1), [7], "here nothing has run");
+    cu!(cuCtxSetCurrent(first));
+    assert_eq!(read::<u32>(global(library, c"counter").0, 1), [9]);
+}
+
 pub fn a_kernel_has_a_function_and_a_library() {
     new_context();
     let library = load_library(KERNELS);
