@@ -414,10 +414,10 @@ impl Context {
     }
 
     /// Makes host memory of the program known to the device.
-    pub fn register_host(&self, address: u64, size: u64, flags: u32) -> Result<()> {
+    pub fn register_host(&self, address: u64, size: u64, flags: u32, needs_writes: bool) -> Result<()> {
         self.check()?;
         capture::check_unsafe_call()?;
-        self.hardware.space.register(self.hardware.ordinal, self.id, address, size, flags)?;
+        self.hardware.space.register(self.hardware.ordinal, self.id, address, size, (flags, needs_writes))?;
         self.unless_ended(address).map(drop)
     }
 

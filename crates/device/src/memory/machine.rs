@@ -39,6 +39,19 @@ pub fn is_mapped(base: u64, size: u64) -> bool {
     true
 }
 
+/// Whether the first and the last byte of a range of the program's memory can be read, and written if that is asked for. What is there
+/// stays.
+pub fn has_accessible_ends(base: u64, size: u64, to_write: bool) -> bool {
+    let _receptive = guard::receptive();
+    [base, base + (size - 1)].into_iter().all(|address| {
+        // SAFETY: the program's memory, read at one place, and replaced there by what it is, in one step that others do not see.
+        unsafe {
+            guard::load::<u8>(address)
+                .is_ok_and(|byte| !to_write || guard::compare_exchange(address, byte, byte).is_ok())
+        }
+    })
+}
+
 fn meminfo(name: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;

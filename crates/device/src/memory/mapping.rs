@@ -163,8 +163,14 @@ impl PhysicalMemory {
     }
 
     /// Memory of another process, by a descriptor that it has sent.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for what cannot be such memory.
     pub fn import(device: usize, descriptor: OwnedFd) -> Result<Arc<PhysicalMemory>> {
         let file = SharedFile::from_descriptor(descriptor)?;
+        if !file.is_mappable() || !file.bytes().is_multiple_of(GRANULARITY) {
+            return Err(Error::InvalidValue);
+        }
         let (id, purpose) = (PhysicalMemory::new_id(), Purpose::of_name(&file.name()));
         Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable: true, purpose, charged: None }))
     }
@@ -305,7 +311,8 @@ impl AddressSpace {
     /// Says who may do what with mapped memory; others keep what they may do.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] unless the range consists of whole mappings.
+    /// [`Error::InvalidValue`] unless the range begins with a mapping and ends with one, none of them in part. There may be gaps, as on an
+    /// H200.
     pub fn set_access(&self, start: u64, size: u64, given: &[(Accessor, Access)]) -> Result<()> {
         let mut mappings = self.mappings.lock();
         for base in mappings.whole(start, size)? {
@@ -468,16 +475,13 @@ impl Mappings {
         if before.is_some_and(is_cut) { Err(Error::InvalidValue) } else { Ok(found) }
     }
 
-    /// The starts of the mappings that make up a range without a gap.
+    /// The starts of the mappings of a range, the first at its start, the last up to its end.
     fn whole(&self, start: u64, size: u64) -> Result<Vec<u64>> {
         let end = start.checked_add(size).filter(|end| *end > start).ok_or(Error::InvalidValue)?;
-        let (mut next, mut found) = (start, Vec::new());
-        while next < end {
-            let mapped = self.mapped.get(&next).ok_or(Error::InvalidValue)?;
-            found.push(next);
-            next += mapped.len;
-        }
-        if next == end { Ok(found) } else { Err(Error::InvalidValue) }
+        let found: Vec<u64> = self.mapped.range(start..end).map(|(base, _)| *base).collect();
+        let is_whole = found.first() == Some(&start)
+            && found.last().is_some_and(|last| last + self.mapped[last].len == end);
+        if is_whole { Ok(found) } else { Err(Error::InvalidValue) }
     }
 }
 
@@ -532,6 +536,14 @@ mod tests {
         unsafe { guard::store(start + g, 7_u32).unwrap() };
         assert!(space.covers(start, 2 * g) && !space.covers(start, 2 * g + 1));
         space.map(start + 3 * g, g, g, memory.clone()).unwrap();
+        for (from, len) in [(0, 3), (2, 2), (2, 1), (0, 5)] {
+            let range = (start + from * g, len * g);
+            assert_eq!(
+                space.set_access(range.0, range.1, &[(DEVICE, Access::Read)]),
+                Err(Error::InvalidValue)
+            );
+        }
+        space.set_access(start, 4 * g, &[(DEVICE, Access::ReadWrite)]).expect("a gap does no harm");
         space.set_access(start + 3 * g, g, &[(DEVICE, Access::Read)]).unwrap();
         assert_eq!(word(start + 3 * g), Some(7), "the same memory");
         // SAFETY: as above.

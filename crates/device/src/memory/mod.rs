@@ -361,12 +361,19 @@ impl AddressSpace {
     ///
     /// # Errors
     /// [`Error::HostMemoryAlreadyRegistered`] if any of it is known already; [`Error::InvalidValue`] for an empty range, null, or memory
-    /// that is not there.
-    pub fn register(&self, device: usize, owner: ContextId, base: u64, size: u64, flags: u32) -> Result<()> {
+    /// that is not there, or cannot be read, or written if that is needed.
+    pub fn register(
+        &self,
+        device: usize,
+        owner: ContextId,
+        base: u64,
+        size: u64,
+        (flags, needs_writes): (u32, bool),
+    ) -> Result<()> {
         if base == 0 || size == 0 || base.checked_add(size).is_none() || self.is_device_address(base) {
             return Err(Error::InvalidValue);
         }
-        if !machine::is_mapped(base, size) {
+        if !machine::is_mapped(base, size) || !machine::has_accessible_ends(base, size, needs_writes) {
             return Err(Error::InvalidValue);
         }
         let kind = Kind::Registered { flags };
@@ -666,9 +673,12 @@ mod tests {
         let space = space();
         let buffer = vec![0_u8; 1 << 16];
         let address = buffer.as_ptr() as u64;
-        space.register(0, A, address, 4096, 0).unwrap();
-        assert_eq!(space.register(0, A, address + 100, 10, 0), Err(Error::HostMemoryAlreadyRegistered));
-        assert_eq!(space.register(0, A, 16, 4096, 0), Err(Error::InvalidValue), "nothing is there");
+        space.register(0, A, address, 4096, (0, true)).unwrap();
+        assert_eq!(
+            space.register(0, A, address + 100, 10, (0, true)),
+            Err(Error::HostMemoryAlreadyRegistered)
+        );
+        assert_eq!(space.register(0, A, 16, 4096, (0, true)), Err(Error::InvalidValue), "nothing is there");
         assert!(space.find(address).unwrap().kind.is_host());
         space.unregister(address).unwrap();
         assert_eq!(space.unregister(address), Err(Error::HostMemoryNotRegistered));

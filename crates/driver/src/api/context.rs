@@ -211,7 +211,12 @@ fn cuCtxGetLimit(pvalue: Out<usize>, limit: CUlimit) -> CuResult {
 
 #[entry_point]
 fn cuCtxSetLimit(limit: CUlimit, value: usize) -> CuResult {
-    contexts::current()?.set_limit(read_limit(limit)?, value as u64)?;
+    let context = contexts::current()?;
+    // It is the hardware's.
+    if limit == CU_LIMIT_SHMEM_SIZE {
+        return Err(CUDA_ERROR_NOT_PERMITTED.into());
+    }
+    context.set_limit(read_limit(limit)?, value as u64)?;
     Ok(())
 }
 

@@ -115,13 +115,12 @@ fn register(start: *mut c_void, size: usize, flags: u32) -> CuResult {
         | CU_MEMHOSTREGISTER_DEVICEMAP
         | CU_MEMHOSTREGISTER_IOMEMORY
         | CU_MEMHOSTREGISTER_READ_ONLY;
-    if flags & !ALL != 0 {
+    // What a program has mapped here is no device's registers.
+    if flags & !ALL != 0 || flags & CU_MEMHOSTREGISTER_IOMEMORY != 0 {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    if flags & CU_MEMHOSTREGISTER_IOMEMORY != 0 {
-        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
-    }
-    contexts::current()?.register_host(start as u64, size as u64, flags)?;
+    let needs_writes = flags & CU_MEMHOSTREGISTER_READ_ONLY == 0;
+    contexts::current()?.register_host(start as u64, size as u64, flags, needs_writes)?;
     Ok(())
 }
 

@@ -45,6 +45,10 @@ fn wanted(prop: &CUmemAllocationProp) -> CuResult<(usize, Purpose)> {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     let (location, shared) = (prop.location, prop.requestedHandleTypes);
+    // The last two are for another operating system.
+    if [CU_MEM_HANDLE_TYPE_WIN32, CU_MEM_HANDLE_TYPE_WIN32_KMT].contains(&shared) {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     if ![CU_MEM_HANDLE_TYPE_NONE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR].contains(&shared) {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
@@ -71,8 +75,9 @@ fn cuMemGetAllocationGranularity(
 ) -> CuResult {
     granularity.check()?;
     option.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    let prop = prop.get()?;
+    let mut prop = prop.get()?;
     // All memory has the same, and places that are none have it too.
+    prop.location.id = 0;
     if prop.r#type != CU_MEM_ALLOCATION_TYPE_PINNED || prop.location.r#type == CU_MEM_LOCATION_TYPE_DEVICE {
         wanted(&prop)?;
     }
@@ -150,6 +155,9 @@ fn cuMemMap(
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     // Of memory that is not of arrays all is mapped, or nothing.
+    if size == 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     if offset != 0 || size as u64 != memory.size() {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
@@ -292,7 +300,8 @@ unsafe fn cuMemImportFromShareableHandle(
     let descriptor = i32::try_from(osHandle as usize).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
     // SAFETY: the manual wants an open descriptor; it is used during the call only.
     let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
-    let descriptor = descriptor.try_clone_to_owned().map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
-    handle.set(retain(PhysicalMemory::import(0, descriptor)?)?)?;
+    let memory = descriptor.try_clone_to_owned().ok().and_then(|owned| PhysicalMemory::import(0, owned).ok());
+    // What is no memory of ours gets the answer that it gets on an H200.
+    handle.set(retain(memory.ok_or(CUDA_ERROR_UNKNOWN)?)?)?;
     Ok(())
 }

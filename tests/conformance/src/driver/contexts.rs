@@ -379,6 +379,7 @@ pub fn limits_begin_as_documented() {
 
 pub fn limits_are_set_for_one_context() {
     let a = new_context();
+    fails!(CUDA_ERROR_NOT_PERMITTED, cuCtxSetLimit(CU_LIMIT_SHMEM_SIZE, 1000));
     cu!(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1000));
     assert_eq!(limit(CU_LIMIT_STACK_SIZE), 1008);
     cu!(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));

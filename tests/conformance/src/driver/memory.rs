@@ -196,7 +196,26 @@ pub fn host_memory_is_registered_once() {
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister_v2(start, 16384, 77));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister_v2(start, 0, 0));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister_v2(null_mut(), 16384, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister_v2(start, 16384, CU_MEMHOSTREGISTER_IOMEMORY));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemHostUnregister(null_mut()));
+}
+
+pub fn host_memory_that_is_registered_can_be_accessed() {
+    new_context();
+    let page = |access| {
+        // SAFETY: a mapping of the test's own.
+        let start =
+            unsafe { libc::mmap(null_mut(), 4096, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
+        assert_ne!(start, libc::MAP_FAILED);
+        start
+    };
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister_v2(page(libc::PROT_NONE), 4096, 0));
+    let read_only = page(libc::PROT_READ);
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister_v2(read_only, 4096, 0));
+    cu!(
+        cuMemHostRegister_v2(read_only, 4096, CU_MEMHOSTREGISTER_READ_ONLY);
+        cuMemHostUnregister(read_only);
+    );
 }
 
 pub fn host_memory_that_is_freed_meanwhile_is_waited_for() {

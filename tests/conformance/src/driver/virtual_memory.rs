@@ -89,10 +89,30 @@ pub fn memory_is_exported_and_imported() {
             CUDA_ERROR_INVALID_VALUE,
             cuMemImportFromShareableHandle(null_mut(), descriptor as usize as *mut c_void, kind)
         );
-        fails!(
-            CUDA_ERROR_INVALID_VALUE,
-            cuMemImportFromShareableHandle(&mut imported, 99999 as *mut c_void, kind)
-        );
+    }
+    fails!(CUDA_ERROR_UNKNOWN, cuMemImportFromShareableHandle(&mut imported, 99999 as *mut c_void, kind));
+    // What a descriptor leads to may be anything.
+    let file = std::fs::File::open("/proc/self/exe").expect("it runs");
+    let file = std::os::fd::AsRawFd::as_raw_fd(&file) as usize as *mut c_void;
+    fails!(CUDA_ERROR_UNKNOWN, cuMemImportFromShareableHandle(&mut imported, file, kind));
+}
+
+pub fn access_is_given_across_gaps() {
+    new_context();
+    let (p, g) = mapped_pair();
+    let at = |granule: usize| CUdeviceptr(p.0 + (granule * g) as u64);
+    let (read_only, mut memory) = (access_of_device(CU_MEM_ACCESS_FLAGS_PROT_READ), 0);
+    let prop = allocation_prop();
+    cu!(cuMemUnmap(at(1), g); cuMemCreate(&mut memory, g, &prop, 0); cuMemMap(at(2), g, 0, memory, 0));
+    cu!(cuMemSetAccess(p, 3 * g, &read_only, 1));
+    for granule in [0, 2] {
+        let mut flags = 9;
+        cu!(cuMemGetAccess(&mut flags, &prop.location, at(granule)));
+        assert_eq!(flags, 1);
+    }
+    // It begins and ends with something.
+    for (from, granules) in [(0, 2), (1, 1), (1, 2)] {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemSetAccess(at(from), granules * g, &read_only, 1));
     }
 }
 
@@ -124,6 +144,11 @@ pub fn sizes_and_places_are_checked() {
     fails!(CUDA_ERROR_NOT_SUPPORTED, cuMemMap(p, 2 * g, 0, handle, 0));
     fails!(CUDA_ERROR_NOT_SUPPORTED, cuMemMap(p, g, g, handle, 0));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemMap(p, g, 0, handle, 1));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemMap(p, 0, 0, handle, 0));
+    for types in [CU_MEM_HANDLE_TYPE_WIN32, CU_MEM_HANDLE_TYPE_WIN32_KMT] {
+        let foreign = CUmemAllocationProp { requestedHandleTypes: types, ..prop };
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&mut 0, g, &foreign, 0));
+    }
     // Where nothing is mapped, or not all over, there is less to take out.
     cu!(cuMemUnmap(p, g); cuMemMap(p, g, 0, handle, 0); cuMemUnmap(p, 2 * g); cuMemUnmap(p, 2 * g));
     if !ours_only("NVIDIA's codes for the others are not known") {
