@@ -9,7 +9,7 @@ use crate::memory::machine;
 pub struct Options {
     /// Number of virtual devices (`ANYWARP_DEVICES`).
     pub devices: usize,
-    /// The devices to show, in this order, as `CUDA_VISIBLE_DEVICES` lists them; `None` shows all.
+    /// The devices to show, in this order, as `CUDA_VISIBLE_DEVICES` lists them; `None` shows all. One that is there twice is an error.
     pub visible: Option<Vec<usize>>,
     /// Worker threads (`ANYWARP_THREADS`); each device has its own.
     pub threads: usize,
@@ -115,16 +115,30 @@ fn parse_bytes(text: &str) -> Option<u64> {
     digits.trim().parse::<u64>().ok()?.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
 }
 
-/// The devices of a list; the first entry that names none, or names one again, ends it.
+/// The devices of a list; the first entry that names none ends it. What follows a number in its entry does not matter, nor do bits
+/// above 32, as on an H200.
 fn parse_visible(list: &str, devices: usize) -> Vec<usize> {
     let mut visible = Vec::new();
     for entry in list.split(',') {
-        match entry.trim().parse::<usize>() {
-            Ok(ordinal) if ordinal < devices && !visible.contains(&ordinal) => visible.push(ordinal),
+        match leading_number(entry) {
+            Some(ordinal) if ordinal < devices => visible.push(ordinal),
             _ => break,
         }
     }
     visible
+}
+
+/// The number that a text begins with, as C reads it.
+fn leading_number(text: &str) -> Option<usize> {
+    let text = text.trim_start();
+    let (is_negative, text) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let digits = text.bytes().take_while(u8::is_ascii_digit);
+    let number = digits.map(|digit| u32::from(digit - b'0'));
+    let number = number.reduce(|number, digit| number.wrapping_mul(10).wrapping_add(digit))?;
+    (number == 0 || !is_negative).then_some(number as usize)
 }
 
 #[cfg(test)]
@@ -172,6 +186,11 @@ mod tests {
         assert_eq!(visible("2,0"), Some(vec![2, 0]));
         assert_eq!(visible("1,-1,2"), Some(vec![1]));
         assert_eq!(visible("0,7,1"), Some(vec![0]));
+        assert_eq!(visible("0,0"), Some(vec![0, 0]));
+        assert_eq!(visible("3abc,+1, 2 ,0x3,-0,4294967297"), Some(vec![3, 1, 2, 0, 0, 1]));
+        for none in ["abc", "-1", ",0", "4", "GPU-", "-"] {
+            assert_eq!(visible(none), Some(vec![]), "{none}");
+        }
         assert_eq!(visible(""), Some(vec![]));
         assert_eq!(options(&[]).visible, None);
     }

@@ -27,7 +27,7 @@ impl Platform {
     /// Makes the devices that the options ask for; kernels are compiled by `backend`.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] if none is visible, [`Error::NotInitialized`] in a process forked from one with a platform.
+    /// [`Error::NoDevice`] if none is visible, [`Error::InvalidDevice`] if one is to be visible twice, [`Error::NotInitialized`] in a process forked from one with a platform.
     pub fn new(options: Options, backend: Arc<dyn KernelBackend>) -> Result<Platform> {
         Platform::check_process()?;
         watch_forks();
@@ -37,6 +37,9 @@ impl Platform {
         };
         if visible.is_empty() {
             return Err(Error::NoDevice);
+        }
+        if (1..visible.len()).any(|index| visible[..index].contains(&visible[index])) {
+            return Err(Error::InvalidDevice);
         }
         let folder = options.shared_folder.as_deref();
         let usage = visible.iter().map(|&physical| Usage::of_device(folder, physical));

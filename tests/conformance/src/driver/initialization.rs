@@ -64,6 +64,19 @@ pub fn no_visible_device_is_an_error_of_init() {
     fails!(CUDA_ERROR_NOT_INITIALIZED, cuDeviceGetCount(&mut count));
 }
 
+pub fn a_device_is_visible_once() {
+    set_env("CUDA_VISIBLE_DEVICES", "0,0");
+    fails!(CUDA_ERROR_INVALID_DEVICE, cuInit(0));
+}
+
+pub fn visible_devices_are_numbers_whatever_follows_them() {
+    set_env("CUDA_VISIBLE_DEVICES", " 0x1,abc,0");
+    init();
+    let mut count = 0;
+    cu!(cuDeviceGetCount(&mut count));
+    assert_eq!(count, 1);
+}
+
 pub fn an_unknown_visible_device_hides_those_after_it() {
     set_env("CUDA_VISIBLE_DEVICES", "0,99,0");
     init();
