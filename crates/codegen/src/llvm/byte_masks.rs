@@ -21,10 +21,11 @@ impl Module<'_> {
         unsafe {
             let builder = core::LLVMCreateBuilderInContext(self.context().raw());
             for function in self.functions() {
-                // All are gathered first: what is replaced is erased.
+                // All are gathered first: what is replaced is erased. So what one stores is asked for when it is its turn: it may be what another
+                // has loaded.
                 let accesses: Vec<_> =
-                    instructions(function.raw()).filter_map(|inst| Access::of(inst)).collect();
-                for access in accesses {
+                    instructions(function.raw()).filter(|inst| Access::of(*inst).is_some()).collect();
+                for access in accesses.into_iter().filter_map(|inst| Access::of(inst)) {
                     access.lengthen(self, builder);
                 }
             }
