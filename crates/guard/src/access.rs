@@ -3,8 +3,6 @@
 //! Loads and stores of a naturally aligned [`Word`] are single-copy atomic, and on x86-64 every load acquires and every
 //! store releases. [`compare_exchange`] is a full fence.
 
-use crate::handler::program_handles;
-use crate::thread::let_program_mend;
 use crate::x86_64::{self, Accessed};
 use crate::{Fault, FaultKind, install, receptive};
 
@@ -128,18 +126,6 @@ pub unsafe fn copy(destination: u64, source: u64, length: u64) -> Result<(), Fau
     let _receptive = receptive();
     // SAFETY: the caller's contract.
     checked(unsafe { x86_64::anywarp_guard_copy(destination, source, length) }).map(drop)
-}
-
-/// [`copy`] of the program's own memory, on its behalf: a page that is there and closed is a fault only if the program has no handler
-/// that opens it.
-///
-/// # Safety
-/// As for [`copy`].
-pub unsafe fn copy_for_program(destination: u64, source: u64, length: u64) -> Result<(), Fault> {
-    install();
-    let _mended = program_handles(libc::SIGSEGV).then(let_program_mend);
-    // SAFETY: the caller's contract.
-    unsafe { copy(destination, source, length) }
 }
 
 /// Sets `length` bytes. After a fault, the bytes before the faulting one have been set.

@@ -52,15 +52,6 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
     unsafe {
         let mut interrupted = Interrupted::new(context);
         if let Some(fault) = classify(signal, &*info, &mut interrupted) {
-            // As programs do that collect garbage, or note which pages are written: NVIDIA's driver knows nothing of it and copies again.
-            if fault.kind == FaultKind::Protected
-                && interrupted.is_in_access()
-                && program_handles(signal)
-                && thread::may_be_mended(fault.address)
-            {
-                chain(signal, info, context);
-                return;
-            }
             if interrupted.fail_access(fault) {
                 return;
             }
@@ -101,14 +92,6 @@ fn classify(signal: libc::c_int, info: &libc::siginfo_t, interrupted: &mut Inter
         _ => return None,
     };
     Some(Fault { kind, address, pc })
-}
-
-/// Whether the program had a handler of its own for one of the signals before ours.
-pub fn program_handles(signal: libc::c_int) -> bool {
-    let Some(index) = SIGNALS.iter().position(|&known| known == signal) else { return false };
-    // SAFETY: callers are behind `install`, or in the handler that it installed.
-    let previous = unsafe { (*PREVIOUS.0.get())[index].assume_init_ref() };
-    ![libc::SIG_DFL, libc::SIG_IGN].contains(&previous.sa_sigaction)
 }
 
 /// Gives the signal to the action that was in place before ours.

@@ -31,9 +31,7 @@ mod x86_64;
 use std::ffi::c_void;
 use std::fmt;
 
-pub use access::{
-    Word, compare_exchange, compare_exchange_u128, copy, copy_for_program, fill, load, load_u128, store,
-};
+pub use access::{Word, compare_exchange, compare_exchange_u128, copy, fill, load, load_u128, store};
 pub use handler::install;
 pub use mask::{Receptive, receptive, stay_receptive};
 pub use stack::stack_left;

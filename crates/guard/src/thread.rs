@@ -24,16 +24,6 @@ pub struct Thread {
     signal_stack: *mut c_void,
     /// A fault here is the stack's end.
     stack_guard: Range<u64>,
-    /// Whether the program's own handler may mend what an access met.
-    mending: Mending,
-}
-
-/// Whether the program's handler is asked first about pages that are there and closed.
-#[derive(Clone, Copy)]
-enum Mending {
-    No,
-    /// It is, but not twice in a row about one address: it has not mended that.
-    Unless(u64),
 }
 
 /// The pthread key plus one; 0 before [`create_key`].
@@ -90,45 +80,6 @@ pub fn unguarded<R>(body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// As long as it lives, the program's handler is asked about closed pages that accesses of this crate meet on this thread.
-#[must_use]
-pub struct Mended {
-    thread: *mut Thread,
-    outer: Mending,
-}
-
-/// Lets the program's handler mend what accesses meet until the answer is dropped.
-pub fn let_program_mend() -> Mended {
-    let thread = current();
-    // SAFETY: the state is this thread's and lives until its end; only handlers on this thread look at it besides.
-    let outer = unsafe { std::mem::replace(&mut (*thread).mending, Mending::Unless(0)) };
-    Mended { thread, outer }
-}
-
-impl Drop for Mended {
-    fn drop(&mut self) {
-        // SAFETY: as above, and it stays on its thread (it holds a pointer).
-        unsafe { (*self.thread).mending = self.outer };
-    }
-}
-
-/// Whether the program's handler is to be asked about an address, now. Async-signal-safe.
-pub fn may_be_mended(address: u64) -> bool {
-    let thread = existing();
-    if thread.is_null() {
-        return false;
-    }
-    // SAFETY: a state that exists lives until its thread, which is this one, ends.
-    let mending = unsafe { &mut (*thread).mending };
-    match *mending {
-        Mending::Unless(asked) if asked != address => {
-            *mending = Mending::Unless(address);
-            true
-        }
-        _ => false,
-    }
-}
-
 /// Puts back what was the innermost guarded call.
 #[must_use]
 pub struct Nesting {
@@ -162,7 +113,6 @@ fn current() -> *mut Thread {
         innermost: ptr::null_mut(),
         signal_stack: ensure_signal_stack(),
         stack_guard: stack_guard(),
-        mending: Mending::No,
     }));
     let key = KEY.load(Ordering::Acquire) - 1;
     // SAFETY: the key was created by `install`, which every user of this module calls first.

@@ -175,11 +175,6 @@ impl<'a> Interrupted<'a> {
         *self.register(libc::REG_RSP) as u64
     }
 
-    /// Whether the interrupted instruction is one of this module's accesses, but for the one of 16 bytes.
-    pub fn is_in_access(&mut self) -> bool {
-        (access_start()..access_end()).contains(&self.pc())
-    }
-
     /// If the interrupted instruction is one of this module's accesses, makes it answer `fault`.
     pub fn fail_access(&mut self, fault: Fault) -> bool {
         let failed = if (access_start()..access_end()).contains(&fault.pc) {

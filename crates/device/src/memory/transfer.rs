@@ -365,7 +365,7 @@ fn copy_where_mapped(to: u64, from: u64, len: u64) -> Result<()> {
 
 fn copy_upwards(to: u64, from: u64, len: u64) -> Result<()> {
     // SAFETY: both ends are device memory, which no host object lies in, or were vouched for when their `Side` was made.
-    unsafe { guard::copy_for_program(to, from, len) }.map_err(|_| Error::InvalidValue)
+    unsafe { guard::copy(to, from, len) }.map_err(|_| Error::InvalidValue)
 }
 
 #[cfg(test)]
