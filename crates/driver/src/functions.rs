@@ -9,7 +9,7 @@ use cuda_abi::shim::DefaultStream;
 use device::graph::EdgeStart;
 use device::module::{Entry, FunctionAttribute, Hint};
 use device::occupancy::{BlockShape, blocks_per_multiprocessor};
-use device::{Event, Launch};
+use device::{Event, Launch, Stream};
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -42,6 +42,14 @@ pub fn find(handle: CUfunction) -> CuResult<Arc<Function>> {
         return libraries::find_kernel(CUkernel(handle.0))?.function();
     }
     FUNCTIONS.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE.into())
+}
+
+/// Likewise, what is launched in a stream: of a library's kernel that is the function of the stream's context, whichever is current.
+fn find_for(handle: CUfunction, stream: &Stream) -> CuResult<Arc<Function>> {
+    if handle::is_kind(handle.0, Kind::Kernel) {
+        return libraries::find_kernel(CUkernel(handle.0))?.function_for(stream);
+    }
+    find(handle)
 }
 
 /// Gives a function a handle.
@@ -194,11 +202,7 @@ pub unsafe fn launch(
     extra: *mut *mut c_void,
 ) -> CuResult {
     let stream = streams::find(stream, default)?;
-    // A library's kernel is launched in the stream's context, whichever is current.
-    let function = match handle::is_kind(function.0, Kind::Kernel) {
-        true => libraries::find_kernel(CUkernel(function.0))?.function_for(&stream)?,
-        false => find(function)?,
-    };
+    let function = find_for(function, &stream)?;
     let entry = function.entry();
     let layout = entry
         .params

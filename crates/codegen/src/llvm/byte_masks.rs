@@ -6,7 +6,7 @@
 
 use super::UNNAMED;
 use super::context::Module;
-use super::masks::instructions;
+use super::masks::{instructions, shuffled};
 use llvm_sys::core;
 use llvm_sys::prelude::{LLVMBuilderRef, LLVMTypeRef, LLVMValueRef};
 use llvm_sys::{LLVMInlineAsmDialect, LLVMTypeKind};
@@ -132,18 +132,11 @@ impl Access {
 /// # Safety
 /// The builder is of the vector's context.
 unsafe fn lanes(builder: LLVMBuilderRef, vector: LLVMValueRef, count: u32) -> LLVMValueRef {
-    // SAFETY: the contract; the places are within the vector or poison.
+    // SAFETY: the contract; the places are within the vector or none.
     unsafe {
         let ty = core::LLVMTypeOf(vector);
-        let word = core::LLVMInt32TypeInContext(core::LLVMGetTypeContext(ty));
         let has = core::LLVMGetVectorSize(ty);
-        let mut places: Vec<_> =
-            (0..count)
-                .map(|at| {
-                    if at < has { core::LLVMConstInt(word, at.into(), 0) } else { core::LLVMGetPoison(word) }
-                })
-                .collect();
-        let places = core::LLVMConstVector(places.as_mut_ptr(), count);
-        core::LLVMBuildShuffleVector(builder, vector, core::LLVMGetPoison(ty), places, UNNAMED)
+        let places: Vec<i32> = (0..count).map(|at| if at < has { at as i32 } else { -1 }).collect();
+        shuffled(builder, vector, core::LLVMGetPoison(ty), &places)
     }
 }

@@ -149,6 +149,29 @@ impl Crossing {
     }
 }
 
+/// Lanes of two vectors by their numbers, those of the second after those of the first; any where a number is below zero.
+///
+/// # Safety
+/// The builder is of the vectors' context, and the numbers are lanes of theirs.
+pub(super) unsafe fn shuffled(
+    builder: LLVMBuilderRef,
+    one: LLVMValueRef,
+    other: LLVMValueRef,
+    lanes: &[i32],
+) -> LLVMValueRef {
+    // SAFETY: the contract.
+    unsafe {
+        let i32 = core::LLVMInt32TypeInContext(core::LLVMGetTypeContext(core::LLVMTypeOf(one)));
+        let number = |lane: &i32| match *lane {
+            lane if lane < 0 => core::LLVMGetPoison(i32),
+            lane => core::LLVMConstInt(i32, lane as u64, 0),
+        };
+        let mut lanes: Vec<_> = lanes.iter().map(number).collect();
+        let lanes = core::LLVMConstVector(lanes.as_mut_ptr(), lanes.len() as u32);
+        core::LLVMBuildShuffleVector(builder, one, other, lanes, UNNAMED)
+    }
+}
+
 /// All instructions of a function.
 ///
 /// # Safety

@@ -6,7 +6,7 @@
 
 use super::UNNAMED;
 use super::context::Module;
-use super::masks::{instructions, some};
+use super::masks::{instructions, shuffled, some};
 use llvm_sys::core;
 use llvm_sys::prelude::{LLVMBuilderRef, LLVMContextRef, LLVMTypeRef, LLVMValueRef};
 use llvm_sys::{LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
@@ -109,7 +109,7 @@ impl Widening {
                     LLVMOpcode::LLVMShuffleVector => {
                         let lanes = core::LLVMGetNumMaskElements(mask);
                         let lanes: Vec<_> = (0..lanes).map(|at| core::LLVMGetMaskValue(mask, at)).collect();
-                        self.shuffled(one, other, &lanes)
+                        shuffled(self.builder, one, other, &lanes)
                     }
                     LLVMOpcode::LLVMSelect => {
                         core::LLVMBuildSelect(self.builder, operand(0), one, other, UNNAMED)
@@ -189,7 +189,7 @@ impl Widening {
                     lanes /= 2;
                     let half = |from: u32| {
                         let lanes: Vec<_> = (from..from + lanes).map(|lane| lane as i32).collect();
-                        self.shuffled(part, part, &lanes)
+                        shuffled(self.builder, part, part, &lanes)
                     };
                     let (low, high) = (half(0), half(lanes));
                     part = match is_any {
@@ -215,20 +215,6 @@ impl Widening {
         unsafe {
             let zero = core::LLVMConstNull(core::LLVMTypeOf(words));
             core::LLVMBuildICmp(self.builder, LLVMIntPredicate::LLVMIntSLT, words, zero, UNNAMED)
-        }
-    }
-
-    unsafe fn shuffled(&self, one: LLVMValueRef, other: LLVMValueRef, lanes: &[i32]) -> LLVMValueRef {
-        // SAFETY: the numbers are lanes of these vectors, or none.
-        unsafe {
-            let i32 = core::LLVMInt32TypeInContext(self.context);
-            let number = |lane: &i32| match *lane {
-                lane if lane < 0 => core::LLVMGetPoison(i32),
-                lane => core::LLVMConstInt(i32, lane as u64, 0),
-            };
-            let mut lanes: Vec<_> = lanes.iter().map(number).collect();
-            let lanes = core::LLVMConstVector(lanes.as_mut_ptr(), lanes.len() as u32);
-            core::LLVMBuildShuffleVector(self.builder, one, other, lanes, UNNAMED)
         }
     }
 

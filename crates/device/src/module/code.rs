@@ -377,6 +377,7 @@ impl Kernel {
     /// # Errors
     /// [`Error::InvalidPtx`] for what is not implemented.
     pub fn program(&self) -> Result<Arc<Program>> {
+        let _control = FloatControl::standard();
         self.lowered(Approximations::default()).map_err(refused)
     }
 
@@ -446,11 +447,7 @@ impl Kernel {
 
     fn lowered(&self, approximations: Approximations) -> std::result::Result<Arc<Program>, CompileError> {
         let program = &self.programs[approximations as usize];
-        let lower = || {
-            let _control = FloatControl::standard();
-            source::lower(&self.text, &self.entry.name, approximations)
-        };
-        program.get_or_init(lower).clone()
+        program.get_or_init(|| source::lower(&self.text, &self.entry.name, approximations)).clone()
     }
 }
 
