@@ -1,10 +1,9 @@
 //! Checks of this repository that cargo and clippy do not make.
 //!
 //! ```text
-//! cargo run -p xtask -- tidy              dependency edges, sources, licences, the list of exported names
+//! cargo run -p xtask -- tidy              dependency edges, sources, licences, exported names, the page of functions
 //! cargo run -p xtask -- symbols dist/lib  what the built libraries export, against that list
 //! cargo run -p xtask -- support           writes docs/api-support.md: every function, whether it is there, its tests
-//! cargo run -p xtask -- support --check   whether that page is up to date
 //! ```
 
 mod coverage;
@@ -22,10 +21,9 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         ["support"] => support::write(),
-        ["support", "--check"] => support::check(),
         ["tidy"] => tidy::run(),
         ["symbols", folder] => symbols::run(Path::new(folder)),
-        _ => Err("usage: xtask tidy | xtask symbols FOLDER | xtask support [--check]".into()),
+        _ => Err("usage: xtask tidy | xtask symbols FOLDER | xtask support".into()),
     };
     match outcome {
         Ok(report) => report.print(),

@@ -19,14 +19,16 @@ const GRAPHICS: &[&str] = &["EGL", "Egl", "GL", "VDPAU", "Graphics"];
 
 /// Writes the page.
 pub fn write() -> Result<Report, Error> {
-    std::fs::write(workspace::root().join(PAGE), page(&workspace::tracked_texts()?))?;
-    check()
+    let texts = workspace::tracked_texts()?;
+    std::fs::write(workspace::root().join(PAGE), page(&texts))?;
+    let mut report = Report::default();
+    check(&texts, &mut report);
+    Ok(report)
 }
 
 /// Whether the page says what is so.
-pub fn check() -> Result<Report, Error> {
-    let mut report = Report::default();
-    let wanted = page(&workspace::tracked_texts()?);
+pub fn check(texts: &[(String, String)], report: &mut Report) {
+    let wanted = page(texts);
     let there = std::fs::read_to_string(workspace::root().join(PAGE)).unwrap_or_default();
     let differs = wanted.lines().zip(there.lines()).find(|(wanted, there)| wanted != there);
     let finding = (wanted != there).then(|| {
@@ -34,7 +36,6 @@ pub fn check() -> Result<Report, Error> {
         format!("{PAGE} is not up to date (cargo run -p xtask -- support writes it): {line}")
     });
     report.add("the page of supported functions is true", finding.into_iter().collect());
-    Ok(report)
 }
 
 /// What the tests say of the functions.

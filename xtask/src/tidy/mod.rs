@@ -4,7 +4,7 @@ mod edges;
 mod licences;
 mod sources;
 
-use crate::{Error, Report, coverage, exports, workspace};
+use crate::{Error, Report, coverage, exports, support, workspace};
 
 /// Runs every check.
 pub fn run() -> Result<Report, Error> {
@@ -20,5 +20,6 @@ pub fn run() -> Result<Report, Error> {
     report.add("no words that do not belong here", sources::words(&texts));
     report.add("every exported name has one body or is a stub", exports::check(&texts));
     coverage::check(&texts, &mut report);
+    support::check(&texts, &mut report);
     Ok(report)
 }
