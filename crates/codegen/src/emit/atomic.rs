@@ -43,26 +43,10 @@ impl<'c> Emitter<'_, 'c> {
         let address = self.address(data.args[0], access);
         let mask = self.active();
         let lanes = b.mask_to_int(mask);
-        if let (Address::Uniform(address), [], Some(reduce)) = (&address, &data.results[..], reduction(op)) {
-            // Nobody asks in which order: the warp's part first.
-            let value = self.vector(data.args[1]);
-            let rest = self.identity(op, value);
-            let part = b.intrinsic(reduce, &[value.ty()], &[b.select(mask, value, rest)]);
-            let rmw = integer_rmw(op).expect("reductions are of integers");
-            let at_once = |_: &mut Self| {
-                b.atomic_rmw(rmw, b.inttoptr(*address), part, rmw_ordering(access.order));
-            };
-            match self.is_late(inst) {
-                true => {
-                    let kept = self.scratch(lane);
-                    b.store(part, kept, bytes);
-                    let left =
-                        self.keep_late((op, ty, Late::One), *address, self.unit.types.i32.int_const(1), kept);
-                    let left = self.nonzero(left);
-                    self.unlikely(left, at_once);
-                }
-                false => at_once(self),
-            }
+        if let (Address::Uniform(address), []) = (&address, &data.results[..])
+            && reduction(op).is_some()
+        {
+            self.atomic_in_one_place(inst, op, access, *address);
             return Ok(());
         }
         if let (Address::Uniform(address), [result], AtomicOp::Add) = (&address, &data.results[..], op)
@@ -94,12 +78,98 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         let places = self.lane_places(data.args[0], access, &address);
+        let Some((place, differ)) = self.place_of_all(inst, op, access, &address, places) else {
+            self.atomic_by_lanes(inst, op, access, &address, places);
+            return Ok(());
+        };
+        let apart = |this: &mut Self| {
+            this.atomic_by_lanes(inst, op, access, &address, places);
+            Ok(Vec::new())
+        };
+        let together = |this: &mut Self| {
+            this.atomic_in_one_place(inst, op, access, place);
+            Ok(Vec::new())
+        };
+        self.either(differ, apart, together)?;
+        Ok(())
+    }
+
+    /// Where the first active lane's access goes, and whether any other's goes elsewhere, if that is worth asking: a processor takes long for each
+    /// access that others may not come between, and keys that lie beside each other are often equal.
+    fn place_of_all(
+        &mut self,
+        inst: Inst,
+        op: AtomicOp,
+        access: Access,
+        address: &Address<'c>,
+        places: Places<'c>,
+    ) -> Option<(Value<'c>, Value<'c>)> {
+        let b = self.unit.b;
+        let is_worth = matches!(access.space, Space::Global | Space::Generic)
+            && matches!(address, Address::Varying(_) | Address::Indexed(..))
+            && reduction(op).is_some()
+            && self.p.func.inst(inst).results.is_empty()
+            && !self.is_quick();
+        if !is_worth {
+            return None;
+        }
+        let mask = self.active();
+        let first = self.element(places.array, self.lowest_lane(mask), places.lane);
+        let first = self.lane_place(places, first);
+        let elsewhere =
+            b.icmp(IntPredicate::Ne, self.all_addresses(address), b.splat(first, self.unit.lanes));
+        Some((first, self.nonzero(b.mask_to_int(b.and(elsewhere, mask)))))
+    }
+
+    /// A reduction in one place, whose parts nobody can tell apart: the lanes' first.
+    fn atomic_in_one_place(&mut self, inst: Inst, op: AtomicOp, access: Access, place: Value<'c>) {
+        let b = self.unit.b;
+        let data = self.p.func.inst(inst);
+        let ty = self.p.func.ty(data.args[1]);
+        let lane = value_type(self.unit.context(), ty);
+        let mask = self.active();
+        let value = self.vector(data.args[1]);
+        let rest = self.identity(op, value);
+        let reduce = reduction(op).expect("the operation is a reduction");
+        let part = b.intrinsic(reduce, &[value.ty()], &[b.select(mask, value, rest)]);
+        let rmw = integer_rmw(op).expect("reductions are of integers");
+        let at_once = |_: &mut Self| {
+            b.atomic_rmw(rmw, b.inttoptr(place), part, rmw_ordering(access.order));
+        };
+        match self.is_late(inst) {
+            true => {
+                let kept = self.scratch(lane);
+                b.store(part, kept, lane.scalar_bits() / 8);
+                let left = self.keep_late((op, ty, Late::One), place, self.unit.types.i32.int_const(1), kept);
+                let left = self.nonzero(left);
+                self.unlikely(left, at_once);
+            }
+            false => at_once(self),
+        }
+    }
+
+    /// One lane after another.
+    fn atomic_by_lanes(
+        &mut self,
+        inst: Inst,
+        op: AtomicOp,
+        access: Access,
+        address: &Address<'c>,
+        places: Places<'c>,
+    ) {
+        let b = self.unit.b;
+        let data = self.p.func.inst(inst);
+        let ty = self.p.func.ty(data.args[1]);
+        let lane = value_type(self.unit.context(), ty);
+        let bytes = lane.scalar_bits() / 8;
+        let mask = self.active();
+        let lanes = b.mask_to_int(mask);
         let uniform = self.p.shapes.of(data.args[1]).is_uniform();
         let operands = if uniform { self.natural(data.args[1]) } else { self.lane_array(data.args[1]) };
         let results = data.results.first().map(|_| self.scratch(lane.vector(self.unit.lanes)));
         let kept = match self.is_late(inst) {
             true if self.unit.lanes == LANES => {
-                let (start, late) = match &address {
+                let (start, late) = match address {
                     Address::Uniform(place) => (*place, Late::One),
                     _ => (b.ptrtoint(places.array, self.unit.types.i64), Late::Scattered),
                 };
@@ -146,7 +216,6 @@ impl<'c> Emitter<'_, 'c> {
             self.for_all_lanes(&[place, (operands, lane)], |this, at, own| update(this, at, own[0], own[1]));
         }
         self.define_from_array(&data.results, results);
-        Ok(())
     }
 
     /// The host addresses of an access, for code that takes one lane after another.
