@@ -8,7 +8,7 @@ use kernel::Kernel;
 use launch::Launch;
 use simt_ir::*;
 
-/// Between barriers the lanes of each warp vote, all of them and those whose number has its second bit, and ask for what tells them apart. The
+/// Between barriers the lanes of each warp vote, all of them and those whose number has its second bit, reduce, and ask for what tells them apart. The
 /// number of each thread of a block, and then what comes of it, lie at the beginning of memory.
 fn votes(rounds: u32) -> Program {
     let mut k = Kernel { b: FunctionBuilder::new("kernel", Signature::default()) };
@@ -49,6 +49,12 @@ fn votes(rounds: u32) -> Program {
     });
     vote(&mut k, &[first, all]);
     k.when(second, |k| vote(k, &[first]));
+    use IntBinary::{Add, And, MaxS, MaxU, MinS, MinU, Or, Xor};
+    for op in [Add, And, Or, Xor, MinS, MinU, MaxS, MaxU] {
+        let so_far = k.b.read(sum);
+        let of_all = k.b.inst(Op::Redux(op), &[so_far, all], Type::I32);
+        add(&mut k, of_all);
+    }
     k.b.effect(Op::WarpSync, &[all]);
     // Each lane reads what the one in the other place of its warp wrote.
     let lane = k.reg(SpecialReg::LaneId);

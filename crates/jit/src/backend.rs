@@ -256,9 +256,9 @@ fn no_assumption(shape: Shape) -> Shape {
     Shape { assume_no_wrap: false, ..shape.alone() }
 }
 
-/// Whether kernels of this text may run more than two warps as one: only where there are barriers and shared memory.
+/// Whether kernels of this text may run more than two warps as one: only where there are barriers and shared memory, or loops in steps of the grid.
 fn may_gang(ptx: &str) -> bool {
-    ptx.contains(".shared") && (ptx.contains("bar.") || ptx.contains("barrier."))
+    ptx.contains(".shared") && (ptx.contains("bar.") || ptx.contains("barrier.")) || ptx.contains("%nctaid")
 }
 
 /// The tables are changed by single calls that leave them whole, so a panic elsewhere does not spoil them.

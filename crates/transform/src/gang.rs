@@ -171,32 +171,39 @@ fn in_pairs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
     if !waits(cost, registers) || warp.registers_needed() > warp.registers.count {
         return None;
     }
-    two_at_once(func, shape, warp)
+    at_once(2, func, shape, warp)
 }
 
-/// The shape for two warps at once of a kernel without barriers that goes over memory in steps.
+/// The shape for several warps at once of a kernel without barriers that goes over memory in steps.
 ///
 /// Where warps take turns, an iteration each, a turn takes something beside the iteration, and the processor sees as much further ahead, to the loads that
 /// it will wait for. Where loops go over rows in steps of a block, a warp alone touches a small piece of each step, and comes to the row once for
-/// each warp; more than two gain little more, and are more code.
+/// each warp; more than two gain little more, and are more code. Where they go in steps of the grid and warps cannot take turns, since they keep sums, the
+/// next piece is far away, and the larger each is, the better.
 fn in_steps(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> Option<(Shape, Prepared)> {
     let possible = shape.gangs.most > 1 && shape.dims == 1;
     if choice != Choice::WhereItPays || !possible || !warp.is_light() {
         return None;
     }
+    let (needed, count) = (warp.registers_needed(), warp.registers.count);
     // In loops that lanes leave one by one, more of them wait for each other.
     let turns = stride::latches(warp.p).len();
     let in_turns = turns > 0 && turns >= warp.p.loops.count();
-    let fits = 2 * warp.registers_needed() <= warp.registers.count;
-    if !fits || !in_turns && !stride::goes_over_rows(warp.p) {
+    if turns == 0 && stride::goes_over_grid(warp.p) {
+        let fits = |warps: &u8| u32::from(*warps) * needed <= 2 * count;
+        let sizes = std::iter::successors(Some(shape.gangs.most), |warps| Some(warps / 2));
+        let mut sizes = sizes.take_while(|warps| *warps > 1);
+        return sizes.find(fits).and_then(|warps| at_once(warps, func, shape, warp));
+    }
+    if 2 * needed > count || !in_turns && !stride::goes_over_rows(warp.p) {
         return None;
     }
-    two_at_once(func, shape, warp)
+    at_once(2, func, shape, warp)
 }
 
-/// The shape for two warps at once, if they can.
-fn two_at_once(func: &Function, shape: &Shape, warp: &Gang<'_>) -> Option<(Shape, Prepared)> {
-    let shape = shape.in_gangs(2);
+/// The shape for so many warps at once, if they can.
+fn at_once(warps: u8, func: &Function, shape: &Shape, warp: &Gang<'_>) -> Option<(Shape, Prepared)> {
+    let shape = shape.in_gangs(warps);
     let prepared = prepare(func.clone(), true, &shape).ok()?;
     Gang::new(&prepared, &shape, warp.registers).is_possible().then_some((shape, prepared))
 }
@@ -274,7 +281,7 @@ fn in_narrow_strips(
 fn lanes_meet(func: &Function) -> bool {
     let mut insts = func.blocks().flat_map(|block| &func.block(block).insts);
     insts.any(|inst| match func.inst(*inst).op {
-        Op::Shuffle(_) | Op::Vote(_) | Op::WarpSync | Op::Atomic(..) => true,
+        Op::Shuffle(_) | Op::Vote(_) | Op::Redux(_) | Op::WarpSync | Op::Atomic(..) => true,
         Op::SpecialReg(reg) => is_of_lane(reg),
         _ => false,
     })
@@ -327,7 +334,7 @@ fn is_allowed(func: &Function, inst: Inst, uses: &mut Uses) -> bool {
             constants.iter().all(Option::is_some)
                 && constants.get(2).is_none_or(|all| *all == Some(u32::MAX.into()))
         }
-        Op::Vote(_) | Op::WarpSync => {
+        Op::Vote(_) | Op::Redux(_) | Op::WarpSync => {
             let members = usize::from(data.op != Op::WarpSync);
             data.args.get(members).is_none_or(|all| func.constant(*all) == Some(u32::MAX.into()))
         }

@@ -38,8 +38,17 @@ pub fn latches(p: &Prepared) -> Vec<Block> {
 /// Whether all loops go over rows in steps of a block, which gangs may do as well as warps in turns, and for less: a turn takes something beside the
 /// iteration. Not where they divide ([`rows`]): a warp mostly lies in one row, a gang less often.
 pub fn goes_over_rows(p: &Prepared) -> bool {
-    let goes = |id| steps_over(p, id, counts_threads) && goes_along(p, id) && !divides(p, id);
-    p.loops.count() > 0 && p.loops.ids().all(goes)
+    p.loops.count() > 0 && p.loops.ids().all(|id| walks(p, id, counts_threads) && !divides(p, id))
+}
+
+/// Whether all loops go over memory in steps of the grid.
+pub fn goes_over_grid(p: &Prepared) -> bool {
+    p.loops.count() > 0 && p.loops.ids().all(|id| walks(p, id, counts_blocks))
+}
+
+/// Whether a loop goes over memory, along the lanes, in steps of what `counts`.
+fn walks(p: &Prepared, id: LoopId, counts: fn(SpecialReg) -> bool) -> bool {
+    steps_over(p, id, counts) && goes_along(p, id)
 }
 
 /// Whether this is a kernel that nothing but its results can tell the order of: what it does is done when it ends, and no sooner.

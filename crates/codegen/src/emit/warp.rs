@@ -300,8 +300,10 @@ impl<'c> Emitter<'_, 'c> {
 
     pub(super) fn redux(&mut self, inst: Inst, op: IntBinary) -> Result<(), CompileError> {
         let data = self.p.func.inst(inst);
+        let b = self.unit.b;
         let vector = self.vector(data.args[0]);
-        let ty = vector.ty();
+        let i32 = self.unit.types.i32;
+        let ty = i32.vector(LANES);
         let (name, identity) = match op {
             IntBinary::Add => ("llvm.vector.reduce.add", ty.zero()),
             IntBinary::And => ("llvm.vector.reduce.and", ty.all_ones()),
@@ -313,11 +315,20 @@ impl<'c> Emitter<'_, 'c> {
             IntBinary::MaxU => ("llvm.vector.reduce.umax", ty.zero()),
             _ => return Err(unsupported(&format!("`redux` with {op:?}"), data.loc)),
         };
-        let i32 = self.unit.types.i32;
+        let reduced = |mask, values| b.intrinsic(name, &[ty], &[b.select(mask, values, identity)]);
+        if self.unit.shape.gang > 1 {
+            let mask = self.active();
+            let of_warp = |first: u32| {
+                let own = reduced(b.subvector(mask, first, LANES), b.subvector(vector, first, LANES));
+                b.splat(own, LANES)
+            };
+            let warps = (0..self.unit.lanes).step_by(LANES as usize).map(of_warp).collect();
+            let value = self.concatenated(warps);
+            self.define(data.results[0], value);
+            return Ok(());
+        }
         let results = self.for_members(data.args[1], &[i32], |this, part| {
-            let b = this.unit.b;
-            let value = b.select(this.unit.int_to_mask(part), vector, identity);
-            vec![b.intrinsic(name, &[ty], &[value])]
+            vec![reduced(this.unit.int_to_mask(part), vector)]
         });
         self.define_scalar_or_vector(data.results[0], results[0]);
         Ok(())
