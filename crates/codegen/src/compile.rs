@@ -147,7 +147,7 @@ fn emit_unoptimized<'c>(
     machine.prepare(module);
     let builder = Builder::new(module);
     let flushing = flush::in_hardware(&program, machine.cpu());
-    let emit::Emitted { state_bytes, waits, may_wait, gang, retraced, tiled } =
+    let emit::Emitted { state_bytes, waits, may_wait, gang, retraced, tiled, walks } =
         emit::module(&builder, &program, shape, machine, flushing, choice)?;
     if flushing {
         module.functions().for_each(|function| machine.set_flushing(function));
@@ -167,6 +167,7 @@ fn emit_unoptimized<'c>(
         gang,
         retraced,
         tiled,
+        walks,
         entry: if state_bytes.is_some() { EntryKind::Warps } else { EntryKind::Blocks },
     };
     Ok((builder, info))

@@ -270,9 +270,13 @@ fn each_element_is_done_once_in_its_turn() {
     }
     agrees(Kernel { unrolled: 3, ..PLAIN }, Launch { grid: [3, 1, 1], block: [64, 1, 1] });
     // More warps than take turns at once, one, and those that are not whole.
-    for (grid, block) in
-        [([20, 2, 1], [256, 1, 1]), ([1, 1, 1], [32, 1, 1]), ([3, 1, 1], [40, 1, 1]), ([2, 1, 1], [32, 5, 1])]
-    {
+    let shapes = [
+        ([700, 2, 1], [256, 1, 1]),
+        ([1, 1, 1], [32, 1, 1]),
+        ([3, 1, 1], [40, 1, 1]),
+        ([2, 1, 1], [32, 5, 1]),
+    ];
+    for (grid, block) in shapes {
         agrees(Kernel { extra: Extra::Leave(3), ..PLAIN }, Launch { grid, block });
     }
 }
@@ -302,6 +306,23 @@ fn two_warps_share_a_turn() {
     assert!(text(Extra::Nothing).contains("<64 x i32>"));
     // Lanes leave the inner loop one by one.
     assert!(!text(Extra::InnerLoop).contains("<64 x i32>"));
+}
+
+#[test]
+fn warps_that_keep_sums_and_cannot_take_turns_run_in_gangs() {
+    let cpu = Cpu::level_cpu(Level::Avx512);
+    let text = |kernel, block| {
+        let shape = kernel_abi::Shape::of([8, 1, 1], block);
+        codegen::emit_text(&program(kernel), &shape, &cpu, Text::Ir).unwrap()
+    };
+    let sums = Kernel { extra: Extra::Sum, ..PLAIN };
+    assert!(text(sums, [256, 1, 1]).contains("<256 x i32>"));
+    assert!(text(sums, [192, 1, 1]).contains("<64 x i32>"));
+    // The next piece is not far away.
+    assert!(!text(Kernel { step: Step::Constant(1), ..sums }, [256, 1, 1]).contains("<64 x i32>"));
+    for (grid, block) in [([5, 1, 1], [256, 1, 1]), ([3, 1, 1], [192, 1, 1])] {
+        agrees(sums, Launch { grid, block });
+    }
 }
 
 #[test]

@@ -119,6 +119,7 @@ fn info(program: &Program) -> KernelInfo {
         gang: 1,
         retraced: false,
         tiled: false,
+        walks: false,
         entry: EntryKind::Blocks,
     }
 }

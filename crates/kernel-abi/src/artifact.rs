@@ -7,7 +7,7 @@ use crate::{EntryKind, Gangs, KernelInfo, Shape, XLayout};
 /// [`VERSION`], for texts.
 macro_rules! version {
     () => {
-        8
+        9
     };
 }
 pub(crate) use version;
@@ -53,6 +53,7 @@ impl Artifact {
             info.gang,
             info.retraced.into(),
             info.tiled.into(),
+            info.walks.into(),
             entry,
             info.globals.len() as u32,
         ] {
@@ -86,6 +87,7 @@ impl Artifact {
             gang: number().filter(|gang| matches!(gang, 1 | 2 | 4 | 8))?,
             retraced: number()? != 0,
             tiled: number()? != 0,
+            walks: number()? != 0,
             entry: match number()? {
                 0 => EntryKind::Blocks,
                 1 => EntryKind::Warps,
@@ -173,6 +175,7 @@ mod tests {
             gang: 4,
             retraced: true,
             tiled: true,
+            walks: true,
             globals: vec!["table".into(), "größe".into()],
             entry: EntryKind::Warps,
         };

@@ -170,6 +170,9 @@ pub struct KernelInfo {
     /// What its blocks load in loops, others in their column of the grid load as well, and other things those in their row do, as in a product of
     /// matrices: it is well to run some of either soon after each other.
     pub tiled: bool,
+    /// In loops in steps of the grid its blocks take turns, as many as are run at once, an iteration each: the more they are, the longer are the pieces of
+    /// memory that they walk along.
+    pub walks: bool,
     /// Kind of the entry.
     pub entry: EntryKind,
 }
@@ -190,6 +193,7 @@ impl Default for KernelInfo {
             gang: 1,
             retraced: false,
             tiled: false,
+            walks: false,
             entry: EntryKind::default(),
         }
     }

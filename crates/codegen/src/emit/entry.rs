@@ -19,15 +19,22 @@ use crate::llvm::{self, Block, IntPredicate, Linkage, LoopHint, Type, Value};
 /// Operations on vectors and memory up to which a kernel's body is inlined into the loop over warps.
 const SMALL: usize = 60;
 
+/// What is to be known of the entry of a kernel without suspension points.
+#[derive(Clone, Copy, Default)]
+pub struct BlocksEntry {
+    /// See [`KernelInfo::retraced`](kernel_abi::KernelInfo::retraced). What this spares are stores for each warp: a processor sees as many less of
+    /// those that wait for memory. Where a warp does little, they take a quarter of the time.
+    pub retraced: bool,
+    /// See [`KernelInfo::walks`](kernel_abi::KernelInfo::walks).
+    pub walks: bool,
+}
+
 /// Emits a kernel without suspension points.
 ///
 /// Blocks are run in segments that lie in one row of the grid. Where a block has several rows of threads, all blocks of a segment
 /// may run their first row of warps, then the second, so that accesses run along x: see [`runs_along_rows`]. In loops over the grid all
 /// warps of a segment, which is short then, take turns.
-///
-/// Answers whether it is [retraced](kernel_abi::KernelInfo::retraced). What this spares are stores for each warp: a processor sees as many less of those that
-/// wait for memory. Where a warp does little, they take a quarter of the time.
-pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<bool, CompileError> {
+pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<BlocksEntry, CompileError> {
     let retraced =
         unit.machine.tier() == Tier::Full && unit.shape.assume_no_wrap && retrace::is_possible(kernel);
     let warp = warp_function(unit, kernel)?;
@@ -75,7 +82,7 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<bool, Compi
         tests.run(unit, frame, [x, y, z], length, &warps);
     }
 
-    let round = turns.as_ref().map(|turns| Round::begin(unit, turns));
+    let round = turns.as_ref().map(|turns| Round::begin(unit, turns, b.mul(length, warps.count)));
     let begin_rows = || warps.along.map(|along| Counter::begin(unit, along, "row"));
     let rows = if along_rows { begin_rows() } else { None };
     let columns = Counter::begin(unit, length, "block");
@@ -116,7 +123,7 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<bool, Compi
         passing::arrive(unit);
     }
     b.ret(i32.int_const(Status::Done as u64));
-    Ok(retraced)
+    Ok(BlocksEntry { retraced, walks: turns.is_some() })
 }
 
 /// The warps of a block, counted in rows.

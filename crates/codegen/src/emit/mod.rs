@@ -196,6 +196,8 @@ pub struct Emitted {
     pub retraced: bool,
     /// See [`KernelInfo::tiled`](kernel_abi::KernelInfo::tiled).
     pub tiled: bool,
+    /// See [`KernelInfo::walks`](kernel_abi::KernelInfo::walks).
+    pub walks: bool,
 }
 
 /// Emits a kernel and all it calls.
@@ -246,16 +248,17 @@ pub fn module(
         let what = "a meeting of threads in a function that recurses or is called through a pointer, in a kernel whose threads wait,";
         return Err(unsupported(what, SourceLoc::default()));
     }
-    let (state_bytes, retraced) = if suspends(&kernel) && !shape.block_is_gang() {
-        (Some(entry::warp_entry(unit, &kernel)?), false)
+    let (state_bytes, blocks) = if suspends(&kernel) && !shape.block_is_gang() {
+        (Some(entry::warp_entry(unit, &kernel)?), entry::BlocksEntry::default())
     } else {
         (None, entry::blocks_entry(unit, &kernel)?)
     };
+    let entry::BlocksEntry { retraced, walks } = blocks;
     call::functions(unit)?;
     let waits = kernel.dispatched || !kernel.polling.yields.is_empty();
     let tiled = !waits && transform::tiled::is_tiled(&kernel);
     let may_wait = kernel.polling.may_hide;
-    Ok(Emitted { state_bytes, waits, may_wait, gang: shape.gang.into(), retraced, tiled })
+    Ok(Emitted { state_bytes, waits, may_wait, gang: shape.gang.into(), retraced, tiled, walks })
 }
 
 fn prepare(func: &Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, CompileError> {

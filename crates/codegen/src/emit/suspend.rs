@@ -292,6 +292,7 @@ impl<'c> Emitter<'_, 'c> {
         let after = self.suspensions.iter().map(|suspension| suspension.after);
         let saved = self.flow.live(self.slot_list.len(), after);
         let mut layout = StateLayout { bytes: self.cell_bytes(), saved, ..StateLayout::default() };
+        let mut most_aligned = if layout.bytes > 0 { 64 } else { 8 };
         for live in &layout.saved {
             for &slot in live {
                 let (_, ty) = self.slot_list[slot.0 as usize];
@@ -301,6 +302,7 @@ impl<'c> Emitter<'_, 'c> {
                     () => (8, 8),
                 };
                 let bytes = &mut layout.bytes;
+                most_aligned = most_aligned.max(align);
                 layout.places.entry(slot).or_insert_with(|| {
                     let offset = bytes.next_multiple_of(align);
                     *bytes = offset + size;
@@ -308,7 +310,7 @@ impl<'c> Emitter<'_, 'c> {
                 });
             }
         }
-        layout.bytes = layout.bytes.next_multiple_of(64);
+        layout.bytes = layout.bytes.next_multiple_of(most_aligned);
         layout
     }
 

@@ -6,8 +6,9 @@
 use super::Unit;
 use crate::llvm::{Block, IntPredicate, LoopHint, Value};
 
-/// Bytes of what all warps that take turns keep. They are on the stack, and have to stay in the nearest cache beside what the warps work on.
-const KEPT: u32 = 8 << 10;
+/// Bytes of what all warps that take turns keep, on the stack. The more warps there are, the longer is the piece of memory that they walk along in a turn;
+/// beside it what they keep is little, and comes in order as well.
+const KEPT: u32 = 64 << 10;
 /// Warps of the largest block.
 const MOST_WARPS: u32 = 32;
 
@@ -55,10 +56,11 @@ pub(super) struct Round<'a, 'c> {
 }
 
 impl<'a, 'c> Round<'a, 'c> {
-    pub(super) fn begin(unit: Unit<'_, 'c>, turns: &'a Turns<'c>) -> Round<'a, 'c> {
+    /// The first turn of so many warps.
+    pub(super) fn begin(unit: Unit<'_, 'c>, turns: &'a Turns<'c>, warps: Value<'c>) -> Round<'a, 'c> {
         let b = unit.b;
         let (i32, i64) = (unit.types.i32, unit.types.i64);
-        let bytes = i64.int_const(4 * u64::from(turns.room));
+        let bytes = b.mul(b.zext(warps, i64), i64.int_const(4));
         const { assert!(BEGINNING == 0, "memory is set to it byte by byte") };
         b.memset(turns.resumes, unit.context().int(8).zero(), bytes, 64);
         let head = b.append_block("round");

@@ -170,7 +170,11 @@ impl<'c> Builder<'c> {
         assert!(ptr.ty().is_ptr() && index.ty().is_int(), "address of {} and {}", ptr.ty(), index.ty());
         let (a, b) = (ptr.ty().lanes(), index.ty().lanes());
         assert!(a == b || a == 1 || b == 1, "{a} pointers and {b} offsets");
-        let element = self.context().int(8 * bytes);
+        // An integer of another size is laid out as if it had more bytes.
+        let element = match bytes.is_power_of_two() {
+            true => self.context().int(8 * bytes),
+            false => self.context().int(8).array(bytes.into()),
+        };
         // SAFETY: positioned; operands checked.
         self.value(unsafe {
             core::LLVMBuildGEP2(self.raw(), element.raw(), ptr.raw(), &mut index.raw(), 1, UNNAMED)

@@ -548,6 +548,8 @@ const LONG: Duration = Duration::from_millis(100);
 const CHUNKS_PER_THREAD: u64 = 64;
 /// Fewest where blocks are so short that taking some would take as long.
 const FEWEST_CHUNKS_PER_THREAD: u64 = 8;
+/// Nanoseconds up to which one thread takes a grid as a whole whose blocks walk along memory together.
+const WHOLE: u64 = 20_000_000;
 /// Nanoseconds that a chunk takes at least.
 const CHUNK: u64 = 2_000;
 
@@ -580,8 +582,14 @@ fn supply_of(parts: &GridParts, total: u64, workers: u32, together: u64) -> Supp
         return Supply::in_sections(total, chunk_of(share, row), workers).one_by_one();
     }
     // None that takes no time worth mentioning, but some of what each thread has.
-    let least = parts.ready.profile.blocks_in(CHUNK).min(share / FEWEST_CHUNKS_PER_THREAD);
-    Supply::in_sections(total, chunk_of(share, row).max(least), workers)
+    let profile = &parts.ready.profile;
+    let least = profile.blocks_in(CHUNK).min(share / FEWEST_CHUNKS_PER_THREAD);
+    let supply = Supply::in_sections(total, chunk_of(share, row).max(least), workers);
+    match info.walks {
+        true if workers == 1 && profile.is_short(total, WHOLE) => supply.in_parts_of(1),
+        true => supply.in_parts_of(2),
+        false => supply,
+    }
 }
 
 /// How many blocks are taken at least, of a thread's share.

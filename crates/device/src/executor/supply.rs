@@ -22,9 +22,16 @@ const PART: u32 = 16;
 pub(super) struct Supply {
     total: u64,
     chunk: u64,
-    /// Chunks are taken one by one.
-    one_by_one: bool,
+    portion: Portion,
     left: Left,
+}
+
+/// How much one of several threads takes at a time.
+#[derive(Clone, Copy)]
+enum Portion {
+    OneChunk,
+    /// Of what is left of a section.
+    Part(u32),
 }
 
 enum Left {
@@ -50,24 +57,30 @@ pub(super) enum Taker {
 impl Supply {
     /// So many, which are handed out in order.
     pub(super) fn in_order(total: u64, chunk: u64) -> Supply {
-        Supply { total, chunk, one_by_one: true, left: Left::InOrder(AtomicU64::new(0)) }
+        Supply { total, chunk, portion: Portion::OneChunk, left: Left::InOrder(AtomicU64::new(0)) }
     }
 
     /// The same, whose chunks are taken one by one.
     pub(super) fn one_by_one(self) -> Supply {
-        Supply { one_by_one: true, ..self }
+        Supply { portion: Portion::OneChunk, ..self }
+    }
+
+    /// The same, of whose sections threads take such a part at a time.
+    pub(super) fn in_parts_of(self, part: u32) -> Supply {
+        Supply { portion: Portion::Part(part), ..self }
     }
 
     /// So many, in sections for so many processors.
     pub(super) fn in_sections(total: u64, chunk: u64, processors: u32) -> Supply {
         let chunks = total.div_ceil(chunk);
         let count = (processors as usize).min(MOST);
-        if count < 2 || chunks < count as u64 || u32::try_from(chunks).is_err() {
+        if chunks < count as u64 || u32::try_from(chunks).is_err() {
             return Supply::in_order(total, chunk);
         }
         let bound = |at: usize| (chunks * at as u64 / count as u64) as u32;
         let section = |at: usize| Section(AtomicU64::new(packed(bound(at), bound(at + 1))));
-        Supply { total, chunk, one_by_one: false, left: Left::Sections((0..count).map(section).collect()) }
+        let left = Left::Sections((0..count).map(section).collect());
+        Supply { total, chunk, portion: Portion::Part(PART), left }
     }
 
     /// How many chunks there were.
@@ -113,8 +126,10 @@ impl Supply {
                 };
                 let of = |left: u32| match taker {
                     Taker::Alone => self.pieces_alone() as u32,
-                    Taker::On(_) if self.one_by_one => 1,
-                    Taker::On(_) => left / PART,
+                    Taker::On(_) => match self.portion {
+                        Portion::OneChunk => 1,
+                        Portion::Part(part) => left / part,
+                    },
                 };
                 (0..count).find_map(|step| {
                     let section = &sections[(own + step) % count].0;
@@ -211,8 +226,20 @@ mod tests {
     }
 
     #[test]
+    fn parts_may_be_large_and_a_whole() {
+        let supply = Supply::in_sections(64, 1, 2).in_parts_of(2);
+        assert_eq!(supply.take(on(0)), Some((0, 16)));
+        assert_eq!(supply.take(on(1)), Some((32, 16)));
+        assert_eq!(supply.take(on(0)), Some((16, 8)));
+        let whole = Supply::in_sections(64, 1, 1).in_parts_of(1);
+        assert_eq!(taken(&whole, on(3)), [(0, 64)]);
+    }
+
+    #[test]
     fn whatever_the_way_each_is_taken_once() {
-        for (total, chunk, processors) in [(1, 1, 2), (7, 2, 2), (1000, 3, 16), (1000, 7, 40), (64, 64, 8)] {
+        for (total, chunk, processors) in
+            [(1, 1, 2), (7, 2, 2), (1000, 3, 16), (1000, 7, 40), (64, 64, 8), (50, 3, 1)]
+        {
             for in_order in [false, true] {
                 let supply = match in_order {
                     true => Supply::in_order(total, chunk),
