@@ -17,11 +17,27 @@ use super::unsupported;
 use crate::llvm::{AtomicOp as Rmw, FloatPredicate, IntPredicate, Ordering, Type, Value};
 use crate::math::value_type;
 
-/// Where each lane's access goes: an array in stack memory of host addresses, or of signed offsets of 32 bits in a window.
+/// What each lane has of something.
+#[derive(Clone, Copy)]
+enum Own<'c> {
+    Same(Value<'c>),
+    /// An element of an array in stack memory.
+    Element(Value<'c>, Type<'c>),
+}
+
+impl<'c> Own<'c> {
+    fn array(self) -> Option<(Value<'c>, Type<'c>)> {
+        match self {
+            Own::Same(_) => None,
+            Own::Element(array, ty) => Some((array, ty)),
+        }
+    }
+}
+
+/// Where each lane's access goes: host addresses, or signed offsets of 32 bits in a window.
 #[derive(Clone, Copy)]
 struct Places<'c> {
-    array: Value<'c>,
-    lane: Type<'c>,
+    own: Own<'c>,
     window: Option<Value<'c>>,
 }
 
@@ -79,11 +95,11 @@ impl<'c> Emitter<'_, 'c> {
         }
         let places = self.lane_places(data.args[0], access, &address);
         let Some((place, differ)) = self.place_of_all(inst, op, access, &address, places) else {
-            self.atomic_by_lanes(inst, op, access, &address, places);
+            self.atomic_by_lanes(inst, op, access, places);
             return Ok(());
         };
         let apart = |this: &mut Self| {
-            this.atomic_by_lanes(inst, op, access, &address, places);
+            this.atomic_by_lanes(inst, op, access, places);
             Ok(Vec::new())
         };
         let together = |this: &mut Self| {
@@ -114,7 +130,8 @@ impl<'c> Emitter<'_, 'c> {
             return None;
         }
         let mask = self.active();
-        let first = self.element(places.array, self.lowest_lane(mask), places.lane);
+        let lowest = self.lowest_lane(mask);
+        let first = self.own_of(places.own, lowest);
         let first = self.lane_place(places, first);
         let elsewhere =
             b.icmp(IntPredicate::Ne, self.all_addresses(address), b.splat(first, self.unit.lanes));
@@ -149,14 +166,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// One lane after another.
-    fn atomic_by_lanes(
-        &mut self,
-        inst: Inst,
-        op: AtomicOp,
-        access: Access,
-        address: &Address<'c>,
-        places: Places<'c>,
-    ) {
+    fn atomic_by_lanes(&mut self, inst: Inst, op: AtomicOp, access: Access, places: Places<'c>) {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
         let ty = self.p.func.ty(data.args[1]);
@@ -164,16 +174,21 @@ impl<'c> Emitter<'_, 'c> {
         let bytes = lane.scalar_bits() / 8;
         let mask = self.active();
         let lanes = b.mask_to_int(mask);
-        let uniform = self.p.shapes.of(data.args[1]).is_uniform();
-        let operands = if uniform { self.natural(data.args[1]) } else { self.lane_array(data.args[1]) };
+        let operands = match self.p.shapes.of(data.args[1]).is_uniform() {
+            true => Own::Same(self.natural(data.args[1])),
+            false => Own::Element(self.lane_array(data.args[1]), lane),
+        };
         let results = data.results.first().map(|_| self.scratch(lane.vector(self.unit.lanes)));
         let kept = match self.is_late(inst) {
             true if self.unit.lanes == LANES => {
-                let (start, late) = match address {
-                    Address::Uniform(place) => (*place, Late::One),
-                    _ => (b.ptrtoint(places.array, self.unit.types.i64), Late::Scattered),
+                let (start, late) = match places.own {
+                    Own::Same(place) => (place, Late::One),
+                    Own::Element(places, _) => (b.ptrtoint(places, self.unit.types.i64), Late::Scattered),
                 };
-                let array = if uniform { self.lane_array(data.args[1]) } else { operands };
+                let array = match operands {
+                    Own::Same(_) => self.lane_array(data.args[1]),
+                    Own::Element(array, _) => array,
+                };
                 Some(self.keep_late((op, ty, late), start, lanes, array))
             }
             true => {
@@ -204,16 +219,21 @@ impl<'c> Emitter<'_, 'c> {
                 b.store(old, this.element_ptr(results, at, lane), bytes);
             }
         };
-        let place = (places.array, places.lane);
         if kept.is_some() || !self.is_full() {
             self.for_each_lane(kept.unwrap_or(lanes), |this, at| {
-                let operand = if uniform { operands } else { this.element(operands, at, lane) };
-                update(this, at, this.element(place.0, at, place.1), operand);
+                let [place, operand] = [places.own, operands].map(|all| this.own_of(all, at));
+                update(this, at, place, operand);
             });
-        } else if uniform {
-            self.for_all_lanes(&[place], |this, at, own| update(this, at, own[0], operands));
         } else {
-            self.for_all_lanes(&[place, (operands, lane)], |this, at, own| update(this, at, own[0], own[1]));
+            let arrays: Vec<_> = [places.own, operands].into_iter().filter_map(Own::array).collect();
+            self.for_all_lanes(&arrays, |this, at, elements| {
+                let mut elements = elements.iter();
+                let [place, operand] = [places.own, operands].map(|all| match all {
+                    Own::Same(value) => value,
+                    Own::Element(..) => *elements.next().expect("each array has an element"),
+                });
+                update(this, at, place, operand);
+            });
         }
         self.define_from_array(&data.results, results);
     }
@@ -226,13 +246,27 @@ impl<'c> Emitter<'_, 'c> {
             let offsets = self.vector(value);
             let offsets = self.spill(self.offset(offsets, access.offset));
             let window = Some(self.window_scalar(access.space));
-            return Places { array: offsets, lane: self.unit.types.i32, window };
+            return Places { own: Own::Element(offsets, self.unit.types.i32), window };
         }
-        let addresses = self.all_addresses(address);
-        Places { array: self.spill(addresses), lane: self.unit.types.i64, window: None }
+        let own = match address {
+            Address::Uniform(place) => Own::Same(*place),
+            _ => {
+                let addresses = self.all_addresses(address);
+                Own::Element(self.spill(addresses), self.unit.types.i64)
+            }
+        };
+        Places { own, window: None }
     }
 
-    /// The host address of what the array has for a lane.
+    /// What the lane of this index, an i32, has.
+    fn own_of(&self, all: Own<'c>, at: Value<'c>) -> Value<'c> {
+        match all {
+            Own::Same(value) => value,
+            Own::Element(array, ty) => self.element(array, at, ty),
+        }
+    }
+
+    /// The host address of a lane's access.
     fn lane_place(&self, places: Places<'c>, own: Value<'c>) -> Value<'c> {
         let b = self.unit.b;
         match places.window {
