@@ -295,8 +295,9 @@ impl Check<'_> {
             Op::Bulk(op) => rule(arg == op.operands() && res.is_empty(), "as the operation says → ()"),
             Op::Fence { .. } => rule(arg.is_empty() && res.is_empty(), "() → ()"),
             Op::Shuffle(_) => rule(
-                (arg == [I32; 3] || arg == [I32; 4]) && res == [I32, Pred],
-                "(i32, i32, i32, [i32]) → (i32, pred)",
+                matches!(arg[..], [I32 | I64, I32, I32] | [I32 | I64, I32, I32, I32])
+                    && res == [arg[0], Pred],
+                "(i32 or i64, i32, i32, [i32]) → (of the first, pred)",
             ),
             Op::Vote(mode) => {
                 let result = if mode == VoteMode::Ballot { I32 } else { Pred };

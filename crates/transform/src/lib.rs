@@ -48,6 +48,7 @@ pub mod tiled;
 pub mod traps;
 pub mod wanted;
 pub mod within;
+mod words;
 pub mod zeros;
 
 pub use linearize::Linear;

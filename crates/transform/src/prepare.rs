@@ -7,7 +7,7 @@ use crate::poll::{self, Polling};
 use crate::wanted::Wanted;
 use crate::{
     Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, drift, halves, in_step, lane_by_lane, late,
-    lcssa, nan, narrow, normalize, pairs, quiet, simplify, stragglers, traps, zeros,
+    lcssa, nan, narrow, normalize, pairs, quiet, simplify, stragglers, traps, words, zeros,
 };
 
 /// How far it is from a lane that stands for all to what is compared with others.
@@ -91,6 +91,7 @@ pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Pre
     decide::decide(&mut func, shape);
     halves::halves(&mut func);
     pairs::pairs(&mut func);
+    words::words(&mut func);
     narrow::narrow(&mut func, shape);
     isolate_barriers(&mut func);
     normalize::normalize(&mut func, is_kernel)?;

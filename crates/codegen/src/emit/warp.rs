@@ -78,7 +78,9 @@ impl<'c> Emitter<'_, 'c> {
         let lanes = (0..self.unit.lanes).map(of_warp).map(|(first, at)| (first + near[at]) as i32);
         let lanes: Vec<i32> = lanes.collect();
         // Of integers LLVM would look for zeros in each lane, through one shuffle after another.
-        let float = b.bitcast(value, self.unit.context().float().vector(self.unit.lanes));
+        let context = self.unit.context();
+        let float = if value.ty().scalar_bits() == 64 { context.double() } else { context.float() };
+        let float = b.bitcast(value, float.vector(self.unit.lanes));
         self.define(data.results[0], b.bitcast(b.shuffle(float, float, &lanes), value.ty()));
         if let Some(result) = data.results.get(1) {
             let valid = (0..self.unit.lanes).map(of_warp).map(|(_, at)| u64::from(sources[at].1));
