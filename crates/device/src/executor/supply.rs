@@ -74,7 +74,7 @@ impl Supply {
     pub(super) fn in_sections(total: u64, chunk: u64, processors: u32) -> Supply {
         let chunks = total.div_ceil(chunk);
         let count = (processors as usize).min(MOST);
-        if chunks < count as u64 || u32::try_from(chunks).is_err() {
+        if chunks < count.max(2) as u64 || u32::try_from(chunks).is_err() {
             return Supply::in_order(total, chunk);
         }
         let bound = |at: usize| (chunks * at as u64 / count as u64) as u32;
