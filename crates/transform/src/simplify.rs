@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 
-use simt_ir::{AtomicOp, Cfg, Convert, Function, Inst, IntBinary, Op, Shift, Terminator, Value, eval};
+use simt_ir::{
+    AtomicOp, Cfg, Convert, Def, Function, Inst, IntBinary, IntUnary, Op, Shift, Terminator, Value, eval,
+};
 
-/// Folds integer constants, drops parameters with one possible value, and removes what is never used.
+/// Folds integer constants, drops parameters with one possible value, has differences be subtractions, and removes what is never used.
 pub fn simplify(func: &mut Function) {
     fold_constants(func);
     drop_trivial_params(func);
+    subtract(func);
     remove_unused(func);
 }
 
@@ -20,6 +23,47 @@ fn fold_constants(func: &mut Function) {
                 data.op = Op::Const(bits);
                 data.args.clear();
             }
+        }
+    }
+}
+
+/// `!x` to which something is added becomes `-1 - x`: compilers write `n - 1 - x` as `!x + n`, and how lanes differ is told from differences.
+fn subtract(func: &mut Function) {
+    let is_negated = |func: &Function, value: Value| {
+        func.def_inst(value).is_some_and(|data| data.op == Op::IntUnary(IntUnary::Not))
+    };
+    let cfg = Cfg::new(func);
+    let mut added: Vec<Inst> = Vec::new();
+    for &block in cfg.order() {
+        for inst in func.block(block).insts.clone() {
+            let data = func.inst(inst);
+            if data.op == Op::Int(IntBinary::Add) {
+                let negated = data.args.iter().filter(|arg| is_negated(func, **arg));
+                added.extend(negated.filter_map(|arg| match func.def(*arg) {
+                    Def::Result(inst, _) => Some(inst),
+                    Def::Param(..) | Def::Removed => None,
+                }));
+            }
+        }
+    }
+    if added.is_empty() {
+        return;
+    }
+    for &block in cfg.order() {
+        let mut at = 0;
+        while let Some(&inst) = func.block(block).insts.get(at) {
+            if added.contains(&inst) {
+                let data = func.inst(inst);
+                let (ty, loc) = (func.ty(data.results[0]), data.loc);
+                let ones = func.make_inst(Op::Const(ty.mask()), Vec::new(), &[ty], loc);
+                let ones_value = func.inst(ones).results[0];
+                let data = func.inst_mut(inst);
+                data.op = Op::Int(IntBinary::Sub);
+                data.args.insert(0, ones_value);
+                func.block_mut(block).insts.insert(at, ones);
+                at += 1;
+            }
+            at += 1;
         }
     }
 }

@@ -92,6 +92,19 @@ impl<'c> Emitter<'_, 'c> {
         if narrow { self.unit.b.zext(moved, self.unit.types.i64) } else { moved }
     }
 
+    /// The address of one lane, which may serve those whose distance from it is known.
+    pub(super) fn place_of_lane(&self, address: &Address<'c>, lane: u32) -> Value<'c> {
+        let b = self.unit.b;
+        match address {
+            Address::Affine(base, offsets) => self.offset(*base, offsets[lane as usize]),
+            Address::Rows { bases, moved, offsets } => {
+                let first = b.extract(*bases, lane / self.unit.row_lanes());
+                self.offset(moved.map_or(first, |moved| b.add(first, moved)), offsets[lane as usize])
+            }
+            Address::Uniform(address) | Address::Varying(address) | Address::Indexed(address, ..) => *address,
+        }
+    }
+
     /// The addresses of all lanes as a vector.
     pub(super) fn all_addresses(&self, address: &Address<'c>) -> Value<'c> {
         match address {

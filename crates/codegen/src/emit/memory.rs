@@ -264,6 +264,11 @@ impl<'c> Emitter<'_, 'c> {
                 |this| this.load_lanes(address, lane, count, mark),
             );
         }
+        if count == 1
+            && let Some(loaded) = self.load_descending(address, lane, mark)?
+        {
+            return Ok(vec![loaded]);
+        }
         Ok(match self.pattern(address, size, count, true) {
             Pattern::Consecutive(start) => {
                 let wide = self.load_pieces(lane, &[start], self.unit.lanes, count, mark)?;
@@ -369,6 +374,9 @@ impl<'c> Emitter<'_, 'c> {
             )?;
             return Ok(());
         }
+        if count == 1 && self.store_descending(address, values[0], mark)? {
+            return Ok(());
+        }
         let mask = self.active();
         match self.pattern(address, size, count, false) {
             Pattern::Consecutive(start) if !count.is_power_of_two() => {
@@ -454,7 +462,6 @@ impl<'c> Emitter<'_, 'c> {
 
     /// How lanes of `count` elements of `size` bytes lie.
     pub(super) fn pattern(&self, address: &Address<'c>, size: u32, count: u32, load: bool) -> Pattern<'c> {
-        let b = self.unit.b;
         let (offsets, rows) = match address {
             Address::Affine(_, offsets) => (offsets, self.unit.lanes as usize),
             Address::Rows { offsets, .. } => (offsets, self.unit.row_lanes() as usize),
@@ -463,15 +470,7 @@ impl<'c> Emitter<'_, 'c> {
             }
             Address::Uniform(_) | Address::Varying(_) | Address::Indexed(..) => return Pattern::Scattered,
         };
-        // The address of a lane that may serve others.
-        let start = |lane: usize| match address {
-            Address::Affine(base, offsets) => self.offset(*base, offsets[lane]),
-            Address::Rows { bases, moved, .. } => {
-                let first = b.extract(*bases, (lane / rows) as u32);
-                self.offset(moved.map_or(first, |moved| b.add(first, moved)), offsets[lane])
-            }
-            Address::Uniform(address) | Address::Varying(address) | Address::Indexed(address, ..) => *address,
-        };
+        let start = |lane: usize| self.place_of_lane(address, lane as u32);
         let element = i64::from(size * count);
         let steps =
             |piece: &[i64], step: i64| piece.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == step);

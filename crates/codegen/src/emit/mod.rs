@@ -46,6 +46,7 @@ mod bulk;
 mod call;
 mod cell;
 mod copied;
+mod descending;
 mod each;
 mod entry;
 mod exact;
