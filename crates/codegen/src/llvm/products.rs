@@ -21,8 +21,7 @@ impl Module<'_> {
         unsafe {
             let builder = core::LLVMCreateBuilderInContext(self.context().raw());
             for function in self.functions() {
-                let found: Vec<_> =
-                    instructions(function.raw()).filter_map(|inst| Taken::of(inst)).collect();
+                let found: Vec<_> = instructions(function.raw()).filter_map(|inst| Taken::of(inst)).collect();
                 found.into_iter().for_each(|taken| taken.hide(builder));
             }
             core::LLVMDisposeBuilder(builder);
@@ -92,7 +91,8 @@ impl Taken {
             );
             let mut amount = core::LLVMConstInt(element, self.amount, 0);
             let amount = core::LLVMBuildCall2(builder, ty, nothing, &mut amount, 1, UNNAMED);
-            let index = core::LLVMConstInt(core::LLVMInt32TypeInContext(core::LLVMGetTypeContext(wide)), 0, 0);
+            let index =
+                core::LLVMConstInt(core::LLVMInt32TypeInContext(core::LLVMGetTypeContext(wide)), 0, 0);
             let poison = core::LLVMGetPoison(wide);
             let first = core::LLVMBuildInsertElement(builder, poison, amount, index, UNNAMED);
             let amounts = super::masks::shuffled(builder, first, poison, &vec![0; count as usize]);
