@@ -82,7 +82,12 @@ impl Options {
     fn run(&self) -> Result<bool, String> {
         if let Some(seed) = self.show {
             let kernel = make::kernel(seed);
-            println!("// {:?}, {:?}\n{}", kernel.grid, kernel.scalars, cuda::text(std::slice::from_ref(&kernel)));
+            println!(
+                "// {:?}, {:?}\n{}",
+                kernel.grid,
+                kernel.scalars,
+                cuda::text(std::slice::from_ref(&kernel))
+            );
             return Ok(true);
         }
         if let Some(folder) = &self.keep {

@@ -139,6 +139,25 @@ pub enum Together {
     BlockAnd,
 }
 
+/// A structure in memory, and what it consists of.
+#[derive(Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Record {
+    pub name: &'static str,
+    pub fields: &'static [Type],
+    pub bytes: u32,
+}
+
+/// Structures with and without gaps, of sizes that are powers of two and others.
+pub static RECORDS: [Record; 6] = [
+    Record { name: "Mixed", fields: &[Type::I32, Type::I16, Type::U8, Type::I8], bytes: 8 },
+    Record { name: "Colour", fields: &[Type::U8, Type::U8, Type::U8], bytes: 3 },
+    Record { name: "Wide", fields: &[Type::I64, Type::U8, Type::U32], bytes: 16 },
+    Record { name: "Shorts", fields: &[Type::I16, Type::U16, Type::I16], bytes: 6 },
+    Record { name: "Place", fields: &[Type::I32, Type::I32, Type::U32], bytes: 12 },
+    Record { name: "Long", fields: &[Type::U64, Type::I32, Type::I32, Type::I64], bytes: 24 },
+];
+
 /// What shared memory is filled with.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fill {
@@ -185,11 +204,20 @@ pub enum Statement {
         members: Vec<Variable>,
         store: bool,
     },
+    /// `compares`: by a loop around a comparison and exchange.
     Atomic {
         array: Array,
         operation: Combine,
         index: Expr,
         value: Expr,
+        compares: bool,
+    },
+    /// A structure is loaded from the bytes of an input.
+    Fields {
+        array: Array,
+        record: &'static Record,
+        index: Expr,
+        members: Vec<Variable>,
     },
     Call {
         function: usize,
@@ -213,6 +241,19 @@ pub enum Statement {
     /// Sums of what the threads before have, through shared memory.
     Scan {
         array: Array,
+        value: Expr,
+        result: Variable,
+    },
+    /// What the block's threads have, in order, of which each gets its own.
+    Sort {
+        array: Array,
+        value: Expr,
+        result: Variable,
+    },
+    /// Those threads for which the condition holds put their value into a list, wherever there is room: the sum is the same.
+    Collect {
+        array: Array,
+        condition: Expr,
         value: Expr,
         result: Variable,
     },
@@ -274,7 +315,10 @@ impl Statement {
     /// Its own expressions, without those of statements inside.
     pub fn expressions(&self) -> Vec<&Expr> {
         match self {
-            Statement::Set(_, value) | Statement::Scan { value, .. } => vec![value],
+            Statement::Set(_, value) | Statement::Scan { value, .. } | Statement::Sort { value, .. } => {
+                vec![value]
+            }
+            Statement::Collect { condition, value, .. } => vec![condition, value],
             Statement::Store(access, value) => access.operands().into_iter().chain([value]).collect(),
             Statement::If(condition, ..) | Statement::Switch(condition, _) => vec![condition],
             Statement::Loop { from, course, .. } => match course {
@@ -284,7 +328,7 @@ impl Statement {
             },
             Statement::Walk { from, count, .. } => vec![from, count],
             Statement::Return(value) => value.iter().collect(),
-            Statement::Vector { index, .. } => vec![index],
+            Statement::Vector { index, .. } | Statement::Fields { index, .. } => vec![index],
             Statement::Atomic { index, value, .. } => vec![index, value],
             Statement::Call { arguments, .. } => arguments.iter().collect(),
             Statement::Stage { fill: Fill::Own(value) | Fill::Whole(_, value), .. } => vec![value],
@@ -299,7 +343,10 @@ impl Statement {
     /// Likewise, to be changed.
     pub fn expressions_mut(&mut self) -> Vec<&mut Expr> {
         match self {
-            Statement::Set(_, value) | Statement::Scan { value, .. } => vec![value],
+            Statement::Set(_, value) | Statement::Scan { value, .. } | Statement::Sort { value, .. } => {
+                vec![value]
+            }
+            Statement::Collect { condition, value, .. } => vec![condition, value],
             Statement::Store(access, value) => access.operands_mut().into_iter().chain([value]).collect(),
             Statement::If(condition, ..) | Statement::Switch(condition, _) => vec![condition],
             Statement::Loop { from, course, .. } => match course {
@@ -309,7 +356,7 @@ impl Statement {
             },
             Statement::Walk { from, count, .. } => vec![from, count],
             Statement::Return(value) => value.iter_mut().collect(),
-            Statement::Vector { index, .. } => vec![index],
+            Statement::Vector { index, .. } | Statement::Fields { index, .. } => vec![index],
             Statement::Atomic { index, value, .. } => vec![index, value],
             Statement::Call { arguments, .. } => arguments.iter_mut().collect(),
             Statement::Stage { fill: Fill::Own(value) | Fill::Whole(_, value), .. } => vec![value],
@@ -333,7 +380,9 @@ impl Statement {
                 _ => (vec![*variable], vec![]),
             },
             Statement::Walk { array, left, .. } => (vec![*left], vec![*array]),
-            Statement::Vector { array, members, .. } => (members.clone(), vec![*array]),
+            Statement::Vector { array, members, .. } | Statement::Fields { array, members, .. } => {
+                (members.clone(), vec![*array])
+            }
             Statement::Atomic { array, .. } | Statement::Gather { array, .. } => (vec![], vec![*array]),
             Statement::Call { references, result, .. } => {
                 (references.iter().copied().chain([*result]).collect(), vec![])
@@ -342,7 +391,9 @@ impl Statement {
                 Fill::Own(_) => (vec![], vec![*array]),
                 Fill::Whole(variable, _) => (vec![*variable], vec![*array]),
             },
-            Statement::Scan { array, result, .. } => (vec![*result], vec![*array]),
+            Statement::Scan { array, result, .. }
+            | Statement::Sort { array, result, .. }
+            | Statement::Collect { array, result, .. } => (vec![*result], vec![*array]),
             Statement::Together { result, .. } | Statement::Peel { result, .. } => (vec![*result], vec![]),
             Statement::If(..)
             | Statement::Break

@@ -37,7 +37,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 /// The text of a file with kernels, each named by its seed.
 pub fn text(kernels: &[Kernel]) -> String {
     let texts = kernels.iter().map(|kernel| print::kernel(kernel, &name(kernel)));
-    std::iter::once(print::PRELUDE.into()).chain(texts).collect::<Vec<String>>().join("\n")
+    std::iter::once(print::prelude()).chain(texts).collect::<Vec<String>>().join("\n")
 }
 
 /// The name of a kernel.

@@ -31,7 +31,7 @@ impl Type {
     /// What memory may consist of.
     pub const ELEMENTS: [Type; 12] = [I8, U8, I16, U16, I32, U32, I64, U64, F16, F32, F64, I32];
 
-    /// Its name in the kernel's text, see [`super::print::PRELUDE`].
+    /// Its name in the kernel's text, see [`super::print::prelude`].
     pub fn name(self) -> &'static str {
         match self {
             Bool => "bool",

@@ -23,7 +23,7 @@ impl Maker {
             13 if !deep => vec![self.switch()],
             14 => self.store().into_iter().collect(),
             15 | 16 => {
-                let load = self.vector();
+                let load = if self.r.chance(60) { self.vector() } else { self.fields() };
                 vec![load, self.accumulate()]
             }
             17 => vec![self.count()],

@@ -2,7 +2,7 @@
 
 use super::{Maker, OWN_LENGTH};
 use crate::fuzz::cuda::expr::{Access, Array, Binary, Expr, Layout, Space, binary, cast, compare, int};
-use crate::fuzz::cuda::kernel::{Combine, Course, Statement};
+use crate::fuzz::cuda::kernel::{Combine, Course, RECORDS, Statement};
 use crate::fuzz::cuda::types::{Range, Type};
 
 /// Words of global memory that threads combine something into with one operation.
@@ -76,6 +76,17 @@ impl Maker {
         Statement::Vector { array, index, members, store }
     }
 
+    /// The fields of a structure.
+    pub(super) fn fields(&mut self) -> Statement {
+        let record = self.r.pick(&RECORDS);
+        let bytes: Vec<Array> = self.inputs.iter().filter(|array| array.ty == Type::U8).copied().collect();
+        let array = *self.r.pick(&bytes);
+        let index = self.index(array.length / record.bytes);
+        let members: Vec<_> = record.fields.iter().map(|ty| self.variable(*ty)).collect();
+        self.scope.readable.extend(&members);
+        Statement::Fields { array, record, index, members }
+    }
+
     /// Something is combined into a word that all threads share.
     pub(super) fn count(&mut self) -> Statement {
         let operation = *self.r.pick(&Combine::ALL);
@@ -86,7 +97,7 @@ impl Maker {
         let array = Array { space: Space::Counters, number, ty, length: COUNTERS, layout: Layout::Columns };
         let index = self.index(COUNTERS);
         let value = if self.r.chance(30) { Expr::Integer(ty, 1) } else { self.value(ty, 1) };
-        Statement::Atomic { array, operation, index, value }
+        Statement::Atomic { array, operation, index, value, compares: ty != Type::I32 && self.r.chance(10) }
     }
 
     /// What programs do with small arrays of their own: they sort them, use them as a stack, count in them, turn them round.

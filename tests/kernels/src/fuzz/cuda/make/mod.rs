@@ -250,7 +250,7 @@ impl Maker {
             let array = self.local_array();
             self.scope.writable.push(array);
         }
-        let count = 2 + self.r.below(4);
+        let count = if self.r.chance(15) { 8 } else { 2 + self.r.below(4) };
         body.extend(if together { self.all_together(count) } else { self.statements(count) });
         let results = self.results();
         if together && self.r.chance(50) {

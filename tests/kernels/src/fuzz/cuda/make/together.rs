@@ -28,7 +28,11 @@ impl Maker {
     fn one_together(&mut self) -> Vec<Statement> {
         let whole = self.has_whole_warps();
         let deep = self.scope.depth >= 2;
-        match self.r.below(24) {
+        match self.r.below(28) {
+            24 if self.kernel.block_threads().is_power_of_two() => vec![self.sort_together()],
+            25 => vec![self.collect()],
+            26 if whole => self.one_warp(),
+            27 if whole => self.until_vote(),
             0..5 => vec![self.exchange()],
             5 | 6 => vec![self.tile()],
             7 | 8 => vec![self.gather()],
@@ -140,7 +144,8 @@ impl Maker {
         let atomic = |maker: &mut Maker| {
             let index = maker.index(length);
             let value = if maker.r.chance(40) { Expr::Integer(ty, 1) } else { maker.value(ty, 1) };
-            Statement::Atomic { array, operation, index, value }
+            let compares = ty != Type::I32 && maker.r.chance(15);
+            Statement::Atomic { array, operation, index, value, compares }
         };
         let mut first = vec![atomic(self)];
         if self.r.chance(50) {
@@ -171,6 +176,59 @@ impl Maker {
         let result = self.variable(ty);
         self.scope.readable.push(result);
         Statement::Scan { array, value, result }
+    }
+
+    fn sort_together(&mut self) -> Statement {
+        let ty = *self.r.pick(&[Type::I32, Type::I32, Type::F32, Type::U16, Type::I64]);
+        let threads = self.kernel.block_threads();
+        let array = self.shared(ty, threads);
+        // Of NaNs there is no order.
+        let value = if ty == Type::F32 { cast(ty, self.value(Type::I16, 1)) } else { self.value(ty, 1) };
+        let result = self.variable(ty);
+        self.scope.readable.push(result);
+        Statement::Sort { array, value, result }
+    }
+
+    fn collect(&mut self) -> Statement {
+        let threads = self.kernel.block_threads();
+        let array = self.shared(Type::U32, threads + 1);
+        let (condition, value, result) =
+            (self.condition(1), self.value(Type::U32, 1), self.variable(Type::U32));
+        self.scope.readable.push(result);
+        Statement::Collect { array, condition, value, result }
+    }
+
+    /// What only the lanes of one warp do.
+    fn one_warp(&mut self) -> Vec<Statement> {
+        let threads = i128::from(self.kernel.block_threads());
+        let local = Expr::Given(Given::Local, Type::I32, Range::new(0, threads - 1));
+        let which = int(self.r.below((threads / 32).min(2) as usize) as i128);
+        let is_it = compare("==", binary(Binary::Divide, local, int(32)), which);
+        let mut body = self.in_warp();
+        body.extend(self.statements(1));
+        body.extend(self.in_warp());
+        vec![Statement::If(is_it, body, Vec::new())]
+    }
+
+    /// A loop that a warp leaves when none of its lanes wants to go on.
+    fn until_vote(&mut self) -> Vec<Statement> {
+        let rounds = self.bounded(Type::I32, Range::new(0, 21));
+        let limit = self.small(15);
+        let goes_on = compare("<", Expr::Variable(rounds), limit);
+        self.scope.depth += 1;
+        self.scope.readable.push(rounds);
+        let vote = self.together(Together::Any, u32::MAX, 32, goes_on, int(0));
+        let Statement::Together { result, .. } = vote else { unreachable!("just made") };
+        let none = compare("==", Expr::Variable(result), int(0));
+        let mut body = vec![vote, Statement::If(none, vec![Statement::Break], Vec::new())];
+        body.extend(self.statements(1));
+        if self.r.chance(60) {
+            body.extend(self.in_warp());
+        }
+        self.scope.depth -= 1;
+        let course = Course::Up { to: int(20), step: 1 };
+        let unroll = self.r.chance(30).then_some(1);
+        vec![Statement::Loop { variable: rounds, from: int(0), course, unroll, body }, self.accumulate()]
     }
 
     fn together(&mut self, what: Together, mask: u32, width: u32, value: Expr, operand: Expr) -> Statement {

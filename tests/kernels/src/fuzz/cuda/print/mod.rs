@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::expr::{Array, Binary, Expr, Layout, Space, Variable};
-use super::kernel::{Combine, Course, Fill, Function, Kernel, Numbering, Statement, Together};
+use super::kernel::{Combine, Course, Fill, Function, Kernel, Numbering, RECORDS, Statement, Together};
 use super::types::Type;
 use expr::{array_name, convert, element, expr, name_of, number, operate, own_slot, place};
 
-/// What stands before all kernels of a file.
-pub const PRELUDE: &str = "\
+/// Names of the types.
+const TYPES: &str = "\
 #include <cuda_fp16.h>
 typedef signed char i8;
 typedef unsigned char u8;
@@ -27,12 +27,23 @@ typedef double f64;
 typedef __half2 h2;
 ";
 
+/// What stands before all kernels of a file.
+pub fn prelude() -> String {
+    let mut text = String::from(TYPES);
+    for record in &RECORDS {
+        let fields = record.fields.iter().enumerate();
+        let fields: Vec<String> = fields.map(|(at, ty)| format!("{} f{at};", ty.name())).collect();
+        let _ = writeln!(text, "struct {} {{ {} }};", record.name, fields.join(" "));
+    }
+    text
+}
+
 /// What functions know of their thread.
 const PLACE_IN_BLOCK: &str = "    const i32 tx = threadIdx.x, ty = threadIdx.y, tz = threadIdx.z, bx = blockIdx.x;
     const i32 LB = blockDim.x * blockDim.y * blockDim.z, L = tx + blockDim.x * (ty + blockDim.y * tz), lane = L & 31;
 ";
 
-/// The kernel's text, without [`PRELUDE`]; functions begin with its name.
+/// The kernel's text, without [`prelude`]; functions begin with its name.
 pub fn kernel(kernel: &Kernel, name: &str) -> String {
     let mut text = String::new();
     for index in (0..kernel.functions.len()).rev() {
@@ -196,6 +207,9 @@ fn first(variable: &Variable) -> String {
     }
 }
 
+/// A barrier of the block.
+const SYNC: &str = "__syncthreads();";
+
 struct Printer<'a> {
     kernel: &'a Kernel,
     name: &'a str,
@@ -317,7 +331,37 @@ impl Printer<'_> {
                 self.line("}");
             }
             Statement::Vector { array, index, members, store } => self.vector(array, index, members, *store),
-            Statement::Atomic { array, operation, index, value } => {
+            Statement::Fields { array, record, index, members } => {
+                let parts: Vec<String> = members
+                    .iter()
+                    .enumerate()
+                    .map(|(at, member)| format!("{} = q.f{at};", name_of(member)))
+                    .collect();
+                let (name, base) = (record.name, array_name(array));
+                let at = expr(index);
+                self.line(&format!(
+                    "{{ const {name} q = ((const {name}*){base})[{at}]; {} }}",
+                    parts.join(" ")
+                ));
+            }
+            Statement::Atomic { array, operation, index, value, compares: true } => {
+                let (at, ty) = (element(array, &expr(index)), array.ty);
+                let operation = match operation {
+                    Combine::Add => Binary::Add,
+                    Combine::Xor => Binary::Xor,
+                    Combine::Or => Binary::Or,
+                    Combine::And => Binary::And,
+                    Combine::Minimum => Binary::Minimum,
+                    Combine::Maximum => Binary::Maximum,
+                };
+                let new = operate(operation, ty, false, "was", "mine");
+                self.line(&format!("{{ {0}* word = &{at}; const {0} mine = {1};", ty.name(), expr(value)));
+                self.line(&format!("{0} now = *word, was;", ty.name()));
+                self.line(&format!(
+                    "do {{ was = now; now = atomicCAS(word, was, {new}); }} while (now != was); }}"
+                ));
+            }
+            Statement::Atomic { array, operation, index, value, .. } => {
                 let function = match operation {
                     Combine::Add => "atomicAdd",
                     Combine::Xor => "atomicXor",
@@ -338,8 +382,9 @@ impl Printer<'_> {
                 let call = format!("{}_f{function}({})", self.name, given.join(", "));
                 self.line(&format!("{} = {call};", name_of(result)));
             }
-            Statement::Stage { .. } | Statement::Gather { .. } | Statement::Scan { .. } => {
-                self.shared(statement)
+            Statement::Stage { .. } | Statement::Gather { .. } => self.shared(statement),
+            Statement::Scan { .. } | Statement::Sort { .. } | Statement::Collect { .. } => {
+                self.whole_block(statement);
             }
             Statement::Together { .. } | Statement::Subset { .. } | Statement::Peel { .. } => {
                 self.warp(statement);
@@ -403,7 +448,6 @@ impl Printer<'_> {
     }
 
     fn shared(&mut self, statement: &Statement) {
-        const SYNC: &str = "__syncthreads();";
         match statement {
             Statement::Stage { array, fill, body } => {
                 match fill {
@@ -428,6 +472,12 @@ impl Printer<'_> {
                 self.statements(then);
                 self.line(SYNC);
             }
+            _ => unreachable!("the caller's match"),
+        }
+    }
+
+    fn whole_block(&mut self, statement: &Statement) {
+        match statement {
             Statement::Scan { array, value, result } => {
                 let (name, ty) = (array_name(array), array.ty);
                 let sum = operate(Binary::Add, ty, false, &format!("{name}[L]"), "q");
@@ -438,6 +488,37 @@ impl Printer<'_> {
                 self.line(&format!("    {SYNC} {name}[L] = {sum}; {SYNC}"));
                 self.line("}");
                 self.line(&format!("{} = {name}[L];", name_of(result)));
+                self.line(SYNC);
+            }
+            Statement::Sort { array, value, result } => {
+                let (name, ty) = (array_name(array), array.ty.name());
+                self.line(&format!("{name}[L] = {};", expr(value)));
+                self.line(SYNC);
+                self.line("for (i32 size = 2; size <= LB; size *= 2) for (i32 step = size / 2; step > 0; step /= 2) {");
+                self.line("    const i32 other = L ^ step;");
+                self.line(&format!("    if (other > L) {{ const {ty} a = {name}[L], b = {name}[other];"));
+                self.line(&format!(
+                    "        if ((a > b) == ((L & size) == 0)) {{ {name}[L] = b; {name}[other] = a; }} }}"
+                ));
+                self.line(&format!("    {SYNC}"));
+                self.line("}");
+                self.line(&format!("{} = {name}[L];", name_of(result)));
+                self.line(SYNC);
+            }
+            Statement::Collect { array, condition, value, result } => {
+                // The first element counts.
+                let name = array_name(array);
+                self.line(&format!("for (i32 z = L; z < {}; z += LB) {name}[z] = 0;", array.length));
+                self.line(SYNC);
+                self.line(&format!("if ({}) {{", expr(condition)));
+                self.line(&format!("    const i32 at = (i32)atomicAdd(&{name}[0], 1u) + 1;"));
+                self.line(&format!("    {name}[at] = {};", expr(value)));
+                self.line("}");
+                self.line(SYNC);
+                let sum = name_of(result);
+                self.line(&format!(
+                    "{sum} = 0; for (i32 z = 1; z <= (i32){name}[0]; z++) {sum} += {name}[z];"
+                ));
                 self.line(SYNC);
             }
             _ => unreachable!("the caller's match"),
