@@ -55,6 +55,8 @@ pub enum Space {
     Own,
     Local,
     Shared,
+    /// Constants, the same in all kernels that have an array of the number.
+    Constant,
     /// Words of global memory that all threads combine something into, by the operation of the number.
     Counters,
 }

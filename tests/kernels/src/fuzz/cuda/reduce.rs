@@ -21,7 +21,9 @@ pub fn reduce(kernel: &Kernel, mut tries: usize, mut shows: impl FnMut(&Kernel) 
     };
     loop {
         let mut smaller = false;
-        for candidate in shapes(&best) {
+        for simpler in SHAPES {
+            let mut candidate = best.clone();
+            simpler(&mut candidate);
             smaller |= better(&mut best, candidate);
         }
         // Long runs first.
@@ -57,14 +59,11 @@ pub fn reduce(kernel: &Kernel, mut tries: usize, mut shows: impl FnMut(&Kernel) 
 }
 
 /// Launches of fewer blocks, and other things that are simpler.
-fn shapes(kernel: &Kernel) -> Vec<Kernel> {
-    let mut one_block = kernel.clone();
-    one_block.grid.grid = [1; 3];
-    let apart = Kernel { restrict: true, ..kernel.clone() };
-    let mut outlined = kernel.clone();
-    outlined.functions.iter_mut().for_each(|function| function.inlined = true);
-    vec![one_block, apart, outlined]
-}
+const SHAPES: [fn(&mut Kernel); 3] = [
+    |kernel| kernel.grid.grid = [1; 3],
+    |kernel| kernel.restrict = true,
+    |kernel| kernel.functions.iter_mut().for_each(|function| function.inlined = true),
+];
 
 fn lists(kernel: &Kernel) -> impl Iterator<Item = &Vec<Statement>> {
     kernel.functions.iter().map(|function| &function.body).chain([&kernel.body])

@@ -20,10 +20,14 @@ use crate::machine::Grid;
 
 /// Elements of an input.
 pub const INPUT_LENGTH: u32 = 4096;
+/// Elements of an array of constants.
+const TABLE_LENGTH: u32 = 64;
 /// Elements that each thread has of an output.
 const OWN_LENGTH: u32 = 8;
 /// Blocks: one warp and several, and such as do not fill theirs.
-const BLOCKS: [[u32; 3]; 22] = [
+const BLOCKS: [[u32; 3]; 24] = [
+    [512, 1, 1],
+    [32, 32, 1],
     [32, 1, 1],
     [64, 1, 1],
     [128, 1, 1],
@@ -109,6 +113,8 @@ struct Maker {
     scope: Scope,
     /// Inputs, the same for all functions.
     inputs: Vec<Array>,
+    /// Constants, likewise.
+    tables: Vec<Array>,
 }
 
 /// What statements may name and do at a place.
@@ -147,7 +153,17 @@ impl Maker {
         };
         let types = Type::ELEMENTS.into_iter().chain([Type::F32, Type::U8, Type::H2]);
         let inputs = types.enumerate().map(|(number, ty)| input(number, ty)).collect();
-        Maker { r, kernel, next: 100, scope: Scope::default(), inputs }
+        // Kernels of a file have their own.
+        let first = kernel.seed as u32 % 64 * 1000;
+        let table = |number: u32, ty: Type| Array {
+            space: Space::Constant,
+            number: first + number,
+            ty,
+            length: TABLE_LENGTH,
+            layout: Layout::Columns,
+        };
+        let tables = vec![table(0, Type::I32), table(1, Type::F32), table(2, Type::U8), table(3, Type::I16)];
+        Maker { r, kernel, next: 100, scope: Scope::default(), inputs, tables }
     }
 
     fn number(&mut self) -> u32 {

@@ -47,7 +47,19 @@ static INTEGER_FUNCTIONS: [Intrinsic; 28] = [
     intrinsic("__brevll", U64, &[U64]),
 ];
 
-static REAL_FUNCTIONS: [Intrinsic; 22] = [
+static REAL_FUNCTIONS: [Intrinsic; 34] = [
+    intrinsic("__halves2half2", H2, &[F16, F16]),
+    intrinsic("__floats2half2_rn", H2, &[F32, F32]),
+    intrinsic("__low2half", F16, &[H2]),
+    intrinsic("__hfma2_sat", H2, &[H2, H2, H2]),
+    intrinsic("sinf", F32, &[F32]),
+    intrinsic("logf", F32, &[F32]),
+    intrinsic("__fdividef", F32, &[F32, F32]),
+    intrinsic("__fmul_rz", F32, &[F32, F32]),
+    intrinsic("__fadd_ru", F32, &[F32, F32]),
+    intrinsic("tanhf", F32, &[F32]),
+    intrinsic("rint", F64, &[F64]),
+    intrinsic("exp", F64, &[F64]),
     intrinsic("fabsf", F32, &[F32]),
     intrinsic("floorf", F32, &[F32]),
     intrinsic("rintf", F32, &[F32]),
@@ -84,6 +96,21 @@ impl Maker {
 
     /// Something known about the thread or its kernel.
     pub(super) fn given(&mut self, ty: Type) -> Expr {
+        let all = self.all_given();
+        let (what, own, range) = *self.r.pick(&all);
+        cast(ty, Expr::Given(what, own, range))
+    }
+
+    /// A certain one of them.
+    fn given_as(&self, what: Given) -> Expr {
+        let all = self.all_given();
+        let found = all.into_iter().find(|given| given.0 == what);
+        let (what, ty, range) = found.expect("kernels are given it");
+        cast(I32, Expr::Given(what, ty, range))
+    }
+
+    /// What is known about the thread or its kernel, with types and ranges, as often as it is used.
+    fn all_given(&self) -> Vec<(Given, Type, Range)> {
         let (block, grid, scalars) = (self.kernel.grid.block, self.kernel.grid.grid, self.kernel.scalars);
         let upto = |high: u32| Range::new(0, i128::from(high) - 1);
         let one = |number: i32| Range::of(number.into());
@@ -115,12 +142,12 @@ impl Maker {
                 (Given::Some, one(scalars.some)),
             ]);
         }
-        let (what, range) = *self.r.pick(&all);
-        let own = match (what, self.kernel.numbering) {
-            (Given::Thread, Numbering::Strided { counter, .. }) => counter,
+        let thread = match self.kernel.numbering {
+            Numbering::Strided { counter, .. } => counter,
             _ => I32,
         };
-        cast(ty, Expr::Given(what, own, range))
+        let own = |what| if what == Given::Thread { thread } else { I32 };
+        all.into_iter().map(|(what, range)| (what, own(what), range)).collect()
     }
 
     /// A variable, most likely one of the newest.
@@ -367,7 +394,8 @@ impl Maker {
             _ => maker.given(I32),
         };
         let times = |value: Expr, factor: i128| binary(Binary::Multiply, value, int(factor));
-        match self.r.below(14) {
+        match self.r.below(16) {
+            14 | 15 if !self.scope.in_function => self.pixel(),
             0..3 => some(self),
             3 => {
                 let (a, b) = (self.given(I32), some(self));
@@ -407,6 +435,34 @@ impl Maker {
         }
     }
 
+    /// A place in a picture, at the thread's own or near it, and within the picture.
+    fn pixel(&mut self) -> Expr {
+        let scalars = self.kernel.scalars;
+        let one = |number: i32| Range::of(number.into());
+        let (width, height) = (
+            Expr::Given(Given::Width, I32, one(scalars.width)),
+            Expr::Given(Given::Height, I32, one(scalars.height)),
+        );
+        let (mut x, mut y) = (self.given_as(Given::X), self.given_as(Given::Y));
+        for coordinate in [&mut x, &mut y] {
+            let near = match self.variable_in_reach() {
+                Some(variable) if self.r.chance(50) => cast(I32, Expr::Variable(variable)),
+                _ => int(*self.r.pick(&[-1, 0, 0, 1, 2])),
+            };
+            *coordinate = binary(Binary::Add, coordinate.clone(), near);
+        }
+        let mut within = |coordinate: Expr, length: &Expr| {
+            let last = binary(Binary::Subtract, length.clone(), int(1));
+            match self.r.below(4) {
+                0 => cast(I32, binary(Binary::Remainder, cast(U32, coordinate), cast(U32, length.clone()))),
+                1 => binary(Binary::Minimum, binary(Binary::Maximum, coordinate, int(0)), last),
+                _ => binary(Binary::Maximum, int(0), binary(Binary::Minimum, coordinate, last)),
+            }
+        };
+        let (x, y) = (within(x, &width), within(y, &height));
+        binary(Binary::Add, binary(Binary::Multiply, y, width), x)
+    }
+
     /// The place, or another one if it is not in an array of so many elements.
     pub(super) fn bound(&mut self, place: Expr, length: u32) -> Expr {
         let last = i128::from(length) - 1;
@@ -441,6 +497,8 @@ impl Maker {
             *self.r.pick(&self.scope.staged)
         } else if written {
             *self.r.pick(&self.scope.writable)
+        } else if self.r.chance(8) {
+            *self.r.pick(&self.tables)
         } else {
             *self.r.pick(&self.inputs)
         };

@@ -236,6 +236,7 @@ pub(super) fn array_name(array: &Array) -> String {
         Space::Own => "own",
         Space::Local => "l",
         Space::Shared => "s",
+        Space::Constant => "table",
         Space::Counters => "count",
     };
     format!("{letter}{}", array.number)

@@ -45,8 +45,10 @@ const PLACE_IN_BLOCK: &str = "    const i32 tx = threadIdx.x, ty = threadIdx.y, 
 
 /// The kernel's text, without [`prelude`]; functions begin with its name.
 pub fn kernel(kernel: &Kernel, name: &str) -> String {
-    let mut text = String::new();
-    for index in (0..kernel.functions.len()).rev() {
+    let used = Used::by(kernel, &kernel.body);
+    let tables = used.arrays.values().filter(|array| array.space == Space::Constant);
+    let mut text: String = tables.map(table).collect();
+    for &index in used.functions.iter().rev() {
         text += &function(kernel, index, name);
     }
     Printer { kernel, name, text, depth: 1 }.kernel()
@@ -55,7 +57,10 @@ pub fn kernel(kernel: &Kernel, name: &str) -> String {
 /// The arrays that a kernel is given, in the order of its parameters; numbers follow.
 pub fn parameters(kernel: &Kernel) -> Vec<Array> {
     let used = Used::by(kernel, &kernel.body);
-    used.arrays.into_values().filter(|array| !matches!(array.space, Space::Local | Space::Shared)).collect()
+    used.arrays
+        .into_values()
+        .filter(|array| !matches!(array.space, Space::Local | Space::Shared | Space::Constant))
+        .collect()
 }
 
 /// What statements name.
@@ -85,7 +90,7 @@ impl Used {
             {
                 let called = &kernel.functions[*function];
                 called.lent.iter().for_each(|array| self.array(*array));
-                globals(kernel, called).into_iter().for_each(|array| self.array(array));
+                outside(kernel, called).into_iter().for_each(|array| self.array(array));
             }
         }
     }
@@ -109,11 +114,30 @@ impl Used {
     }
 }
 
-/// The arrays of global memory that a function reads or counts in: its last parameters.
-fn globals(kernel: &Kernel, function: &Function) -> Vec<Array> {
+/// The arrays that a function and those that it calls have not of their own.
+fn outside(kernel: &Kernel, function: &Function) -> Vec<Array> {
     let mut used = Used::by(kernel, &function.body);
     used.expr(&function.result);
-    used.arrays.into_values().filter(|array| matches!(array.space, Space::Input | Space::Counters)).collect()
+    let inside = |array: &Array| matches!(array.space, Space::Local | Space::Shared);
+    used.arrays.into_values().filter(|array| !inside(array)).collect()
+}
+
+/// Those of global memory: a function's last parameters.
+fn globals(kernel: &Kernel, function: &Function) -> Vec<Array> {
+    let mut arrays = outside(kernel, function);
+    arrays.retain(|array| array.space != Space::Constant);
+    arrays
+}
+
+/// The variable of an array of constants, in constant memory or global.
+fn table(array: &Array) -> String {
+    let (ty, name, length) = (array.ty, array_name(array), array.length);
+    let space = if array.number.is_multiple_of(2) { "__constant__" } else { "static __device__ const" };
+    let values: Vec<String> = (0..length)
+        .map(|at| i128::from((at * 37 + array.number) % 101))
+        .map(|value| if ty.is_integer() { number(ty, value) } else { format!("{}.5f", value - 50) })
+        .collect();
+    format!("{space} {} {name}[{length}] = {{{}}};\n", ty.name(), values.join(", "))
 }
 
 fn function(kernel: &Kernel, index: usize, kernel_name: &str) -> String {
@@ -182,7 +206,7 @@ fn declarations(used: &Used) -> String {
                 let element = format!("{name}[z] = {};", convert(array.ty, Type::I32, "(z * 3 ^ lane)"));
                 let _ = writeln!(text, "    for (i32 z = 0; z < {}; z++) {element}", array.length);
             }
-            Space::Input | Space::Own | Space::Counters => {}
+            Space::Input | Space::Own | Space::Counters | Space::Constant => {}
         }
     }
     text
