@@ -123,11 +123,7 @@ impl Options {
                 how => {
                     let what = if how.is_some() { "the process died" } else { "no end" };
                     println!("kernel {at}: {what}");
-                    if let Some(folder) = &self.keep {
-                        let path = folder.join(format!("kernel_{at}.cu"));
-                        std::fs::write(&path, cuda::text(&[make::kernel(at)]))
-                            .map_err(|error| format!("{}: {error}", path.display()))?;
-                    }
+                    self.keep(at, ".cu", &cuda::text(&[make::kernel(at)]))?;
                     passed += (at - seed).saturating_sub(wrong);
                     failed += 1;
                     at + 1
@@ -194,7 +190,14 @@ impl Options {
             let mut chosen = vec![first, second];
             chosen.dedup();
             for (name, backend) in chosen.into_iter().map(|index| &backends[index]) {
-                let Some(why) = cuda::difference(kernel, &loaded, &expected, &**backend) else { continue };
+                let got = run::run(kernel, &loaded, &cuda::name(kernel), &**backend);
+                if got.compiled_in > cuda::PATIENCE {
+                    println!("kernel {seed}, {name}: compiled in {:?}", got.compiled_in);
+                    self.keep(seed, ".cu", &cuda::text(std::slice::from_ref(kernel)))?;
+                    failed += 1;
+                    break;
+                }
+                let Some(why) = run::difference(kernel, &expected, &got.outcome) else { continue };
                 println!("kernel {seed}, {name}, block {:?}: {why}", kernel.grid.block);
                 self.tell(kernel, name, &why, &compiler, (&**backend, &*oracle), (progress, failed))?;
                 failed += 1;
@@ -204,6 +207,13 @@ impl Options {
         std::fs::write(progress, format!("{} {failed}", self.seed + self.count))
             .map_err(|error| format!("{}: {error}", progress.display()))?;
         Ok(failed == 0)
+    }
+
+    /// Writes what there is about a kernel into the folder, if there is one.
+    fn keep(&self, seed: u64, suffix: &str, text: &str) -> Result<(), String> {
+        let Some(folder) = &self.keep else { return Ok(()) };
+        let path = folder.join(format!("kernel_{seed}{suffix}"));
+        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
     }
 
     /// Prints or keeps a kernel that differs, and what remains of it.
@@ -222,15 +232,8 @@ impl Options {
                 "// Found by fuzz-cuda, number {seed}, back end {name}: {why}\n// {grid:?}, {scalars:?}\n{text}"
             )
         };
-        let keep = |suffix: &str, text: &str| match &self.keep {
-            None => Ok(()),
-            Some(folder) => {
-                let path = folder.join(format!("kernel_{}{suffix}", kernel.seed));
-                std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
-            }
-        };
         let whole = cuda::text(std::slice::from_ref(kernel));
-        keep(".cu", &note(kernel, why, &whole))?;
+        self.keep(kernel.seed, ".cu", &note(kernel, why, &whole))?;
         let mut tries = 0;
         let (smallest, text, ptx, why) =
             cuda::reduced(kernel, compiler, &self.options, backend, oracle, || {
@@ -242,8 +245,8 @@ impl Options {
             println!("  it is not the same with a kernel alone in its file");
             return Ok(());
         }
-        keep("_reduced.cu", &note(&smallest, &why, &text))?;
-        keep("_reduced.ptx", &ptx)?;
+        self.keep(kernel.seed, "_reduced.cu", &note(&smallest, &why, &text))?;
+        self.keep(kernel.seed, "_reduced.ptx", &ptx)?;
         println!("  {why}");
         if self.keep.is_none() {
             println!("{}", note(&smallest, &why, &text));

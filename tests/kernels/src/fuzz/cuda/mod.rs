@@ -31,7 +31,7 @@ use crate::module::{LoadFailure, Loaded};
 use compile::Compiler;
 use kernel::Kernel;
 
-/// What a compilation may take; more is reported.
+/// The processor's time that a compilation may take; more is reported.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The text of a file with kernels, each named by its seed.
@@ -55,7 +55,7 @@ pub fn load(ptx: &str) -> Result<Loaded, String> {
     })
 }
 
-/// How two back ends differ about a kernel that a module has, if they do; also that a compilation takes long.
+/// How two back ends differ about a kernel that a module has, if they do.
 pub fn difference(
     kernel: &Kernel,
     loaded: &Loaded,
@@ -63,8 +63,7 @@ pub fn difference(
     backend: &dyn KernelBackend,
 ) -> Option<String> {
     let got = run::run(kernel, loaded, &name(kernel), backend);
-    let late = (got.compiled_in > PATIENCE).then(|| format!("compiled in {:?}", got.compiled_in));
-    run::difference(kernel, expected, &got.outcome).or(late)
+    run::difference(kernel, expected, &got.outcome)
 }
 
 /// Kernels that a reduction looks at, at most: each costs a compilation.
