@@ -2,7 +2,7 @@
 # first, after saying so, and work offline once it is there.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test gpu-test gpu-overhead build bench clients fuzz-smoke fuzz-kernels producers tsan golden approximations setup clean
+.PHONY: help demo test gpu-test gpu-overhead build bench clients fuzz-smoke fuzz-kernels fuzz-cuda producers tsan golden approximations setup clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -31,6 +31,10 @@ fuzz-smoke: setup ## build every fuzz target and run them all for a minute
 fuzz-kernels: setup ## random kernels on every back end against the interpreter (SECONDS=n, SEED=n; findings go to KEEP=folder)
 	@cargo run -q --locked -p anywarp-kernel-tests --bin fuzz-kernels -- --seconds $(or $(SECONDS),600) \
 		--seed $(or $(SEED),1) $(if $(KEEP),--keep $(KEEP))
+
+fuzz-cuda: setup ## likewise with kernels in CUDA C++, by nvcc (COMPILER=clang: by clang)
+	@cargo run -q --release --locked -p anywarp-kernel-tests --bin fuzz-cuda -- --seconds $(or $(SECONDS),600) \
+		--seed $(or $(SEED),1) $(if $(COMPILER),--compiler $(COMPILER)) $(if $(KEEP),--keep $(KEEP))
 
 producers: build ## every program with the code of clang and of each of nvcc's modes
 	@scripts/producers.py --all

@@ -346,6 +346,7 @@ impl Machine {
         if self.tier == Tier::Full {
             module.join_choices();
         }
+        module.hide_shifts_of_products();
         if self.cpu.level() < Level::Avx512 {
             if self.cpu.level() == Level::Avx2 {
                 module.widen_masks(WIDE_MASKS);

@@ -1,4 +1,4 @@
-//! The machinery of `fuzz-kernels`: it sees a difference, and reduces it.
+//! The machinery of `fuzz-kernels` and `fuzz-cuda`: it sees a difference, and reduces it.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use kernel_abi::{
 };
 use kernel_tests::fuzz::generate::Sources;
 use kernel_tests::fuzz::program::{ENTRY, Program, Statement};
-use kernel_tests::fuzz::{self, Outcome, generate, reduce};
+use kernel_tests::fuzz::{self, Outcome, cuda, generate, reduce};
 use kernel_tests::module::Loaded;
 
 /// The interpreter, but that each kernel with a `popc` in it leaves one bit wrong.
@@ -91,4 +91,31 @@ fn some_kernels_run_as_gangs() {
     };
     let found = (1..36).filter(is_gang).count();
     assert!(found >= 2, "{found} of 35 kernels");
+}
+
+/// Kernels in CUDA C++ of fixed numbers.
+const CUDA_KERNELS: std::ops::Range<u64> = 1..13;
+
+#[test]
+fn kernels_in_cuda_are_the_same_each_time_and_agree_in_quick_and_full_code() {
+    let kernels: Vec<_> = CUDA_KERNELS.map(cuda::make::kernel).collect();
+    let again: Vec<_> = CUDA_KERNELS.map(cuda::make::kernel).collect();
+    assert_eq!(cuda::text(&kernels), cuda::text(&again));
+    let compiler = match cuda::compile::Compiler::nvcc() {
+        Ok(compiler) => compiler,
+        Err(why) => return println!("skipped: {why}"),
+    };
+    let ptx = compiler.ptx(&cuda::text(&kernels), &[]).expect("the kernels are right");
+    let loaded = cuda::load(&ptx).expect("what the compiler makes is read");
+    let best = kernel_tests::backend::names().pop().expect("there are back ends");
+    let open = |name: &str| kernel_tests::backend::open(name).expect("it opens");
+    let (oracle, backends) = (open("interp"), [open("quick"), open(&best)]);
+    for kernel in &kernels {
+        let expected = cuda::run::run(kernel, &loaded, &cuda::name(kernel), &*oracle).outcome;
+        assert!(matches!(expected, Outcome::Ran(_)), "kernel {}: {expected:?}", kernel.seed);
+        for backend in &backends {
+            let difference = cuda::difference(kernel, &loaded, &expected, &**backend);
+            assert_eq!(difference, None, "kernel {}, {}", kernel.seed, backend.name());
+        }
+    }
 }

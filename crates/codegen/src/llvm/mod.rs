@@ -18,6 +18,7 @@ mod masks;
 mod memory;
 mod metadata;
 mod nested;
+mod products;
 mod types;
 mod value;
 mod vector;

@@ -22,7 +22,7 @@ mod quotient;
 mod soft;
 
 use crate::llvm::{Builder, Context, FloatPredicate, IntPredicate, Type, Value};
-use crate::target::Cpu;
+use crate::target::{Cpu, Level};
 use simt_ir::{FloatCmp, FloatRel, MinMax, Op};
 
 /// For instructions of AVX-512 that may round otherwise.
@@ -161,6 +161,14 @@ impl<'a, 'c> Lowering<'a, 'c> {
                 (false, true) => "llvm.minimum",
                 (true, true) => "llvm.maximum",
             };
+            // Of a single number that LLVM knows for one, and a quiet NaN, it gives the NaN where zeros have an order and the processor classes
+            // (LLVM 22): the other one stands for it.
+            let (x, y) = if self.loses_number(op, x) && !y.is_constant() {
+                let number = |value, other| self.b.select(self.is_nan(ty, value), other, value);
+                (number(x, y), number(y, x))
+            } else {
+                (x, y)
+            };
             let result = self.b.intrinsic(name, &[x.ty()], &[x, y]);
             if op.any_zero { self.b.allow_any_zero(result) } else { result }
         } else {
@@ -175,6 +183,11 @@ impl<'a, 'c> Lowering<'a, 'c> {
             None => result,
             Some(sign) => self.with_bits(self.b.or(self.bits(result), sign), result.ty()),
         }
+    }
+
+    /// Whether LLVM's lesser or greater number may be a NaN beside one.
+    fn loses_number(&self, op: MinMax, x: Value<'c>) -> bool {
+        self.cpu.level() >= Level::Avx512 && !x.ty().is_vector() && !op.nan && !op.any_zero
     }
 
     /// The lesser or greater one, by AVX-512's own instruction: of a number and a quiet NaN the number, of zeros the one that its sign

@@ -18,6 +18,7 @@
 
 pub mod atomics;
 pub mod copies;
+pub mod cuda;
 pub mod generate;
 pub mod images;
 pub mod matrices;
