@@ -302,8 +302,16 @@ pub fn may_bound(func: &Function, inst: Inst) -> bool {
 pub fn keeps_bounds(op: &Op) -> bool {
     matches!(
         op,
-        Op::Int(IntBinary::Add | IntBinary::Sub | IntBinary::Mul)
-            | Op::Shift(Shift::Left)
+        Op::Int(
+            IntBinary::Add
+                | IntBinary::Sub
+                | IntBinary::Mul
+                // Of a row, as the channel `i / size % channels` of a pixel.
+                | IntBinary::DivS
+                | IntBinary::DivU
+                | IntBinary::RemS
+                | IntBinary::RemU
+        ) | Op::Shift(_)
             | Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc)
             | Op::ToGeneric(_)
             | Op::FromGeneric(_)
