@@ -1,7 +1,8 @@
 //! Upper parts of products, of which sixteen bits are taken.
 //!
-//! LLVM has an instruction give the upper half of a product of sixteen bits, and shifts it by as much more as is asked for: by sixteen and more
-//! too, where 64 bits have been multiplied, which is no number then (LLVM 22). It looks for amounts that are constants.
+//! LLVM has an instruction give the upper half of a product of sixteen bits, and shifts it by as much more as is asked for (LLVM 22). Where 64 bits have been multiplied the
+//! product goes on above that half with its sign, which is lost then, and the shift may be by sixteen and more, which gives no number. It looks for amounts that are
+//! constants.
 
 use super::UNNAMED;
 use super::context::Module;
@@ -10,9 +11,10 @@ use llvm_sys::core;
 use llvm_sys::prelude::{LLVMBuilderRef, LLVMValueRef};
 use llvm_sys::{LLVMInlineAsmDialect, LLVMOpcode, LLVMTypeKind};
 
-/// Bits that are taken, and those from which on they are none that LLVM may look for.
+/// Bits that are taken.
 const TAKEN: u32 = 16;
-const BEYOND: u64 = 2 * TAKEN as u64;
+/// Bits of a product that goes on above its upper half.
+const WIDE: u32 = 64;
 
 impl Module<'_> {
     /// Has nobody know the amount by which a vector of products is shifted, where only sixteen bits of it are taken then.
@@ -64,7 +66,9 @@ impl Taken {
             }
             let amount = splat(core::LLVMGetOperand(shift, 1))?;
             let is_product = opcode_of(origin) == Some(LLVMOpcode::LLVMMul);
-            (is_product && amount >= BEYOND).then_some(Taken { cut, product, amount, opcode })
+            let is_wide =
+                core::LLVMGetIntTypeWidth(core::LLVMGetElementType(core::LLVMTypeOf(product))) == WIDE;
+            (is_product && is_wide && amount > TAKEN.into()).then_some(Taken { cut, product, amount, opcode })
         }
     }
 
