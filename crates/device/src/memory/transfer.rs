@@ -86,6 +86,12 @@ impl Side {
         matches!(self.rule, Rule::Array | Rule::Sparse | Rule::Tiled(_))
     }
 
+    /// Whether it is said to be where the other is: in an array, in memory that the device knows, or in any.
+    pub(crate) fn is_like(self, other: Side) -> bool {
+        let known = |side: Side| matches!(side.rule, Rule::Known | Rule::Kernel);
+        self.is_array() == other.is_array() && known(self) == known(other)
+    }
+
     /// Whether parts of it may have no memory.
     fn is_sparse(self) -> bool {
         matches!(self.rule, Rule::Sparse | Rule::Tiled(_))
