@@ -25,6 +25,9 @@ fn cuGraphCreate(phGraph: Out<CUgraph>, flags: u32) -> CuResult {
 
 #[entry_point]
 fn cuGraphDestroy(hGraph: CUgraph) -> CuResult {
+    if find(hGraph).is_ok_and(|graph| device::graph::is_captured_into(&graph)) {
+        return Err(CUDA_ERROR_ILLEGAL_STATE.into());
+    }
     graphs::destroy(hGraph)
 }
 
@@ -101,6 +104,11 @@ fn instantiate_logged(
 #[entry_point]
 fn cuGraphInstantiateWithFlags(phGraphExec: Out<CUgraphExec>, hGraph: CUgraph, flags: u64) -> CuResult {
     check_flags(flags)?;
+    // There is no stream to upload in.
+    if flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD != 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    device::graph::check_unsafe_call()?;
     phGraphExec.check()?.set(graphs::instantiate(hGraph, flags)?)?;
     Ok(())
 }
@@ -115,11 +123,16 @@ fn cuGraphInstantiateWithParams(
     phGraphExec.check()?;
     // SAFETY: not null; the manual wants a structure that holds the wishes and gets the outcome.
     let mut params = unsafe { instantiateParams.check()?.as_ptr().read_unaligned() };
-    check_flags(params.flags)?;
+    if let Err(error) = check_flags(params.flags) {
+        params.result_out = CUDA_GRAPH_INSTANTIATE_ERROR;
+        instantiateParams.set(params)?;
+        return Err(error);
+    }
     if params.flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD != 0 {
         // There is nothing to upload, and nothing to wait for.
         streams::find(params.hUploadStream, default)?;
     }
+    device::graph::check_unsafe_call()?;
     let made = graphs::instantiate(hGraph, params.flags);
     (params.result_out, params.hErrNode_out) = match &made {
         Ok(_) => (CUDA_GRAPH_INSTANTIATE_SUCCESS, CUgraphNode::NULL),
@@ -159,7 +172,7 @@ fn cuGraphExecGetFlags(hGraphExec: CUgraphExec, flags: Out<u64>) -> CuResult {
 #[entry_point(ptsz)]
 fn cuGraphUpload(default: DefaultStream, hGraphExec: CUgraphExec, hStream: CUstream) -> CuResult {
     let executable = find_executable(hGraphExec)?;
-    streams::find(hStream, default)?;
+    streams::find(hStream, default)?.check_not_capturing()?;
     executable.upload();
     Ok(())
 }
