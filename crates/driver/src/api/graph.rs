@@ -164,7 +164,9 @@ fn cuGraphExecDestroy(hGraphExec: CUgraphExec) -> CuResult {
 
 #[entry_point]
 fn cuGraphExecGetFlags(hGraphExec: CUgraphExec, flags: Out<u64>) -> CuResult {
-    flags.check()?.set(find_executable(hGraphExec)?.flags)?;
+    // The others are about how it is made.
+    let kept = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
+    flags.check()?.set(find_executable(hGraphExec)?.flags & kept)?;
     Ok(())
 }
 
@@ -276,10 +278,7 @@ fn cuGraphKernelNodeSetAttribute(
     value: In<CUkernelNodeAttrValue>,
 ) -> CuResult {
     let attribute = CUlaunchAttribute { id: attr, pad: [0; 4], value: value.get()? };
-    if matches!(attr, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT | CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT) {
-        // Of launches alone.
-        return Err(CUDA_ERROR_INVALID_VALUE.into());
-    }
+    check_of_nodes(attr)?;
     // SAFETY: one attribute, which is ours.
     let asked = unsafe { functions::asked(&attribute, 1) }?;
     let (node, graph) = find_node(hNode)?;
@@ -297,7 +296,27 @@ fn cuGraphKernelNodeSetAttribute(
     Ok(())
 }
 
-/// What was not set is zero.
+/// Refuses the attributes of launches and of streams alone.
+fn check_of_nodes(attribute: CUkernelNodeAttrID) -> CuResult {
+    let of_others = matches!(
+        attribute,
+        CU_LAUNCH_ATTRIBUTE_IGNORE
+            | CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY
+            | CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+            | CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
+            | CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION
+            | CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT
+    );
+    if of_others || attribute.name().is_none() { Err(CUDA_ERROR_INVALID_VALUE.into()) } else { Ok(()) }
+}
+
+/// What a node has that nobody has set: zero, but for the domains of memory, of which remote accesses are in the second.
+fn attribute_unset(attribute: CUkernelNodeAttrID) -> CUkernelNodeAttrValue {
+    let mut bytes = [0; 64];
+    bytes[1] = u8::from(attribute == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP);
+    CUkernelNodeAttrValue { bytes }
+}
+
 #[entry_point]
 fn cuGraphKernelNodeGetAttribute(
     hNode: CUgraphNode,
@@ -307,8 +326,8 @@ fn cuGraphKernelNodeGetAttribute(
     let value = value_out.check()?;
     let (node, graph) = find_node(hNode)?;
     let call = kernel_call(&graph, node.id)?;
-    attr.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    let mut known = node.attribute(attr).unwrap_or(CUkernelNodeAttrValue { bytes: [0; 64] });
+    check_of_nodes(attr)?;
+    let mut known = node.attribute(attr).unwrap_or_else(|| attribute_unset(attr));
     if attr == CU_LAUNCH_ATTRIBUTE_COOPERATIVE {
         known.bytes[..4].copy_from_slice(&u32::from(call.launch.cooperative).to_ne_bytes());
     }
