@@ -88,8 +88,12 @@ impl Side {
 
     /// Whether it is said to be where the other is: in an array, in memory that the device knows, or in any.
     pub(crate) fn is_like(self, other: Side) -> bool {
-        let known = |side: Side| matches!(side.rule, Rule::Known | Rule::Kernel);
-        self.is_array() == other.is_array() && known(self) == known(other)
+        self.is_array() == other.is_array() && self.is_known() == other.is_known()
+    }
+
+    /// Whether it is memory that the device knows, as whoever copies says.
+    pub fn is_known(self) -> bool {
+        matches!(self.rule, Rule::Known | Rule::Kernel)
     }
 
     /// Whether parts of it may have no memory.
