@@ -55,7 +55,7 @@ impl Function {
             // SAFETY: the caller's contract.
             return unsafe { self.launch_now(stream, launch, params, Start::AtOnce) };
         }
-        self.check_launch(launch)?;
+        self.check_launch(launch).map_err(|error| stream.refuse_capture(error))?;
         if let Err(error) = self.cluster_if_any(launch) {
             // A size that is one only in part is no launch at all; any other ends the capture.
             if launch.cluster.is_none_or(|cluster| !cluster.contains(&0)) {
@@ -76,6 +76,10 @@ impl Function {
     /// [`Error::InvalidHandle`] if the module is gone, [`Error::InvalidValue`] for a shape that device or kernel do not take.
     pub fn check_launch(&self, launch: &Launch) -> Result<()> {
         self.module()?;
+        // What static memory leaves is seen when the kernel has been read, at the launch.
+        if launch.dynamic_shared > self.max_dynamic_shared_with(0) {
+            return Err(Error::InvalidValue);
+        }
         check_shape(self, launch)
     }
 

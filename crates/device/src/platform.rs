@@ -130,6 +130,7 @@ impl Platform {
     /// # Errors
     /// [`Error::HostMemoryNotRegistered`] where no such memory begins.
     pub fn unregister_host(&self, address: u64) -> Result<()> {
+        crate::graph::check_unsafe_call()?;
         if let Some(owner) = self.space.find(address).and_then(|found| self.owner_of(&found)) {
             owner.settle()?;
         }

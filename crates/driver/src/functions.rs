@@ -370,12 +370,27 @@ pub unsafe fn asked(attributes: *const CUlaunchAttribute, count: u32) -> CuResul
             }
             CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => asked.events[1] = event_of(value)?,
             CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+            // Of streams alone.
+            CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => return Err(CUDA_ERROR_INVALID_VALUE.into()),
             // The rest permits or prefers something; nothing is an answer to that.
-            hint if hint.name().is_some() => {}
+            hint if hint.name().is_some() && is_hint(hint, value) => {}
             _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
         }
     }
     Ok(asked)
+}
+
+/// Whether an attribute that changes nothing may have this value.
+pub fn is_hint(attribute: CUlaunchAttributeID, value: CUlaunchAttributeValue) -> bool {
+    let first = value.word(0);
+    match attribute {
+        CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => value.bytes[..2].iter().all(|domain| *domain < 4),
+        CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN | CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING => {
+            first <= 1
+        }
+        CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => first <= 100,
+        _ => true,
+    }
 }
 
 /// The event of an attribute, which has flags beside it: none that launches take.

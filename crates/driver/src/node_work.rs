@@ -151,12 +151,12 @@ impl Work {
 
     /// The recording of an event.
     pub fn record(event: CUevent) -> CuResult<Self> {
-        Ok(Work::new(Operation::Record(streams::find_event(event)?), Description::Event(event)))
+        Ok(Work::new(Operation::Record(event_of(event)?), Description::Event(event)))
     }
 
     /// The wait for an event.
     pub fn wait(event: CUevent) -> CuResult<Self> {
-        Ok(Work::new(Operation::Wait(streams::find_event(event)?), Description::Event(event)))
+        Ok(Work::new(Operation::Wait(event_of(event)?), Description::Event(event)))
     }
 
     /// A graph as it is now.
@@ -281,4 +281,12 @@ fn without_context(fill: CUDA_MEMSET_NODE_PARAMS_v2) -> CUDA_MEMSET_NODE_PARAMS 
         width: fill.width,
         height: fill.height,
     }
+}
+
+/// The event of a node. None at all is another mistake than one that there is not.
+fn event_of(event: CUevent) -> CuResult<Arc<device::Event>> {
+    if event.is_null() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    streams::find_event(event)
 }

@@ -20,6 +20,8 @@ pub struct Image {
     extent: Option<[usize; 3]>,
     /// It can be read as sRGB only.
     is_srgb: bool,
+    /// It has several levels, whatever part of them is seen.
+    has_levels: bool,
 }
 
 /// All of an array.
@@ -27,7 +29,8 @@ pub fn of_array(array: &Array) -> Image {
     let CUDA_ARRAY3D_DESCRIPTOR { Width, Height, Depth, Format, .. } = array.descriptor;
     let mut view = view(array.shape.geometry, array.shape.format, &[array.level]);
     view.is_sparse = array.shape.layout.backing != Backing::Own;
-    Image { view, extent: Some([Width, Height, Depth]), is_srgb: formats::is_srgb(Format) }
+    let (extent, is_srgb) = (Some([Width, Height, Depth]), formats::is_srgb(Format));
+    Image { view, extent, is_srgb, has_levels: false }
 }
 
 /// All of a mipmapped array.
@@ -35,6 +38,7 @@ pub fn of_mipmapped(array: &MipmappedArray) -> CuResult<Image> {
     let mut image = of_array(&*arrays::find(array.level(0)?)?);
     let is_sparse = image.view.is_sparse;
     image.view = ImageView { is_sparse, ..view(array.shape.geometry, array.shape.format, array.levels()) };
+    image.has_levels = image.view.levels.len() > 1;
     Ok(image)
 }
 
@@ -52,7 +56,7 @@ pub fn of_linear(linear: &CUDA_RESOURCE_LINEAR, device: &Attributes) -> CuResult
     let (geometry, levels) = (Geometry::D1, vec![level]);
     let view =
         ImageView { geometry, format, layers: 1, levels, first_level: 0, is_linear: true, is_sparse: false };
-    Ok(Image { view, extent: None, is_srgb: false })
+    Ok(Image { view, extent: None, is_srgb: false, has_levels: false })
 }
 
 /// What texels in memory are: arrays alone are compressed.
@@ -80,7 +84,7 @@ pub fn of_rows(rows: &CUDA_RESOURCE_PITCH2D, device: &Attributes) -> CuResult<Im
     let (geometry, levels) = (Geometry::D2, vec![level]);
     let view =
         ImageView { geometry, format, layers: 1, levels, first_level: 0, is_linear: false, is_sparse: false };
-    Ok(Image { view, extent: None, is_srgb: false })
+    Ok(Image { view, extent: None, is_srgb: false, has_levels: false })
 }
 
 fn limit(device: &Attributes, attribute: CUdevice_attribute) -> u64 {
@@ -216,7 +220,8 @@ impl Image {
             mip_bias: desc.mipmapLevelBias,
             level_clamp: [desc.minMipmapLevelClamp, desc.maxMipmapLevelClamp],
             border: desc.borderColor,
-            normalized: has(CU_TRSF_NORMALIZED_COORDINATES),
+            // Where there are levels, coordinates go from 0 to 1 whatever is said, as on an H200.
+            normalized: has(CU_TRSF_NORMALIZED_COORDINATES) || self.has_levels,
             read: read_mode(view.format, has(CU_TRSF_READ_AS_INTEGER)),
             srgb: has(CU_TRSF_SRGB),
             max_anisotropy: desc.maxAnisotropy.clamp(1, 16),

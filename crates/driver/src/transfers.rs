@@ -92,14 +92,17 @@ pub unsafe fn from_3d(copy: &CUDA_MEMCPY3D) -> CuResult<Transfer> {
 /// The plainest structure that describes a copy.
 pub fn to_3d(transfer: &Transfer) -> CUDA_MEMCPY3D {
     let Transfer { to, from, extent } = transfer;
-    let (from, to) = (End::of_region(from, *extent), End::of_region(to, *extent));
+    // Where one end is said to be the device's, the other was said to be the host's; else nothing is known of either.
+    let told = [from, to].iter().any(|end| end.start.is_known() || end.start.is_array());
+    let (from, to) = (End::of_region(from, *extent, told), End::of_region(to, *extent, told));
+    let host = |end: &End| std::ptr::with_exposed_provenance_mut(end.host as usize);
     CUDA_MEMCPY3D {
         srcXInBytes: from.x,
         srcY: from.y,
         srcZ: from.z,
         srcLOD: 0,
         srcMemoryType: from.kind,
-        srcHost: std::ptr::null(),
+        srcHost: host(&from),
         srcDevice: from.device,
         srcArray: from.array,
         reserved0: std::ptr::null_mut(),
@@ -110,7 +113,7 @@ pub fn to_3d(transfer: &Transfer) -> CUDA_MEMCPY3D {
         dstZ: to.z,
         dstLOD: 0,
         dstMemoryType: to.kind,
-        dstHost: std::ptr::null_mut(),
+        dstHost: host(&to),
         dstDevice: to.device,
         dstArray: to.array,
         reserved1: std::ptr::null_mut(),
@@ -128,8 +131,9 @@ unsafe fn transfer(to: &End, from: &End, extent: Extent) -> CuResult<Transfer> {
 }
 
 impl End {
-    /// The plainest description of an end. An array that is gone is described as memory that is not there.
-    fn of_region(region: &Region, extent: Extent) -> End {
+    /// The plainest description of an end: `told` says that what is not the device's is the host's. An array that is gone is
+    /// described as memory that is not there.
+    fn of_region(region: &Region, extent: Extent, told: bool) -> End {
         let address = region.start.address();
         if let Some((handle, array)) = region.start.is_array().then(|| arrays::at(address)).flatten() {
             let (z, y, x) = array.level.position(region.start);
@@ -137,17 +141,24 @@ impl End {
             let (kind, device) = (CU_MEMORYTYPE_ARRAY, CUdeviceptr(0));
             return End { kind, host: 0, device, array: handle, pitch: 0, height: 0, x, y, z, lod: 0 };
         }
-        // The height of a slice counts only where there are several.
+        let (kind, host, device) = match region.start.is_known() {
+            true => (CU_MEMORYTYPE_DEVICE, 0, address),
+            false if told => (CU_MEMORYTYPE_HOST, address, 0),
+            false => (CU_MEMORYTYPE_UNIFIED, 0, address),
+        };
+        // The pitch counts only where there are several rows, the height of a slice where there are several slices.
+        let is_row = extent.height <= 1 && extent.depth <= 1 && region.pitch == extent.width;
         let height = match region.pitch {
-            0 => extent.height,
+            0 => 0,
+            _ if extent.depth <= 1 => 0,
             pitch => (region.slice_pitch / pitch).max(extent.height),
         };
         End {
-            kind: CU_MEMORYTYPE_UNIFIED,
-            host: 0,
-            device: CUdeviceptr(address),
+            kind,
+            host,
+            device: CUdeviceptr(device),
             array: CUarray::NULL,
-            pitch: region.pitch as usize,
+            pitch: if is_row { 0 } else { region.pitch as usize },
             height: height as usize,
             x: 0,
             y: 0,

@@ -52,6 +52,31 @@ pub fn fewest_registers(sm: u32) -> u32 {
     if sm >= 90 { 24 } else { 16 }
 }
 
+/// The text with a rounding said for each product of floats that leaves it open: such a product is not fused with a sum.
+pub fn products_kept(text: &str) -> String {
+    let in_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%' | '.');
+    let mut out = String::with_capacity(text.len() + text.len() / 64);
+    let mut rest = text;
+    while let Some(at) = rest.find("mul.") {
+        let (before, from) = rest.split_at(at);
+        let end = from.find(|c: char| !in_name(c)).unwrap_or(from.len());
+        let (word, after) = from.split_at(end);
+        let mut parts = word.split('.');
+        let is_rounded = parts.clone().any(|part| matches!(part, "rn" | "rz" | "rm" | "rp"));
+        let is_float = matches!(parts.next_back(), Some("f16" | "f16x2" | "bf16" | "bf16x2" | "f32" | "f64"));
+        out.push_str(before);
+        if is_float && !is_rounded && !before.ends_with(in_name) {
+            out.push_str("mul.rn");
+            out.push_str(&word["mul".len()..]);
+        } else {
+            out.push_str(word);
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
 impl Tuning {
     /// Whether something is asked for.
     pub fn is_any(&self) -> bool {
@@ -166,6 +191,19 @@ mod tests {
     use super::*;
 
     const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
+
+    #[test]
+    fn products_of_floats_get_a_rounding() {
+        let text =
+            "mul.f32 a,b,c; mul.ftz.sat.f32 a,b,c; mul.f16x2\td,e,f; mul.bf16 x,y,z; mul.rz.f64 p,q,r;\n";
+        let kept = "mul.rn.f32 a,b,c; mul.rn.ftz.sat.f32 a,b,c; mul.rn.f16x2\td,e,f; mul.rn.bf16 x,y,z; mul.rz.f64 p,q,r;\n";
+        assert_eq!(products_kept(text), kept);
+        for other in
+            ["mul.wide.u32 a,b,c;", "mul.lo.s32 a,b,c;", "call my_mul.f32;", ".reg .f32 %mul.f32;", ""]
+        {
+            assert_eq!(products_kept(other), other);
+        }
+    }
 
     /// The directives of a kernel with these, when something is asked for.
     fn tuned(directives: &str, tuning: Tuning) -> (String, usize) {

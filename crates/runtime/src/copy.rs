@@ -186,8 +186,8 @@ pub fn describe_1d(
         kind,
     };
     let copy = describe_3d(&parameters)?.ok_or(cudaErrorInvalidValue)?;
-    // A single row needs no pitch, and is told without.
-    Ok(CUDA_MEMCPY3D { srcPitch: 0, dstPitch: 0, ..copy })
+    // A single row needs no pitch and no height, and is told without.
+    Ok(CUDA_MEMCPY3D { srcPitch: 0, srcHeight: 0, dstPitch: 0, dstHeight: 0, ..copy })
 }
 
 /// The runtime's description of a copy that the driver describes.
@@ -202,7 +202,8 @@ pub fn describe_for_runtime(copy: &CUDA_MEMCPY3D) -> CudaResult<cudaMemcpy3DParm
             CU_MEMORYTYPE_ARRAY => ptr::null_mut(),
             _ => ptr::with_exposed_provenance_mut(device.0 as usize),
         };
-        cudaPitchedPtr { ptr, pitch, xsize: c.WidthInBytes, ysize: height }
+        // The driver knows no width of rows but the copy's.
+        cudaPitchedPtr { ptr, pitch, xsize: 0, ysize: height }
     };
     Ok(cudaMemcpy3DParms {
         srcArray: cudaArray_t(c.srcArray.0),

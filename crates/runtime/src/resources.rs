@@ -6,6 +6,7 @@ use cuda_abi::driver::*;
 use cuda_abi::runtime::*;
 
 use crate::copy::{array_descriptor, device_pointer};
+use crate::driver::call;
 use crate::formats::{of_channels, to_channels};
 
 /// The driver's description of a resource.
@@ -89,34 +90,46 @@ pub fn from_driver(resource: &CUDA_RESOURCE_DESC) -> CudaResult<cudaResourceDesc
 /// Whether a resource can be read so.
 ///
 /// # Errors
-/// [`cudaErrorInvalidNormSetting`] for what has more than 16 bits, or is a fraction already, read as one, and [`cudaErrorInvalidFilterSetting`] for
+/// [`cudaErrorInvalidResourceHandle`] for no array at all, [`cudaErrorInvalidNormSetting`] for what has more than 16 bits, or is a fraction already, read as one, and [`cudaErrorInvalidFilterSetting`] for
 /// integers between which there is nothing.
 pub fn check_reading(resource: &CUDA_RESOURCE_DESC, texture: &cudaTextureDesc) -> CudaResult {
     let format = match resource.resType {
         CU_RESOURCE_TYPE_ARRAY => {
             // SAFETY: the type names the member that is set, a plain number.
             let array = unsafe { resource.res.hArray };
-            // What is no array is told by whoever makes the object.
-            if array.is_null() { None } else { array_descriptor(array).ok().map(|array| array.Format) }
+            if array.is_null() {
+                return Err(cudaErrorInvalidResourceHandle);
+            }
+            // What else is no array is told by whoever makes the object.
+            array_descriptor(array).ok().map(|array| array.Format)
         }
+        CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
+            // SAFETY: as above.
+            let array = unsafe { resource.res.hMipmappedArray };
+            let mut first = CUarray::NULL;
+            // What is none is told likewise.
+            let known = !array.is_null() && call!(cuMipmappedArrayGetLevel(&mut first, array, 0)).is_ok();
+            if known { array_descriptor(first).ok().map(|array| array.Format) } else { None }
+        }
+        // SAFETY: likewise, plain numbers.
+        CU_RESOURCE_TYPE_LINEAR => Some(unsafe { resource.res.linear }.format),
         // SAFETY: likewise, plain numbers.
         CU_RESOURCE_TYPE_PITCH2D => Some(unsafe { resource.res.pitch2D }.format),
         _ => None,
     };
     let Some(format) = format else { return Ok(()) };
-    match texture.readMode {
-        cudaReadModeNormalizedFloat if NO_FRACTIONS.contains(&format) => Err(cudaErrorInvalidNormSetting),
-        cudaReadModeElementType
-            if texture.filterMode == cudaFilterModeLinear && INTEGERS.contains(&format) =>
-        {
-            Err(cudaErrorInvalidFilterSetting)
-        }
-        _ => Ok(()),
+    let no_fraction = NO_FRACTIONS.contains(&format);
+    let as_fraction = texture.readMode == cudaReadModeNormalizedFloat;
+    let between = texture.filterMode == cudaFilterModeLinear;
+    if between && INTEGERS.contains(&format) && (no_fraction || texture.readMode == cudaReadModeElementType) {
+        return Err(cudaErrorInvalidFilterSetting);
     }
+    if as_fraction && no_fraction { Err(cudaErrorInvalidNormSetting) } else { Ok(()) }
 }
 
 /// Formats that are not read as fractions of one.
-const NO_FRACTIONS: [CUarray_format; 4] = [
+const NO_FRACTIONS: [CUarray_format; 5] = [
+    CU_AD_FORMAT_HALF,
     CU_AD_FORMAT_UNSIGNED_INT32,
     CU_AD_FORMAT_SIGNED_INT32,
     CU_AD_FORMAT_FLOAT,

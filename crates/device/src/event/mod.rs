@@ -256,8 +256,13 @@ impl Event {
     }
 
     fn time(&self) -> Result<Option<u64>> {
-        if matches!(&*self.recorded.lock(), Recorded::Captured(_)) {
-            return Err(Error::InvalidValue);
+        let point = match &*self.recorded.lock() {
+            Recorded::Captured(point) => Some(point.clone()),
+            _ => None,
+        };
+        // Nobody waits, so the capture goes on.
+        if let Some(point) = point {
+            return Err(if point.is_current() { Error::CapturedEvent } else { Error::InvalidValue });
         }
         if self.flags.disable_timing {
             return Err(Error::InvalidHandle);

@@ -362,6 +362,12 @@ pub(crate) fn is_legacy_held(context: ContextId) -> bool {
         && ACTIVE.lock().iter().any(|capture| capture.holds_legacy(context))
 }
 
+/// Whether what is captured now becomes part of the graph.
+pub fn is_captured_into(graph: &Graph) -> bool {
+    ACTIVE_COUNT.load(Ordering::Acquire) != 0
+        && ACTIVE.lock().iter().any(|capture| std::ptr::eq(&*capture.graph, graph))
+}
+
 fn spoil_where(condition: impl Fn(&&Arc<Capture>) -> bool, error: Error) -> Result<()> {
     let active = ACTIVE.lock();
     let mut outcome = Ok(());

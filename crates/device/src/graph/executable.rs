@@ -1,6 +1,7 @@
 //! Graphs that are launched.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -263,7 +264,8 @@ impl ExecutableGraph {
             return Err(Error::InvalidValue);
         }
         let first = at - children;
-        check_form(&steps.list[first..at], first, &new.list).map_err(|_| Error::InvalidValue)?;
+        let all = 0..new.list.len();
+        check_form((&steps.list, first..at), (&new.list, all)).map_err(|_| Error::InvalidValue)?;
         take_over(&mut Arc::make_mut(&mut steps).list[first..at], new.list);
         drop(steps);
         self.kept.lock().extend(kept);
@@ -274,7 +276,7 @@ impl ExecutableGraph {
     pub fn update(&self, graph: &Graph) -> std::result::Result<(), UpdateFailure> {
         let (new, kept) = Steps::of(graph);
         let mut steps = self.steps.lock();
-        check_form(&steps.list, 0, &new.list)?;
+        check_form((&steps.list, 0..steps.list.len()), (&new.list, 0..new.list.len()))?;
         take_over(&mut Arc::make_mut(&mut steps).list, new.list);
         drop(steps);
         let before = std::mem::replace(&mut *self.kept.lock(), kept);
@@ -396,32 +398,62 @@ pub(super) fn works_of(
     Ok(works)
 }
 
-/// Whether steps can do what others do. The dependencies of `steps` count from `base`.
-fn check_form(steps: &[Step], base: usize, new: &[Step]) -> std::result::Result<(), UpdateFailure> {
-    if steps.len() != new.len() {
-        return Err(UpdateFailure::CountChanged);
+/// The steps of a graph's own nodes among `steps`, which are all of its: not those of the graphs that nodes are.
+fn own(steps: &[Step], range: &Range<usize>) -> Vec<usize> {
+    let mut own = Vec::new();
+    let mut end = range.end;
+    while end > range.start {
+        own.push(end - 1);
+        end = (end - 1).saturating_sub(steps[end - 1].children);
     }
-    for (step, new) in steps.iter().zip(new) {
-        let depends_alike =
-            step.dependencies.iter().copied().eq(new.dependencies.iter().map(|dependency| base + dependency));
-        if !depends_alike || step.children != new.children {
-            return Err(UpdateFailure::TopologyChanged(new.node));
+    own.reverse();
+    own
+}
+
+/// Whether the steps of a range can do what those of another do. Dependencies count from the beginning of the slices.
+fn check_form(
+    (steps, range): (&[Step], Range<usize>),
+    (new_steps, new_range): (&[Step], Range<usize>),
+) -> std::result::Result<(), UpdateFailure> {
+    // Graphs may be in each other deeper than a stack is.
+    let mut graphs = vec![(range, new_range)];
+    while let Some((range, new_range)) = graphs.pop() {
+        let (nodes, new_nodes) = (own(steps, &range), own(new_steps, &new_range));
+        if nodes.len() != new_nodes.len() {
+            return Err(UpdateFailure::CountChanged);
         }
-        if !step.operation.is_like(&new.operation) {
-            return Err(UpdateFailure::NodeTypeChanged(new.node));
+        for (&at, &new_at) in nodes.iter().zip(&new_nodes) {
+            let (step, new) = (&steps[at], &new_steps[new_at]);
+            let among = |nodes: &[usize], step: &Step| -> Vec<_> {
+                step.dependencies.iter().map(|dependency| nodes.binary_search(dependency)).collect()
+            };
+            if among(&nodes, step) != among(&new_nodes, new) {
+                return Err(UpdateFailure::TopologyChanged(new.node));
+            }
+            check_step(step, new)?;
+            if step.children > 0 {
+                graphs.push((at - step.children..at, new_at - new.children..new_at));
+            }
         }
-        if !step.operation.has_form_of(&new.operation) {
-            return Err(match new.operation {
-                Operation::Conditional(_) => UpdateFailure::NotSupported(new.node),
-                _ => UpdateFailure::ParametersChanged(new.node),
-            });
-        }
-        if step.operation.is_cooperative() != new.operation.is_cooperative() {
-            return Err(UpdateFailure::AttributesChanged(new.node));
-        }
-        for (body, new) in step.bodies.iter().zip(&new.bodies) {
-            check_form(&body.list, 0, &new.list)?;
-        }
+    }
+    Ok(())
+}
+
+fn check_step(step: &Step, new: &Step) -> std::result::Result<(), UpdateFailure> {
+    if !step.operation.is_like(&new.operation) || (step.children > 0) != (new.children > 0) {
+        return Err(UpdateFailure::NodeTypeChanged(new.node));
+    }
+    if !step.operation.has_form_of(&new.operation) {
+        return Err(match new.operation {
+            Operation::Conditional(_) => UpdateFailure::NotSupported(new.node),
+            _ => UpdateFailure::ParametersChanged(new.node),
+        });
+    }
+    if step.operation.is_cooperative() != new.operation.is_cooperative() {
+        return Err(UpdateFailure::AttributesChanged(new.node));
+    }
+    for (body, new) in step.bodies.iter().zip(&new.bodies) {
+        check_form((&body.list, 0..body.list.len()), (&new.list, 0..new.list.len()))?;
     }
     Ok(())
 }

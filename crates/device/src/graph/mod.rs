@@ -13,7 +13,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-pub use capture::{CaptureInfo, CaptureMode, CaptureStatus, check_unsafe_call, exchange_thread_mode};
+pub use capture::{
+    CaptureInfo, CaptureMode, CaptureStatus, check_unsafe_call, exchange_thread_mode, is_captured_into,
+};
 pub use conditional::{Conditional, ConditionalKind};
 pub use executable::{ExecutableGraph, UpdateFailure};
 pub use operation::{KernelCall, Operation};

@@ -66,8 +66,8 @@ impl Operation {
     }
 
     /// Whether an operation of the same sort can also replace this one in an executable graph, where the number of
-    /// operations on words and what each of them does stay the same, the number of semaphores, how a conditional node chooses, all
-    /// about a copy of several rows, and the shape of several rows that are set.
+    /// operations on words and what each of them does stay the same, the number of semaphores, how a conditional node chooses, where
+    /// a copied row is and all about a copy of several, and the shape of several rows that are set.
     pub(super) fn has_form_of(&self, other: &Operation) -> bool {
         match (self, other) {
             (Operation::Signal(these), Operation::Signal(those))
@@ -80,7 +80,9 @@ impl Operation {
                     && these.iter().zip(&**those).all(|(this, that)| this.is_like(that))
             }
             (Operation::Copy(this), Operation::Copy(other)) => {
-                this == other || (this.is_row() && other.is_row())
+                let same_ends =
+                    this.to.start.is_like(other.to.start) && this.from.start.is_like(other.from.start);
+                this == other || (this.is_row() && other.is_row() && same_ends)
             }
             (Operation::Fill(this), Operation::Fill(other)) => {
                 let shape = |fill: &Fill| (fill.element, fill.width, fill.height, fill.pitch);

@@ -388,7 +388,7 @@ impl AddressSpace {
     pub fn unregister(&self, base: u64) -> Result<()> {
         self.free(base, |allocation| matches!(allocation.kind, Kind::Registered { .. })).map(drop).map_err(
             |_| match self.find(base) {
-                Some(found) if found.kind.is_host() => Error::InvalidValue,
+                Some(found) if found.kind.is_host() || found.kind == Kind::Device => Error::InvalidValue,
                 _ => Error::HostMemoryNotRegistered,
             },
         )

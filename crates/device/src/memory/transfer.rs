@@ -86,6 +86,16 @@ impl Side {
         matches!(self.rule, Rule::Array | Rule::Sparse | Rule::Tiled(_))
     }
 
+    /// Whether it is said to be where the other is: in an array, in memory that the device knows, or in any.
+    pub(crate) fn is_like(self, other: Side) -> bool {
+        self.is_array() == other.is_array() && self.is_known() == other.is_known()
+    }
+
+    /// Whether it is memory that the device knows, as whoever copies says.
+    pub fn is_known(self) -> bool {
+        matches!(self.rule, Rule::Known | Rule::Kernel)
+    }
+
     /// Whether parts of it may have no memory.
     fn is_sparse(self) -> bool {
         matches!(self.rule, Rule::Sparse | Rule::Tiled(_))

@@ -51,11 +51,26 @@ pub fn texts_of(image: &Image<'_>, sm: u32) -> Result<Texts> {
             }
             let text = |entry: &fatbin::Entry<'_>| {
                 let payload = entry.payload().map_err(damaged)?;
-                Ok(ptx::text_of_image(&payload).into_owned())
+                let text = ptx::text_of_image(&payload);
+                // As NVIDIA's driver has it, the options that nvcc was given are the assembler's here too.
+                let apart = entry.options().map_err(damaged)?.is_some_and(keeps_products);
+                Ok(if apart { ptx::tune::products_kept(&text) } else { text.into_owned() })
             };
             Ok(Texts { texts: entries.iter().map(text).collect::<Result<_>>()?, sm })
         }
     }
+}
+
+/// Whether options of the assembler forbid it to fuse products and sums. The last one counts.
+fn keeps_products(options: &str) -> bool {
+    let mut words = options.split([' ', '=']).filter(|word| !word.is_empty());
+    let mut kept = false;
+    while let Some(word) = words.next() {
+        if matches!(word, "-fmad" | "--fmad") {
+            kept = words.next() == Some("false");
+        }
+    }
+    kept
 }
 
 /// The PTX texts in an object file of the host, or in a static library. What has none for this device is left out: if
@@ -97,6 +112,21 @@ mod tests {
         let specific =
             ContainerWriter::new().entry(EntryWriter::ptx(100, ".version 9.0\n").arch_specific()).finish();
         assert_eq!(texts_of(&from_bytes(&specific).unwrap(), 90), Err(Error::NoBinaryForDevice));
+    }
+
+    #[test]
+    fn options_of_the_assembler_are_kept_to() {
+        let of = |options: &str| {
+            let entry = EntryWriter::ptx(80, "mul.f32 a,b,c;").options(options);
+            let bytes = ContainerWriter::new().entry(entry).finish();
+            texts_of(&from_bytes(&bytes).unwrap(), 90).unwrap().texts
+        };
+        for options in [" --fmad false ", "-fmad=false", "-O2 --fmad=false -v", "-fmad true -fmad false"] {
+            assert_eq!(of(options), ["mul.rn.f32 a,b,c;"], "{options}");
+        }
+        for options in ["", "-fmad=true", "--fmad true", "-fmad false --fmad=true"] {
+            assert_eq!(of(options), ["mul.f32 a,b,c;"], "{options}");
+        }
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl Stream {
     pub fn synchronize(&self) -> Result<()> {
         let context = self.context()?;
         context.check_before_waiting()?;
-        self.check_not_capturing()?;
+        self.check_not_captured(&context)?;
         capture::check_unsafe_call()?;
         if let Some(last) = self.last() {
             last.wait();
@@ -120,7 +120,7 @@ impl Stream {
     pub fn query(&self) -> Result<()> {
         let context = self.context()?;
         context.check()?;
-        self.check_not_capturing()?;
+        self.check_not_captured(&context)?;
         capture::check_unsafe_call()?;
         match self.last() {
             Some(_) => Err(Error::NotReady),
@@ -191,6 +191,8 @@ impl Stream {
     pub fn allocate(&self, size: u64) -> Result<u64> {
         let context = self.context()?;
         if !self.is_capturing() {
+            self.check_not_captured(&context)?;
+            capture::check_unsafe_call()?;
             return context.allocate_pooled(&context.hardware().current_pool(), size);
         }
         let (graph, tips) = self.capture.graph()?;
@@ -208,6 +210,8 @@ impl Stream {
     pub fn allocate_from(&self, pool: &Pool, size: u64) -> Result<u64> {
         let context = self.context()?;
         if !self.is_capturing() {
+            self.check_not_captured(&context)?;
+            capture::check_unsafe_call()?;
             return context.allocate_pooled(pool, size);
         }
         match pool.kind() {
@@ -231,8 +235,14 @@ impl Stream {
             .filter(|found| found.pool.is_some() || matches!(found.kind, Kind::Device | Kind::Graph));
         let Allocation { id, kind, .. } = found.ok_or(Error::InvalidValue)?;
         if self.is_capturing() {
+            // A graph frees what graphs have allocated.
+            if kind != Kind::Graph {
+                return Err(Error::InvalidValue);
+            }
             return self.capture.add(Operation::Free { address });
         }
+        self.check_not_captured(&context)?;
+        capture::check_unsafe_call()?;
         // What a graph has allocated goes with the graph, unless that has gone before.
         if kind == Kind::Graph && !space.free_graph_memory(address)? {
             return Ok(());
@@ -424,8 +434,16 @@ impl Stream {
         &self.capture
     }
 
+    /// Refuses to ask or wait for the end of what is captured, in this stream or in one that the legacy default stream waits for.
+    fn check_not_captured(&self, context: &Context) -> Result<()> {
+        if self.kind == StreamKind::Legacy {
+            return capture::check_legacy(context.id());
+        }
+        self.check_not_capturing()
+    }
+
     /// Refuses what cannot become a node of a graph.
-    pub(crate) fn check_not_capturing(&self) -> Result<()> {
+    pub fn check_not_capturing(&self) -> Result<()> {
         if self.is_capturing() { Err(self.capture.refuse(Error::StreamCaptureUnsupported)) } else { Ok(()) }
     }
 

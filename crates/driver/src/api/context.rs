@@ -216,6 +216,7 @@ fn cuCtxSetLimit(limit: CUlimit, value: usize) -> CuResult {
     if limit == CU_LIMIT_SHMEM_SIZE {
         return Err(CUDA_ERROR_NOT_PERMITTED.into());
     }
+    device::graph::check_unsafe_call()?;
     context.set_limit(read_limit(limit)?, value as u64)?;
     Ok(())
 }

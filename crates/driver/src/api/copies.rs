@@ -162,6 +162,8 @@ fn cuMemcpyPeerAsync(
 ) -> CuResult {
     contexts::find(dstContext)?.check()?;
     contexts::find(srcContext)?.check()?;
+    // No node of a graph copies between contexts.
+    streams::find(hStream, default)?.check_not_capturing()?;
     copy_async(default, hStream, within_device(dstDevice, srcDevice, ByteCount))
 }
 

@@ -78,6 +78,10 @@ fn run(
     if count == 0 {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
+    // A capture goes on without them.
+    if stream.is_capturing() {
+        return Err(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.into());
+    }
     let mut copies = Vec::new();
     for index in 0..count {
         let bad = |failure| BadCopy { index: Some(index), failure };
@@ -135,7 +139,11 @@ impl Rows {
             let attributes = value_for(&attributes, index);
             // SAFETY: the caller's duty.
             let (to, from) = unsafe { (Side::any(to), Side::any(from)) };
-            let transfer = Transfer::linear(to, from, self.sizes.get(index)? as u64);
+            let size = self.sizes.get(index)?;
+            if size == 0 {
+                return Err(CUDA_ERROR_INVALID_VALUE.into());
+            }
+            let transfer = Transfer::linear(to, from, size as u64);
             Ok((transfer, source_access(attributes.srcAccessOrder, attributes.flags)?))
         })
     }

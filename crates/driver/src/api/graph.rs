@@ -25,6 +25,9 @@ fn cuGraphCreate(phGraph: Out<CUgraph>, flags: u32) -> CuResult {
 
 #[entry_point]
 fn cuGraphDestroy(hGraph: CUgraph) -> CuResult {
+    if find(hGraph).is_ok_and(|graph| device::graph::is_captured_into(&graph)) {
+        return Err(CUDA_ERROR_ILLEGAL_STATE.into());
+    }
     graphs::destroy(hGraph)
 }
 
@@ -101,6 +104,11 @@ fn instantiate_logged(
 #[entry_point]
 fn cuGraphInstantiateWithFlags(phGraphExec: Out<CUgraphExec>, hGraph: CUgraph, flags: u64) -> CuResult {
     check_flags(flags)?;
+    // There is no stream to upload in.
+    if flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD != 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    device::graph::check_unsafe_call()?;
     phGraphExec.check()?.set(graphs::instantiate(hGraph, flags)?)?;
     Ok(())
 }
@@ -115,11 +123,16 @@ fn cuGraphInstantiateWithParams(
     phGraphExec.check()?;
     // SAFETY: not null; the manual wants a structure that holds the wishes and gets the outcome.
     let mut params = unsafe { instantiateParams.check()?.as_ptr().read_unaligned() };
-    check_flags(params.flags)?;
+    if let Err(error) = check_flags(params.flags) {
+        params.result_out = CUDA_GRAPH_INSTANTIATE_ERROR;
+        instantiateParams.set(params)?;
+        return Err(error);
+    }
     if params.flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD != 0 {
         // There is nothing to upload, and nothing to wait for.
         streams::find(params.hUploadStream, default)?;
     }
+    device::graph::check_unsafe_call()?;
     let made = graphs::instantiate(hGraph, params.flags);
     (params.result_out, params.hErrNode_out) = match &made {
         Ok(_) => (CUDA_GRAPH_INSTANTIATE_SUCCESS, CUgraphNode::NULL),
@@ -151,7 +164,9 @@ fn cuGraphExecDestroy(hGraphExec: CUgraphExec) -> CuResult {
 
 #[entry_point]
 fn cuGraphExecGetFlags(hGraphExec: CUgraphExec, flags: Out<u64>) -> CuResult {
-    flags.check()?.set(find_executable(hGraphExec)?.flags)?;
+    // The others are about how it is made.
+    let kept = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
+    flags.check()?.set(find_executable(hGraphExec)?.flags & kept)?;
     Ok(())
 }
 
@@ -159,7 +174,7 @@ fn cuGraphExecGetFlags(hGraphExec: CUgraphExec, flags: Out<u64>) -> CuResult {
 #[entry_point(ptsz)]
 fn cuGraphUpload(default: DefaultStream, hGraphExec: CUgraphExec, hStream: CUstream) -> CuResult {
     let executable = find_executable(hGraphExec)?;
-    streams::find(hStream, default)?;
+    streams::find(hStream, default)?.check_not_capturing()?;
     executable.upload();
     Ok(())
 }
@@ -263,10 +278,7 @@ fn cuGraphKernelNodeSetAttribute(
     value: In<CUkernelNodeAttrValue>,
 ) -> CuResult {
     let attribute = CUlaunchAttribute { id: attr, pad: [0; 4], value: value.get()? };
-    if matches!(attr, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT | CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT) {
-        // Of launches alone.
-        return Err(CUDA_ERROR_INVALID_VALUE.into());
-    }
+    check_of_nodes(attr)?;
     // SAFETY: one attribute, which is ours.
     let asked = unsafe { functions::asked(&attribute, 1) }?;
     let (node, graph) = find_node(hNode)?;
@@ -284,7 +296,27 @@ fn cuGraphKernelNodeSetAttribute(
     Ok(())
 }
 
-/// What was not set is zero.
+/// Refuses the attributes of launches and of streams alone.
+fn check_of_nodes(attribute: CUkernelNodeAttrID) -> CuResult {
+    let of_others = matches!(
+        attribute,
+        CU_LAUNCH_ATTRIBUTE_IGNORE
+            | CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY
+            | CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+            | CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
+            | CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION
+            | CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT
+    );
+    if of_others || attribute.name().is_none() { Err(CUDA_ERROR_INVALID_VALUE.into()) } else { Ok(()) }
+}
+
+/// What a node has that nobody has set: zero, but for the domains of memory, of which remote accesses are in the second.
+fn attribute_unset(attribute: CUkernelNodeAttrID) -> CUkernelNodeAttrValue {
+    let mut bytes = [0; 64];
+    bytes[1] = u8::from(attribute == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP);
+    CUkernelNodeAttrValue { bytes }
+}
+
 #[entry_point]
 fn cuGraphKernelNodeGetAttribute(
     hNode: CUgraphNode,
@@ -294,8 +326,8 @@ fn cuGraphKernelNodeGetAttribute(
     let value = value_out.check()?;
     let (node, graph) = find_node(hNode)?;
     let call = kernel_call(&graph, node.id)?;
-    attr.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    let mut known = node.attribute(attr).unwrap_or(CUkernelNodeAttrValue { bytes: [0; 64] });
+    check_of_nodes(attr)?;
+    let mut known = node.attribute(attr).unwrap_or_else(|| attribute_unset(attr));
     if attr == CU_LAUNCH_ATTRIBUTE_COOPERATIVE {
         known.bytes[..4].copy_from_slice(&u32::from(call.launch.cooperative).to_ne_bytes());
     }

@@ -256,13 +256,19 @@ fn cuGraphAddEventWaitNode(
 
 #[entry_point]
 fn cuGraphEventRecordNodeGetEvent(hNode: CUgraphNode, event_out: Out<CUevent>) -> CuResult {
-    event_out.check()?.set(find_node(hNode)?.0.event()?)?;
+    event_out.check()?;
+    let (node, graph) = find_node(hNode)?;
+    let Operation::Record(_) = graph.operation(node.id)? else { return Err(CUDA_ERROR_INVALID_VALUE.into()) };
+    event_out.set(node.event()?)?;
     Ok(())
 }
 
 #[entry_point]
 fn cuGraphEventWaitNodeGetEvent(hNode: CUgraphNode, event_out: Out<CUevent>) -> CuResult {
-    event_out.check()?.set(find_node(hNode)?.0.event()?)?;
+    event_out.check()?;
+    let (node, graph) = find_node(hNode)?;
+    let Operation::Wait(_) = graph.operation(node.id)? else { return Err(CUDA_ERROR_INVALID_VALUE.into()) };
+    event_out.set(node.event()?)?;
     Ok(())
 }
 

@@ -35,8 +35,8 @@ fn cuIpcOpenMemHandle_v2(pdptr: Out<CUdeviceptr>, handle: CUipcMemHandle, Flags:
 
 fn open(place: Out<CUdeviceptr>, handle: &CUipcMemHandle, flags: u32) -> CuResult {
     place.check()?;
-    // The one flag there is asks for access to a peer's memory, which there always is.
-    if flags & !1 != 0 {
+    // The one flag there is must be there: it asks for access to a peer's memory, which there always is.
+    if flags & 1 == 0 {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     let context = contexts::usable()?;

@@ -24,10 +24,28 @@ fn cuMemAdvise_v2(
     advice: CUmem_advise,
     location: CUmemLocation,
 ) -> CuResult {
+    let types = CU_MEM_LOCATION_TYPE_DEVICE.0..=CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT.0;
+    if !types.contains(&location.r#type.0) {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    // A device that there is not is told in this way here.
+    if location.r#type == CU_MEM_LOCATION_TYPE_DEVICE && needs_location(advice) {
+        place(location).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    }
     advise(devPtr, count, advice, location)
 }
 
+fn needs_location(advice: CUmem_advise) -> bool {
+    matches!(
+        advice,
+        CU_MEM_ADVISE_SET_PREFERRED_LOCATION
+            | CU_MEM_ADVISE_SET_ACCESSED_BY
+            | CU_MEM_ADVISE_UNSET_ACCESSED_BY
+    )
+}
+
 fn advise(pointer: CUdeviceptr, len: usize, advice: CUmem_advise, location: CUmemLocation) -> CuResult {
+    device::graph::check_unsafe_call()?;
     let user = || -> CuResult<Option<usize>> {
         match place(location)? {
             Place::Device(device) => Ok(Some(device)),

@@ -14,7 +14,11 @@ use std::ffi::c_void;
 #[entry_point]
 fn cuModuleLoad(module: Out<CUmodule>, fname: Text) -> CuResult {
     module.check()?;
-    let bytes = images::read_file(fname.get()?)?;
+    let name = fname.get()?;
+    if name.is_empty() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let bytes = images::read_file(name)?;
     module.set(modules::load(images::of_bytes(&bytes, images::sm()?), &mut JitOptions::none())?)?;
     Ok(())
 }

@@ -8,6 +8,7 @@ use entry_macros::entry_point;
 
 #[entry_point]
 fn cuProfilerStart() -> CuResult {
+    device::graph::check_unsafe_call()?;
     contexts::usable().map(drop)
 }
 

@@ -34,6 +34,9 @@ fn cuStreamBeginCaptureToGraph(
     mode: CUstreamCaptureMode,
 ) -> CuResult {
     let graph = graphs::find(hGraph)?;
+    if device::graph::is_captured_into(&graph) {
+        return Err(CUDA_ERROR_ILLEGAL_STATE.into());
+    }
     let tips = read_tips(&graph, dependencies, dependencyData, numDependencies)?;
     find(hStream, default)?.begin_capture(read_mode(mode)?, graph, &tips)?;
     Ok(())

@@ -68,6 +68,7 @@ fn cuMemPoolDestroy(pool: CUmemoryPool) -> CuResult {
 
 #[entry_point]
 fn cuMemPoolTrimTo(pool: CUmemoryPool, minBytesToKeep: usize) -> CuResult {
+    device::graph::check_unsafe_call()?;
     pools::find(pool)?.trim(minBytesToKeep as u64);
     Ok(())
 }

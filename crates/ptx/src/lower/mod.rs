@@ -2,6 +2,7 @@
 
 pub(crate) mod body;
 mod call;
+mod contract;
 pub(crate) mod expander;
 mod links;
 pub(crate) mod place;
@@ -80,8 +81,9 @@ fn lower<'a>(
     links.approximations = approximations;
     let mut lowered = Vec::with_capacity(resolved.len());
     for func in &resolved {
-        let function = body::lower(&links, func)
+        let mut function = body::lower(&links, func)
             .map_err(|problem| LoadError::at(problem.kind, source, problem.span, problem.message))?;
+        contract::contract(&mut function);
         lowered.push(function);
     }
     let directives = &kernel.directives;

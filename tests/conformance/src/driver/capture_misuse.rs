@@ -84,6 +84,108 @@ pub fn unsafe_calls_are_unsupported() {
     cu!(cuCtxSynchronize(); cuMemFree_v2(p); cuArrayDestroy(array); cuMemFreeHost(host));
 }
 
+pub fn what_changes_the_device_is_unsupported() {
+    new_context();
+    let (s, other, mut main, mut pool) = (own_stream(), own_stream(), CUgraph::NULL, CUmemoryPool::NULL);
+    let (mut managed, own) = (CUdeviceptr(0), [0_u64; 8]);
+    cu!(
+        cuMemAllocManaged(&mut managed, 4096, CU_MEM_ATTACH_GLOBAL);
+        cuGraphCreate(&mut main, 0);
+        cuDeviceGetDefaultMemPool(&mut pool, 0);
+    );
+    let near = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 0 };
+    for mode in [GLOBAL, THREAD] {
+        each_in_a_capture(
+            mode,
+            s,
+            &[
+                ("free nothing", &|| code!(cuMemFree_v2(CUdeviceptr(0))), BAD, SPOILED),
+                (
+                    "advise",
+                    &|| code!(cuMemAdvise_v2(managed, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, near)),
+                    BAD,
+                    SPOILED,
+                ),
+                ("unregister", &|| code!(cuMemHostUnregister(own.as_ptr().cast_mut().cast())), BAD, SPOILED),
+                ("trim", &|| code!(cuMemPoolTrimTo(pool, 0)), BAD, SPOILED),
+                ("limit", &|| code!(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 2048)), BAD, SPOILED),
+                ("profile", &|| code!(cuProfilerStart()), BAD, SPOILED),
+                (
+                    "instantiate",
+                    &|| code!(cuGraphInstantiateWithFlags(&mut CUgraphExec(0), main, 0)),
+                    BAD,
+                    SPOILED,
+                ),
+                ("elsewhere", &|| code!(cuMemAllocAsync(&mut CUdeviceptr(0), 64, other)), BAD, SPOILED),
+            ],
+        );
+    }
+    cu!(cuMemFree_v2(managed));
+}
+
+pub fn what_cannot_be_captured_is_refused_in_its_own_way() {
+    new_context();
+    let (s, blocking) = (own_stream(), stream(CU_STREAM_DEFAULT));
+    let (place, mut main, mut executable) = (alloc(64), CUgraph::NULL, CUgraphExec::NULL);
+    let function = kernel(c"nothing");
+    cu!(cuGraphCreate(&mut main, 0); cuGraphInstantiateWithFlags(&mut executable, main, 0));
+    let (e, before) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
+    cu!(cuEventRecord(before, s); cuStreamSynchronize(s));
+    let implicit = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    let elapsed = || {
+        cu!(cuEventRecord(e, s));
+        code!(cuEventElapsedTime(&mut 0.0, before, e))
+    };
+    let too_large = || {
+        let none = null_mut();
+        code!(cuLaunchKernel(function, 1, 1, 1, 2000, 1, 1, 0, s, [none, none].as_mut_ptr(), none.cast()))
+    };
+    let too_much_memory = || {
+        let none = null_mut();
+        code!(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 49153, s, [none, none].as_mut_ptr(), none.cast()))
+    };
+    let peers = || code!(cuMemcpyPeerAsync(place, current(), place, current(), 4, s));
+    let alloc_legacy = || code!(cuMemAllocAsync(&mut CUdeviceptr(0), 64, CUstream::NULL));
+    for mode in [GLOBAL, THREAD, RELAXED] {
+        each_in_a_capture(
+            mode,
+            s,
+            &[
+                // What no capture has allocated, none frees.
+                ("free", &|| code!(cuMemFreeAsync(place, s)), CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS),
+                ("elapsed", &elapsed, CUDA_ERROR_CAPTURED_EVENT, CUDA_SUCCESS),
+                ("peers", &peers, BAD, SPOILED),
+                ("upload", &|| code!(cuGraphUpload(executable, s)), BAD, SPOILED),
+                ("too large", &too_large, CUDA_ERROR_INVALID_VALUE, SPOILED),
+                ("too much memory", &too_much_memory, CUDA_ERROR_INVALID_VALUE, SPOILED),
+            ],
+        );
+        each_in_a_capture(
+            mode,
+            blocking,
+            &[
+                ("wait", &|| code!(cuStreamSynchronize(CUstream::NULL)), implicit, SPOILED),
+                ("query", &|| code!(cuStreamQuery(CU_STREAM_LEGACY)), implicit, SPOILED),
+                ("alloc", &alloc_legacy, implicit, SPOILED),
+            ],
+        );
+    }
+    cu!(cuMemFree_v2(place));
+}
+
+pub fn a_graph_that_is_captured_is_busy() {
+    new_context();
+    let (s, other, mut main) = (own_stream(), own_stream(), CUgraph::NULL);
+    cu!(
+        cuGraphCreate(&mut main, 0);
+        cuStreamBeginCaptureToGraph(s, main, null_mut(), null_mut(), 0, GLOBAL);
+    );
+    let again = code!(cuStreamBeginCaptureToGraph(other, main, null_mut(), null_mut(), 0, GLOBAL));
+    assert_eq!([again, code!(cuGraphDestroy(main))], [CUDA_ERROR_ILLEGAL_STATE; 2]);
+    assert_eq!(ended(s), CUDA_SUCCESS);
+    cu!(cuGraphDestroy(main));
+}
+
 pub fn freeing_is_unsupported_too() {
     new_context();
     let (s, descriptor) = (

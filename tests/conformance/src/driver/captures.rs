@@ -40,6 +40,52 @@ pub fn what_is_queued_becomes_nodes() {
     assert_eq!(host, [5; 4]);
 }
 
+pub fn captured_copies_tell_what_their_ends_are() {
+    new_context();
+    let (s, place, mut host) = (stream(CU_STREAM_NON_BLOCKING), alloc(1024), null_mut());
+    cu!(cuMemHostAlloc(&mut host, 1024, 0));
+    let other = CUdeviceptr(place.0 + 512);
+    let rows = |kind| {
+        // SAFETY: numbers, handles and pointers, for which zero is a value.
+        let nothing: CUDA_MEMCPY2D = unsafe { std::mem::zeroed() };
+        CUDA_MEMCPY2D {
+            srcMemoryType: kind,
+            srcHost: host,
+            srcDevice: other,
+            srcPitch: 64,
+            dstMemoryType: CU_MEMORYTYPE_DEVICE,
+            dstDevice: place,
+            dstPitch: 128,
+            WidthInBytes: 32,
+            Height: 4,
+            ..nothing
+        }
+    };
+    let told = |queue: &dyn Fn()| {
+        let (mut main, mut node) = (CUgraph::NULL, CUgraphNode::NULL);
+        // SAFETY: as above.
+        let mut copy: CUDA_MEMCPY3D = unsafe { std::mem::zeroed() };
+        cu!(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        queue();
+        cu!(
+            cuStreamEndCapture(s, &mut main);
+            cuGraphGetNodes(main, &mut node, &mut 1);
+            cuGraphMemcpyNodeGetParams(node, &mut copy);
+        );
+        assert_eq!((copy.srcHeight, copy.dstHeight, copy.Depth), (0, 0, 1));
+        (copy.srcMemoryType, copy.dstMemoryType, copy.srcPitch, copy.dstPitch, copy.Height)
+    };
+    let (here, there, any) = (CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_UNIFIED);
+    let up = || cu!(cuMemcpyHtoDAsync_v2(place, host, 100, s));
+    assert_eq!(told(&up), (there, here, 0, 0, 1));
+    assert_eq!(told(&|| cu!(cuMemcpyDtoHAsync_v2(host, place, 100, s))), (here, there, 0, 0, 1));
+    assert_eq!(told(&|| cu!(cuMemcpyDtoDAsync_v2(place, other, 100, s))), (here, here, 0, 0, 1));
+    let unified = CUdeviceptr(host as u64);
+    assert_eq!(told(&|| cu!(cuMemcpyAsync(place, unified, 100, s))), (any, any, 0, 0, 1));
+    assert_eq!(told(&|| cu!(cuMemcpy2DAsync_v2(&rows(there), s))), (there, here, 64, 128, 4));
+    assert_eq!(told(&|| cu!(cuMemcpy2DAsync_v2(&rows(here), s))), (here, here, 64, 128, 4));
+}
+
 pub fn every_begin_begins_and_every_end_ends() {
     new_context();
     let s = stream(CU_STREAM_NON_BLOCKING);

@@ -296,6 +296,79 @@ pub fn attributes_of_a_kernel_node() {
     }
 }
 
+pub fn attributes_of_launches_and_streams_are_not_those_of_nodes() {
+    new_context();
+    let main = graph();
+    let mut node = params(CU_GRAPH_NODE_TYPE_KERNEL);
+    // SAFETY: as above.
+    node.params.kernel = CUDA_KERNEL_NODE_PARAMS {
+        func: kernel(c"nothing"),
+        gridDimX: 1,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: 1,
+        blockDimY: 1,
+        blockDimZ: 1,
+        ..unsafe { zeroed() }
+    };
+    let node = add(main, &[], &mut node);
+    let value_of = |first: u32| {
+        let mut value = CUlaunchAttributeValue { bytes: [0; 64] };
+        value.bytes[..4].copy_from_slice(&first.to_ne_bytes());
+        value
+    };
+    let mut found = value_of(9);
+    for attribute in [
+        CU_LAUNCH_ATTRIBUTE_IGNORE,
+        CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY,
+        CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION,
+    ] {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeSetAttribute(node, attribute, &value_of(1)));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeGetAttribute(node, attribute, &mut found));
+    }
+    cu!(cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &mut found));
+    assert_eq!(found.bytes[..2], [0, 1]);
+    // The greatest value that each hint may have.
+    for (attribute, greatest) in [
+        (CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, 3),
+        (CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, 1),
+        (CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100),
+    ] {
+        cu!(cuGraphKernelNodeSetAttribute(node, attribute, &value_of(greatest)));
+        let more = value_of(greatest + 1);
+        fails!(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeSetAttribute(node, attribute, &more));
+    }
+}
+
+pub fn flags_say_how_a_graph_is_made_ready() {
+    new_context();
+    let main = graph();
+    let mut executable = CUgraphExec::NULL;
+    let upload = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
+    // Where there is no stream, nothing is uploaded in one.
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiateWithFlags(&mut executable, main, upload));
+    let all = upload
+        | CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH
+        | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+    let with = |flags| CUDA_GRAPH_INSTANTIATE_PARAMS {
+        flags,
+        hUploadStream: CUstream::NULL,
+        hErrNode_out: CUgraphNode::NULL,
+        result_out: CUDA_GRAPH_INSTANTIATE_SUCCESS,
+    };
+    let (mut params, mut flags) = (with(all), 0);
+    cu!(
+        cuGraphInstantiateWithParams(&mut executable, main, &mut params);
+        cuGraphExecGetFlags(executable, &mut flags);
+    );
+    // What is told is what matters afterwards.
+    assert_eq!(flags, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
+    let mut params = with(1 << 20);
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiateWithParams(&mut executable, main, &mut params));
+    assert_eq!(params.result_out, CUDA_GRAPH_INSTANTIATE_ERROR);
+}
+
 /// Waits until an object's end has been counted.
 fn wait_for(ended: &AtomicU32, times: u32) {
     while ended.load(Ordering::SeqCst) < times {

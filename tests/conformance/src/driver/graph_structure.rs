@@ -260,6 +260,11 @@ pub fn events_of_nodes_are_told_and_exchanged() {
     );
     assert_eq!((waited, recorded), (events[2], events[0]));
     fails!(CUDA_ERROR_INVALID_VALUE, cuGraphEventWaitNodeGetEvent(waits, null_mut()));
+    // Each node has its own functions, and an event.
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphEventWaitNodeGetEvent(records, &mut waited));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphEventRecordNodeGetEvent(waits, &mut waited));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphEventRecordNodeSetEvent(records, CUevent::NULL));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphAddEventWaitNode(&mut waits, main, null(), 0, CUevent::NULL));
     fails!(CUDA_ERROR_INVALID_VALUE, cuGraphEventRecordNodeGetEvent(records, null_mut()));
 }
 

@@ -156,6 +156,60 @@ pub fn copies_of_several_rows_stay_as_they_are() {
     }
 }
 
+pub fn a_copied_row_stays_in_memory_of_its_kinds() {
+    new_context();
+    let (place, mut host) = (alloc_with(&[7_u32; 256]), null_mut());
+    cu!(cuMemHostAlloc(&mut host, 1024, 0));
+    let copied = |from: CUmemorytype, to: CUmemorytype| {
+        // SAFETY: numbers, handles and pointers, for which zero is a value.
+        let nothing: CUDA_MEMCPY3D = unsafe { std::mem::zeroed() };
+        let params = CUDA_MEMCPY3D {
+            srcMemoryType: from,
+            srcHost: host,
+            srcDevice: place,
+            dstMemoryType: to,
+            dstHost: host,
+            dstDevice: CUdeviceptr(place.0 + 512),
+            WidthInBytes: 64,
+            Height: 1,
+            Depth: 1,
+            ..nothing
+        };
+        let (main, mut node) = (graph(), CUgraphNode::NULL);
+        cu!(cuGraphAddMemcpyNode(&mut node, main, null(), 0, &params, current()));
+        (main, node)
+    };
+    let (device, any) = (CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_UNIFIED);
+    let ends = [(device, device), (device, CU_MEMORYTYPE_HOST), (CU_MEMORYTYPE_HOST, device), (any, any)];
+    for before in ends {
+        for after in ends.into_iter().filter(|after| *after != before) {
+            let ((main, _), (other, node)) = (copied(before.0, before.1), copied(after.0, after.1));
+            assert_eq!(refusal(main, other), ([CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED; 2], node));
+        }
+    }
+}
+
+pub fn graphs_in_graphs_are_compared_by_themselves() {
+    new_context();
+    let place = alloc_with(&[0_u32; 256]);
+    let around = |inner: CUgraph| {
+        let (main, mut node) = (graph(), CUgraphNode::NULL);
+        cu!(cuGraphAddChildGraphNode(&mut node, main, null(), 0, inner));
+        main
+    };
+    let one = || {
+        let graph = graph();
+        fill(graph, &[], place, 1);
+        graph
+    };
+    let (alone, of_two) = (around(one()), around(two(place).0));
+    let sort = |main, other| refusal(main, other).0[1];
+    assert_eq!(sort(one(), alone), CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
+    assert_eq!(sort(alone, one()), CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
+    assert_eq!(sort(one(), of_two), CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
+    assert_eq!(sort(alone, of_two), CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+}
+
 pub fn the_first_update_function_need_not_tell() {
     new_context();
     let place = alloc_with(&[0_u32; 256]);

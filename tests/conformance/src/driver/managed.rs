@@ -120,6 +120,14 @@ pub fn ranges_and_advice_are_checked() {
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemAdvise_v2(p, SIZE, CUmem_advise(0), DEVICE));
     fails!(CUDA_ERROR_INVALID_DEVICE, cuMemAdvise(p, SIZE, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 99));
     fails!(CUDA_ERROR_INVALID_DEVICE, cuMemAdvise(p, SIZE, CU_MEM_ADVISE_SET_ACCESSED_BY, 99));
+    // The other function has one code for places that there are not, whatever the advice.
+    for advice in [mostly_read, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION]
+    {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemAdvise_v2(p, SIZE, advice, NOWHERE));
+    }
+    let far = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 99 };
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemAdvise_v2(p, SIZE, CU_MEM_ADVISE_SET_ACCESSED_BY, far));
+    cu!(cuMemAdvise_v2(p, SIZE, mostly_read, far));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemRangeGetAttribute(place, 8, mostly, p, SIZE));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemRangeGetAttribute(place, 0, mostly, p, SIZE));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemRangeGetAttribute(place, 4, CUmem_range_attribute(0), p, SIZE));

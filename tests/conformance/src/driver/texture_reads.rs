@@ -254,6 +254,9 @@ pub fn views_shift_layers_and_levels() {
     let kernel = function(module, c"level");
     let object = texture(&resource, true, None);
     assert_eq!(firsts(&read_at(kernel, object, &places)), [0., 1015., 2001., 3000.]);
+    // Where there are levels, coordinates go from 0 to 1, said or not.
+    let object = texture(&resource, false, None);
+    assert_eq!(firsts(&read_at(kernel, object, &places)), [0., 1015., 2001., 3000.]);
     let view = CUDA_RESOURCE_VIEW_DESC { firstMipmapLevel: 1, lastMipmapLevel: 2, ..whole([8, 8, 0]) };
     let object = texture(&resource, true, Some(&view));
     assert_eq!(firsts(&read_at(kernel, object, &places)), [1000., 2003., 2001., 2000.]);

@@ -222,6 +222,7 @@ pub fn what_a_format_cannot_be_read_as() {
         (channel(16, signed), [cudaSuccess, cudaErrorInvalidFilterSetting, cudaSuccess]),
         (channel(32, signed), [cudaSuccess, cudaErrorInvalidFilterSetting, cudaErrorInvalidNormSetting]),
         (channel(32, float), [cudaSuccess, cudaSuccess, cudaErrorInvalidNormSetting]),
+        (channel(16, float), [cudaSuccess, cudaSuccess, cudaErrorInvalidNormSetting]),
     ];
     for (format, codes) in cases {
         let array = array(&format, 8, 8);
@@ -229,6 +230,10 @@ pub fn what_a_format_cannot_be_read_as() {
             .map(|(read, filter)| filtered(array, read, 0, filter).0);
         assert_eq!(told, codes, "{} bits of {:?}", format.x, format.f);
     }
+    // Between numbers that are no fractions there is nothing, as what they may be read.
+    let words = array(&channel(32, signed), 8, 8);
+    assert_eq!(filtered(words, part, 0, cudaFilterModeLinear).0, cudaErrorInvalidFilterSetting);
+    assert_eq!(filtered(cudaArray_t::NULL, whole, 0, cudaFilterModePoint).0, cudaErrorInvalidResourceHandle);
 }
 
 pub fn words_of_three_tens_and_two() {

@@ -73,7 +73,9 @@ fn of_single(x: &mut Expander<'_, '_>, func: Approx, ftz: bool, v: &[Value]) -> 
             }
             let [a, b] = parts;
             let reciprocal = mufu(x, Mufu::Rcp, b);
-            x.float(FloatBinary::Mul, FloatMode { ftz, ..FloatMode::default() }, a, reciprocal)
+            // A sum is fused with it as with any product.
+            let mode = FloatMode { ftz, contract: true, ..FloatMode::default() };
+            x.float(FloatBinary::Mul, mode, a, reciprocal)
         }
         _ if ftz => mufu(x, unit(func), a),
         Approx::Rcp => {
