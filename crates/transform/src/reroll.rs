@@ -135,10 +135,11 @@ impl Unrolled {
             Op::IntCmp(IntCmp::Ne) => !none_left,
             _ => false,
         };
-        let left = data.args[0];
+        // A condition may be known, and has no operands then.
+        let &[left, right] = &data.args[..] else { return None };
         let rest = func.def_inst(left).filter(|data| data.op == Op::Int(IntBinary::And))?;
         let (trips, mask) = (rest.args[0], func.constant(rest.args[1])?);
-        if !is_none || func.constant(data.args[1]) != Some(0) || func.ty(trips) != Type::I32 {
+        if !is_none || func.constant(right) != Some(0) || func.ty(trips) != Type::I32 {
             return None;
         }
         let times = mask.checked_add(1).filter(|times| matches!(times, 2 | 4 | 8))?;
