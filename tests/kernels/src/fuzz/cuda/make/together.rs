@@ -181,7 +181,8 @@ impl Maker {
     fn sort_together(&mut self) -> Statement {
         let ty = *self.r.pick(&[Type::I32, Type::I32, Type::F32, Type::U16, Type::I64]);
         let threads = self.kernel.block_threads();
-        let array = self.shared(ty, threads);
+        // An element for each thread, also where that is more than arrays have usually.
+        let array = Array { length: threads, ..self.shared(ty, threads) };
         // Of NaNs there is no order.
         let value = if ty == Type::F32 { cast(ty, self.value(Type::I16, 1)) } else { self.value(ty, 1) };
         let result = self.variable(ty);
