@@ -65,19 +65,19 @@ fn each_lane_counts_wherever_it_meets_others() {
         for (grid, block) in [([3, 1, 1], [256, 1, 1]), ([2, 1, 1], [40, 1, 1])] {
             let launch = Launch { grid, block };
             let threads = grid[0] * block[0];
-            let words: Vec<u32> = (0..threads).map(|at| at.wrapping_mul(0x9e37_79b9)).collect();
-            let keys = keys(threads);
-            let run = |run: &dyn Fn(&[u64])| {
-                let mut out: Vec<u32> = (0..12).map(|at: u32| at.wrapping_mul(0x6487_9b01)).collect();
-                run(&[keys.as_ptr() as u64, words.as_ptr() as u64, out.as_mut_ptr() as u64]);
-                out
+            let words = (0..threads).map(|at| at.wrapping_mul(0x9e37_79b9));
+            let out = (0..12).map(|at: u32| at.wrapping_mul(0x6487_9b01));
+            let all: Vec<u32> = keys(threads).into_iter().chain(words).chain(out).collect();
+            let params = |words: &mut [u64]| {
+                let first = words.as_mut_ptr() as u64;
+                [0, 1, 2].map(|part| first + 4 * part * u64::from(threads))
             };
-            let expected = run(&|params| launch.interpret(&program, params).unwrap());
-            for cpu in launch::cpus() {
-                let compiled = launch.compile(&program, &cpu).unwrap();
-                let got = run(&|params| launch.run(&compiled, params).unwrap());
-                assert_eq!(got, expected, "{operation}, {launch:?} on {}", cpu.name());
-            }
+            launch.must_agree(
+                &program,
+                &launch::in_pairs(&all),
+                params,
+                format_args!("{operation}, {launch:?}"),
+            );
         }
     }
 }

@@ -24,8 +24,6 @@ struct Loop<'a> {
     own_address: bool,
     /// What the last one of those that the second loop does at once does instead.
     last: Option<&'a str>,
-    /// What is done to `%left`, the number of iterations of the first loop, before it is asked whether there are any.
-    left: &'a str,
     /// Whether the second loop is left out, by the iterations less one in `%trips`.
     short: &'a str,
 }
@@ -38,12 +36,11 @@ const PLAIN: Loop<'static> = Loop {
     body: SUM,
     own_address: true,
     last: None,
-    left: "",
     short: "setp.lt.u32 %p, %trips, 3;",
 };
 
 fn program(unrolled: Loop<'_>) -> Program {
-    let Loop { times, step, before, body, own_address, last, left, short } = unrolled;
+    let Loop { times, step, before, body, own_address, last, short } = unrolled;
     let mut again = String::new();
     for at in 0..times {
         if !own_address {
@@ -65,7 +62,7 @@ fn program(unrolled: Loop<'_>) -> Program {
          ld.param.u32 %by, [by];\nmov.u32 %step, {step};\nmov.u32 %t, %tid.x;\nadd.s32 %i, %i, %t;\nmov.u32 %sum, 7;\n\
          setp.ge.s32 %p, %i, %n;\n@%p bra done;\n\
          not.b32 %v, %i;\nadd.s32 %v, %v, %n;\ndiv.u32 %trips, %v, %step;\nadd.s32 %left, %trips, 1;\n\
-         and.b32 %left, %left, {};\n{left}mul.wide.s32 %bytes, %step, 4;\nsetp.eq.s32 %p, %left, 0;\n@%p bra several;\n\
+         and.b32 %left, %left, {};\nmul.wide.s32 %bytes, %step, 4;\nsetp.eq.s32 %p, %left, 0;\n@%p bra several;\n\
          mul.wide.s32 %x, %i, 4;\nadd.u64 %a, %data, %x;\n{before}\n\
          one:\n{body}add.s32 %i, %i, %step;\nadd.u64 %a, %a, %bytes;\nadd.s32 %left, %left, -1;\n\
          setp.ne.s32 %p, %left, 0;\n@%p bra one;\n\
@@ -144,8 +141,6 @@ fn what_only_looks_unrolled_is_left_as_it_is() {
             last: Some("ld.global.u32 %v, [%a];\nst.global.u32 [%a], %sum;\nmad.lo.u32 %sum, %sum, 3, %v;\n"),
             ..PLAIN
         },
-        // It is known that something is left over.
-        Loop { left: "or.b32 %left, %left, 4;\n", ..PLAIN },
         // The second loop is left out sooner, or later.
         Loop { short: "setp.lt.u32 %p, %trips, 5;", ..PLAIN },
         Loop { short: "setp.lt.u32 %p, %trips, 2;", ..PLAIN },

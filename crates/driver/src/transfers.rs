@@ -147,7 +147,7 @@ impl End {
             false => (CU_MEMORYTYPE_UNIFIED, 0, address),
         };
         // The pitch counts only where there are several rows, the height of a slice where there are several slices.
-        let is_row = extent.height <= 1 && extent.depth <= 1 && region.pitch == extent.width;
+        let is_row = extent.is_row() && region.pitch == extent.width;
         let height = match region.pitch {
             0 => 0,
             _ if extent.depth <= 1 => 0,

@@ -84,6 +84,17 @@ impl Cfg {
         targets.filter(move |target| target.block == block).map(move |target| target.args[index])
     }
 
+    /// How often each value is read by what control comes to, in the function that this is of.
+    pub fn uses(&self, func: &Function) -> Vec<u32> {
+        let mut uses = vec![0; func.value_count()];
+        for &block in self.order() {
+            let data = func.block(block);
+            let args = data.insts.iter().flat_map(|inst| func.inst(*inst).args.iter().copied());
+            args.chain(data.term.uses()).for_each(|value| uses[value.index()] += 1);
+        }
+        uses
+    }
+
     /// For each block whether it is one of `starts` or comes after one, where `next` tells what does.
     pub fn reached<Next: IntoIterator<Item = Block>>(
         &self,

@@ -633,7 +633,7 @@ pub enum Op {
         scope: Scope,
     },
     /// `(value I32, lane I32, clamp I32, [member mask I32]) → (I32, Pred)`; the fourth operand is there for `.sync`. A lane
-    /// that does not take part is read as zero.
+    /// that does not take part is read as zero. Compiled code exchanges values of 64 bits too, where lanes and members are known.
     Shuffle(ShuffleMode),
     /// `(Pred, [member mask I32]) → Pred`, `I32` for ballots.
     Vote(VoteMode),

@@ -118,8 +118,7 @@ fn in_gangs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
         return in_strips(func, shape, warp, choice);
     }
     let (alone, is_light, busy) = (warp.loads(), warp.is_light(), warp.busy_together());
-    let sizes = std::iter::successors(Some(shape.gangs.most), |warps| Some(warps / 2));
-    for warps in sizes.take_while(|warps| *warps > 1) {
+    for warps in sizes(shape) {
         let shape = shape.in_gangs(warps);
         // One value must fit. What differs between the lanes of a warp does between those of a gang, which takes no fewer registers then.
         let keeps_busy = busy == Some(warps) && needed * u32::from(warps) <= 2 * registers.count;
@@ -138,6 +137,12 @@ fn in_gangs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
         }
     }
     None
+}
+
+/// The warps of the gangs that a block could be run in, most first.
+fn sizes(shape: &Shape) -> impl Iterator<Item = u8> + use<> {
+    let halves = std::iter::successors(Some(shape.gangs.most), |warps| Some(warps / 2));
+    halves.take_while(|warps| *warps > 1)
 }
 
 /// The shape for strips of a kernel without barriers, each of which runs to its end. Two registers of each value are enough for the processor to
@@ -191,9 +196,7 @@ fn in_steps(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
     let in_turns = turns > 0 && turns >= warp.p.loops.count();
     if turns == 0 && stride::goes_over_grid(warp.p) {
         let fits = |warps: &u8| u32::from(*warps) * needed <= 2 * count;
-        let sizes = std::iter::successors(Some(shape.gangs.most), |warps| Some(warps / 2));
-        let mut sizes = sizes.take_while(|warps| *warps > 1);
-        return sizes.find(fits).and_then(|warps| at_once(warps, func, shape, warp));
+        return sizes(shape).find(fits).and_then(|warps| at_once(warps, func, shape, warp));
     }
     if 2 * needed > count || !in_turns && !stride::goes_over_rows(warp.p) {
         return None;

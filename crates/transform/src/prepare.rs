@@ -200,13 +200,7 @@ impl Prepared {
 
     /// How often each value is used.
     pub fn uses(&self) -> Vec<u32> {
-        let mut uses = vec![0; self.func.value_count()];
-        for &block in self.cfg.order() {
-            let data = self.func.block(block);
-            let args = data.insts.iter().flat_map(|inst| self.func.inst(*inst).args.iter().copied());
-            args.chain(data.term.uses()).for_each(|value| uses[value.index()] += 1);
-        }
-        uses
+        self.cfg.uses(&self.func)
     }
 
     /// Whether control comes to a block only where a warp is told by [`Op::Unanimous`] to take the other way, and little depends on how long

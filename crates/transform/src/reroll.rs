@@ -308,3 +308,29 @@ impl Maker<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simt_ir::{FunctionBuilder, Signature};
+
+    #[test]
+    fn whether_anything_is_left_over_may_be_known() {
+        let mut b = FunctionBuilder::new("kernel", Signature::default());
+        let [first, between] = [(); 2].map(|()| b.block());
+        let [known, again] = [0, 1].map(|value| b.constant(Type::Pred, value));
+        let branch = |cond, then, otherwise| Terminator::Branch {
+            cond,
+            then: Target::new(then),
+            otherwise: Target::new(otherwise),
+            uniform: false,
+        };
+        b.terminate(branch(known, between, first));
+        b.switch_to(first);
+        b.terminate(branch(again, first, between));
+        b.switch_to(between);
+        b.terminate(Terminator::Exit);
+        let mut func = b.finish();
+        assert!(!reroll(&mut func));
+    }
+}

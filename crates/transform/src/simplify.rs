@@ -1,6 +1,6 @@
 //! Small clean-ups: constants folded, parameters that are always the same value, values nobody reads.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use simt_ir::{
     AtomicOp, Cfg, Convert, Def, Function, Inst, IntBinary, IntUnary, Op, Shift, Terminator, Value, eval,
@@ -29,41 +29,23 @@ fn fold_constants(func: &mut Function) {
 
 /// `!x` to which something is added becomes `-1 - x`: compilers write `n - 1 - x` as `!x + n`, and how lanes differ is told from differences.
 fn subtract(func: &mut Function) {
-    let is_negated = |func: &Function, value: Value| {
-        func.def_inst(value).is_some_and(|data| data.op == Op::IntUnary(IntUnary::Not))
-    };
-    let cfg = Cfg::new(func);
-    let mut added: Vec<Inst> = Vec::new();
-    for &block in cfg.order() {
-        for inst in func.block(block).insts.clone() {
+    let is_negated = |func: &Function, inst: &Inst| func.inst(*inst).op == Op::IntUnary(IntUnary::Not);
+    let insts = func.blocks().flat_map(|block| &func.block(block).insts);
+    let sums = insts.filter(|inst| func.inst(**inst).op == Op::Int(IntBinary::Add));
+    let terms = sums.flat_map(|inst| &func.inst(*inst).args).filter_map(|arg| match func.def(*arg) {
+        Def::Result(inst, _) => Some(inst),
+        Def::Param(..) | Def::Removed => None,
+    });
+    let added: HashSet<Inst> = terms.filter(|inst| is_negated(func, inst)).collect();
+    for block in func.blocks().filter(|_| !added.is_empty()) {
+        for inst in func.block(block).insts.clone().into_iter().filter(|inst| added.contains(inst)) {
             let data = func.inst(inst);
-            if data.op == Op::Int(IntBinary::Add) {
-                let negated = data.args.iter().filter(|arg| is_negated(func, **arg));
-                added.extend(negated.filter_map(|arg| match func.def(*arg) {
-                    Def::Result(inst, _) => Some(inst),
-                    Def::Param(..) | Def::Removed => None,
-                }));
-            }
-        }
-    }
-    if added.is_empty() {
-        return;
-    }
-    for &block in cfg.order() {
-        let mut at = 0;
-        while let Some(&inst) = func.block(block).insts.get(at) {
-            if added.contains(&inst) {
-                let data = func.inst(inst);
-                let (ty, loc) = (func.ty(data.results[0]), data.loc);
-                let ones = func.make_inst(Op::Const(ty.mask()), Vec::new(), &[ty], loc);
-                let ones_value = func.inst(ones).results[0];
-                let data = func.inst_mut(inst);
-                data.op = Op::Int(IntBinary::Sub);
-                data.args.insert(0, ones_value);
-                func.block_mut(block).insts.insert(at, ones);
-                at += 1;
-            }
-            at += 1;
+            let (ty, loc) = (func.ty(data.results[0]), data.loc);
+            let at = func.block(block).insts.iter().position(|other| *other == inst).unwrap_or(0);
+            let ones = func.insert(block, at, Op::Const(ty.mask()), Vec::new(), ty, loc);
+            let data = func.inst_mut(inst);
+            data.op = Op::Int(IntBinary::Sub);
+            data.args.insert(0, ones);
         }
     }
 }

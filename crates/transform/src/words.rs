@@ -11,9 +11,13 @@ use crate::simplify;
 
 /// Exchanges words as a whole whose halves are exchanged alike.
 pub fn words(func: &mut Function) {
-    let uses = uses(func);
-    let blocks = Cfg::new(func).order().to_vec();
-    let found: Vec<_> = blocks.into_iter().flat_map(|block| exchanged_in(func, block, &uses)).collect();
+    let mut insts = func.blocks().flat_map(|block| &func.block(block).insts);
+    if !insts.any(|inst| matches!(func.inst(*inst).op, Op::Shuffle(_))) {
+        return;
+    }
+    let cfg = Cfg::new(func);
+    let uses = cfg.uses(func);
+    let found: Vec<_> = cfg.order().iter().flat_map(|block| exchanged_in(func, *block, &uses)).collect();
     if found.is_empty() {
         return;
     }
@@ -102,14 +106,4 @@ fn shuffled(func: &Function, half: Value) -> Option<(Inst, Value)> {
 fn shift_by_half(func: &Function, value: Value, by: Shift) -> Option<Value> {
     let data = func.def_inst(value).filter(|data| data.op == Op::Shift(by))?;
     (func.constant(data.args[1]) == Some(32)).then(|| data.args[0])
-}
-
-/// How often each value is read.
-fn uses(func: &Function) -> Vec<u32> {
-    let mut uses = vec![0; func.value_count()];
-    for block in func.blocks().map(|block| func.block(block)) {
-        let args = block.insts.iter().flat_map(|inst| &func.inst(*inst).args).copied();
-        args.chain(block.term.uses()).for_each(|value| uses[value.index()] += 1);
-    }
-    uses
 }

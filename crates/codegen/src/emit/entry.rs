@@ -33,7 +33,7 @@ pub struct BlocksEntry {
 ///
 /// Blocks are run in segments that lie in one row of the grid. Where a block has several rows of threads, all blocks of a segment
 /// may run their first row of warps, then the second, so that accesses run along x: see [`runs_along_rows`]. In loops over the grid all
-/// warps of a segment, which is short then, take turns.
+/// warps of a segment, which has no more than there is room for then, take turns.
 pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<BlocksEntry, CompileError> {
     let retraced =
         unit.machine.tier() == Tier::Full && unit.shape.assume_no_wrap && retrace::is_possible(kernel);

@@ -227,13 +227,17 @@ impl<'c> Emitter<'_, 'c> {
         let data = self.p.func.inst(inst);
         let (mask, votes) = (self.active(), self.vector(data.args[0]));
         let votes = b.and(votes, mask);
-        let of_warp = |first: u32| {
+        let value = self.of_each_warp(|first| {
             let [votes, part] = [votes, mask].map(|mask| b.mask_to_int(b.subvector(mask, first, LANES)));
-            b.splat(self.counted(mode, votes, part), LANES)
-        };
-        let warps = (0..self.unit.lanes).step_by(LANES as usize).map(of_warp).collect();
-        let value = self.concatenated(warps);
+            self.counted(mode, votes, part)
+        });
         self.define(data.results[0], value);
+    }
+
+    /// In each lane of a gang what its warp has, of which the first lane is given.
+    fn of_each_warp(&self, of_warp: impl Fn(u32) -> Value<'c>) -> Value<'c> {
+        let firsts = (0..self.unit.lanes).step_by(LANES as usize);
+        self.concatenated(firsts.map(|first| self.unit.b.splat(of_warp(first), LANES)).collect())
     }
 
     /// What a vote gives, of the lanes that take part and those of them whose vote is yes.
@@ -320,12 +324,9 @@ impl<'c> Emitter<'_, 'c> {
         let reduced = |mask, values| b.intrinsic(name, &[ty], &[b.select(mask, values, identity)]);
         if self.unit.shape.gang > 1 {
             let mask = self.active();
-            let of_warp = |first: u32| {
-                let own = reduced(b.subvector(mask, first, LANES), b.subvector(vector, first, LANES));
-                b.splat(own, LANES)
-            };
-            let warps = (0..self.unit.lanes).step_by(LANES as usize).map(of_warp).collect();
-            let value = self.concatenated(warps);
+            let value = self.of_each_warp(|first| {
+                reduced(b.subvector(mask, first, LANES), b.subvector(vector, first, LANES))
+            });
             self.define(data.results[0], value);
             return Ok(());
         }

@@ -6,10 +6,10 @@
 
 use super::UNNAMED;
 use super::context::Module;
-use super::masks::{instructions, shuffled};
+use super::walk::{assembly, instructions, shuffled};
+use llvm_sys::LLVMTypeKind;
 use llvm_sys::core;
 use llvm_sys::prelude::{LLVMBuilderRef, LLVMTypeRef, LLVMValueRef};
-use llvm_sys::{LLVMInlineAsmDialect, LLVMTypeKind};
 
 /// Lanes of the accesses that LLVM makes longer, and those of what it makes of them.
 const LANES: [u32; 2] = [8, 16];
@@ -106,19 +106,8 @@ impl Access {
         unsafe {
             let context = core::LLVMGetTypeContext(core::LLVMTypeOf(self.mask));
             let [mut short, long] = LANES.map(|bits| core::LLVMIntTypeInContext(context, bits));
-            let (code, registers) = (c"kmovb $1, $0", c"=k,k");
             let ty: LLVMTypeRef = core::LLVMFunctionType(long, &mut short, 1, 0);
-            let moves = core::LLVMGetInlineAsm(
-                ty,
-                code.as_ptr(),
-                code.count_bytes(),
-                registers.as_ptr(),
-                registers.count_bytes(),
-                0,
-                0,
-                LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
-                0,
-            );
+            let moves = assembly(ty, c"kmovb $1, $0", c"=k,k");
             let mut bits = core::LLVMBuildBitCast(builder, self.mask, short, UNNAMED);
             let bits = core::LLVMBuildCall2(builder, ty, moves, &mut bits, 1, UNNAMED);
             let predicates = core::LLVMVectorType(core::LLVMInt1TypeInContext(context), LANES[1]);

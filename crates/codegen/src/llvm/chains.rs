@@ -5,7 +5,7 @@
 //! where it is, so that a run ends there.
 
 use super::context::Module;
-use super::masks::instructions;
+use super::walk::instructions;
 use llvm_sys::LLVMTypeKind::{LLVMIntegerTypeKind, LLVMVectorTypeKind};
 use llvm_sys::core;
 use llvm_sys::prelude::LLVMValueRef;

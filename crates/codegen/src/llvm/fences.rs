@@ -5,7 +5,7 @@
 
 use super::UNNAMED;
 use super::context::Module;
-use super::masks::instructions;
+use super::walk::instructions;
 use llvm_sys::prelude::{LLVMTypeRef, LLVMValueRef};
 use llvm_sys::{LLVMOpcode, LLVMTypeKind, core};
 use std::collections::HashMap;

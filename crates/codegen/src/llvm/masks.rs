@@ -6,6 +6,7 @@
 
 use super::UNNAMED;
 use super::context::Module;
+use super::walk::{instructions, some};
 use llvm_sys::core;
 use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMBuilderRef, LLVMContextRef, LLVMTypeRef, LLVMValueRef};
 use llvm_sys::{LLVMIntPredicate, LLVMTypeKind};
@@ -147,49 +148,4 @@ impl Crossing {
             core::LLVMVectorType(core::LLVMInt8TypeInContext(self.context), lanes)
         }
     }
-}
-
-/// Lanes of two vectors by their numbers, those of the second after those of the first; any where a number is below zero.
-///
-/// # Safety
-/// The builder is of the vectors' context, and the numbers are lanes of theirs.
-pub(super) unsafe fn shuffled(
-    builder: LLVMBuilderRef,
-    one: LLVMValueRef,
-    other: LLVMValueRef,
-    lanes: &[i32],
-) -> LLVMValueRef {
-    // SAFETY: the contract.
-    unsafe {
-        let i32 = core::LLVMInt32TypeInContext(core::LLVMGetTypeContext(core::LLVMTypeOf(one)));
-        let number = |lane: &i32| match *lane {
-            lane if lane < 0 => core::LLVMGetPoison(i32),
-            lane => core::LLVMConstInt(i32, lane as u64, 0),
-        };
-        let mut lanes: Vec<_> = lanes.iter().map(number).collect();
-        let lanes = core::LLVMConstVector(lanes.as_mut_ptr(), lanes.len() as u32);
-        core::LLVMBuildShuffleVector(builder, one, other, lanes, UNNAMED)
-    }
-}
-
-/// All instructions of a function.
-///
-/// # Safety
-/// The function is alive, and nothing is changed while they are walked.
-pub(super) unsafe fn instructions(function: LLVMValueRef) -> impl Iterator<Item = LLVMValueRef> {
-    // SAFETY: the contract; the walks end at null.
-    unsafe {
-        let blocks = std::iter::successors(some(core::LLVMGetFirstBasicBlock(function)), |block| {
-            some(core::LLVMGetNextBasicBlock(*block))
-        });
-        blocks.flat_map(|block| {
-            std::iter::successors(some(core::LLVMGetFirstInstruction(block)), |inst| {
-                some(core::LLVMGetNextInstruction(*inst))
-            })
-        })
-    }
-}
-
-pub(super) fn some<T>(pointer: *mut T) -> Option<*mut T> {
-    (!pointer.is_null()).then_some(pointer)
 }

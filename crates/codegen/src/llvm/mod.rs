@@ -22,6 +22,7 @@ mod products;
 mod types;
 mod value;
 mod vector;
+mod walk;
 mod wide_masks;
 
 pub use arithmetic::{FloatPredicate, IntPredicate};

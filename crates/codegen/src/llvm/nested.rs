@@ -6,7 +6,7 @@
 
 use super::UNNAMED;
 use super::context::Module;
-use super::masks::instructions;
+use super::walk::instructions;
 use llvm_sys::core;
 use llvm_sys::prelude::{LLVMBuilderRef, LLVMValueRef};
 use llvm_sys::{LLVMOpcode, LLVMTypeKind};

@@ -6,10 +6,10 @@
 
 use super::UNNAMED;
 use super::context::Module;
-use super::masks::instructions;
+use super::walk::{assembly, instructions, shuffled, some};
 use llvm_sys::core;
 use llvm_sys::prelude::{LLVMBuilderRef, LLVMValueRef};
-use llvm_sys::{LLVMInlineAsmDialect, LLVMOpcode, LLVMTypeKind};
+use llvm_sys::{LLVMOpcode, LLVMTypeKind};
 
 /// Bits that are taken.
 const TAKEN: u32 = 16;
@@ -81,25 +81,14 @@ impl Taken {
             let wide = core::LLVMTypeOf(self.product);
             let (mut element, count) = (core::LLVMGetElementType(wide), core::LLVMGetVectorSize(wide));
             let ty = core::LLVMFunctionType(element, &mut element, 1, 0);
-            let registers = c"=r,0";
-            let nothing = core::LLVMGetInlineAsm(
-                ty,
-                c"".as_ptr(),
-                0,
-                registers.as_ptr(),
-                registers.count_bytes(),
-                0,
-                0,
-                LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
-                0,
-            );
+            let nothing = assembly(ty, c"", c"=r,0");
             let mut amount = core::LLVMConstInt(element, self.amount, 0);
             let amount = core::LLVMBuildCall2(builder, ty, nothing, &mut amount, 1, UNNAMED);
             let index =
                 core::LLVMConstInt(core::LLVMInt32TypeInContext(core::LLVMGetTypeContext(wide)), 0, 0);
             let poison = core::LLVMGetPoison(wide);
             let first = core::LLVMBuildInsertElement(builder, poison, amount, index, UNNAMED);
-            let amounts = super::masks::shuffled(builder, first, poison, &vec![0; count as usize]);
+            let amounts = shuffled(builder, first, poison, &vec![0; count as usize]);
             let shifted = core::LLVMBuildBinOp(builder, self.opcode, self.product, amounts, UNNAMED);
             core::LLVMSetOperand(self.cut, 0, shifted);
         }
@@ -142,7 +131,7 @@ unsafe fn splat(value: LLVMValueRef) -> Option<u64> {
             return None;
         }
         let count = core::LLVMGetVectorSize(core::LLVMTypeOf(value));
-        let element = |at| super::masks::some(core::LLVMGetAggregateElement(value, at));
+        let element = |at| some(core::LLVMGetAggregateElement(value, at));
         let number = |at| {
             let element = element(at)?;
             (!core::LLVMIsAConstantInt(element).is_null()).then(|| core::LLVMConstIntGetZExtValue(element))

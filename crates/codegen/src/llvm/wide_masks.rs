@@ -6,7 +6,7 @@
 
 use super::UNNAMED;
 use super::context::Module;
-use super::masks::{instructions, shuffled, some};
+use super::walk::{instructions, shuffled, some};
 use llvm_sys::core;
 use llvm_sys::prelude::{LLVMBuilderRef, LLVMContextRef, LLVMTypeRef, LLVMValueRef};
 use llvm_sys::{LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};

@@ -82,7 +82,7 @@ impl Operation {
             (Operation::Copy(this), Operation::Copy(other)) => {
                 let same_ends =
                     this.to.start.is_like(other.to.start) && this.from.start.is_like(other.from.start);
-                this == other || (this.is_row() && other.is_row() && same_ends)
+                this == other || (this.extent.is_row() && other.extent.is_row() && same_ends)
             }
             (Operation::Fill(this), Operation::Fill(other)) => {
                 let shape = |fill: &Fill| (fill.element, fill.width, fill.height, fill.pitch);

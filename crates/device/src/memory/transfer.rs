@@ -140,10 +140,10 @@ pub struct Transfer {
     pub extent: Extent,
 }
 
-impl Transfer {
-    /// Whether it copies one row.
-    pub fn is_row(&self) -> bool {
-        self.extent.height <= 1 && self.extent.depth <= 1
+impl Extent {
+    /// Whether it is one row at most.
+    pub fn is_row(self) -> bool {
+        self.height <= 1 && self.depth <= 1
     }
 }
 

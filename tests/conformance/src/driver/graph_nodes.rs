@@ -256,22 +256,27 @@ pub fn a_graph_allocates_and_frees() {
     fails!(CUDA_ERROR_INVALID_VALUE, cuGraphMemAllocNodeGetParams(set, &mut allocation(0)));
 }
 
+/// One thread that does nothing.
+fn one_thread() -> CUDA_KERNEL_NODE_PARAMS {
+    CUDA_KERNEL_NODE_PARAMS {
+        func: kernel(c"nothing"),
+        gridDimX: 1,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: 1,
+        blockDimY: 1,
+        blockDimZ: 1,
+        // SAFETY: numbers and pointers, which may be zero.
+        ..unsafe { zeroed() }
+    }
+}
+
 pub fn attributes_of_a_kernel_node() {
     new_context();
     let main = graph();
     let add_kernel = || {
         let mut node = params(CU_GRAPH_NODE_TYPE_KERNEL);
-        // SAFETY: as above.
-        node.params.kernel = CUDA_KERNEL_NODE_PARAMS {
-            func: kernel(c"nothing"),
-            gridDimX: 1,
-            gridDimY: 1,
-            gridDimZ: 1,
-            blockDimX: 1,
-            blockDimY: 1,
-            blockDimZ: 1,
-            ..unsafe { zeroed() }
-        };
+        node.params.kernel = one_thread();
         add(main, &[], &mut node)
     };
     let (first, second) = (add_kernel(), add_kernel());
@@ -300,17 +305,7 @@ pub fn attributes_of_launches_and_streams_are_not_those_of_nodes() {
     new_context();
     let main = graph();
     let mut node = params(CU_GRAPH_NODE_TYPE_KERNEL);
-    // SAFETY: as above.
-    node.params.kernel = CUDA_KERNEL_NODE_PARAMS {
-        func: kernel(c"nothing"),
-        gridDimX: 1,
-        gridDimY: 1,
-        gridDimZ: 1,
-        blockDimX: 1,
-        blockDimY: 1,
-        blockDimZ: 1,
-        ..unsafe { zeroed() }
-    };
+    node.params.kernel = one_thread();
     let node = add(main, &[], &mut node);
     let value_of = |first: u32| {
         let mut value = CUlaunchAttributeValue { bytes: [0; 64] };

@@ -5,11 +5,11 @@ use super::atomics::Atomics;
 use super::copies;
 use super::images::{self, Images};
 use super::matrices::{self, Matrices};
+use super::nested::Nested;
 use super::patterns::{self, Around};
 use super::program::{
     Function, LOCAL_WORDS, Look, PLACES_OF_LOOKS, Program, SHARED_AT, SHARED_OPERATIONS, Statement,
 };
-use super::reduce;
 use super::table::{Table, any_register};
 use super::tensors::Tensors;
 use super::walk;
@@ -167,7 +167,7 @@ fn stays_in_step(program: &Program) -> bool {
         statements.iter().all(|statement| match statement {
             Statement::Maze { .. } | Statement::Meet { .. } | Statement::Lock { .. } => false,
             Statement::Exchange { in_memory, .. } => !in_memory,
-            other => reduce::lists(other).into_iter().all(|inner| stay(inner)),
+            other => other.lists().into_iter().all(|inner| stay(inner)),
         })
     }
     let text = program.text();

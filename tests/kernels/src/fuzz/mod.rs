@@ -22,6 +22,7 @@ pub mod cuda;
 pub mod generate;
 pub mod images;
 pub mod matrices;
+pub mod nested;
 pub mod patterns;
 pub mod program;
 pub mod reduce;

@@ -1,5 +1,6 @@
 //! The smallest program that still shows something.
 
+use super::nested::{self, Nested};
 use super::program::{Program, Statement};
 
 /// Makes a program smaller as long as `shows` holds: leaves statements out, and puts the inside of others in their place.
@@ -34,45 +35,49 @@ pub fn reduce(program: &Program, mut shows: impl FnMut(&Program) -> bool) -> Pro
 
 /// Statements in a program.
 pub fn size(program: &Program) -> usize {
-    program.functions.iter().chain([&program.body]).map(|list| list.iter().map(size_of).sum::<usize>()).sum()
+    program.functions.iter().chain([&program.body]).map(|list| nested::size(list)).sum()
 }
 
-fn size_of(statement: &Statement) -> usize {
-    1 + lists(statement).into_iter().flatten().map(size_of).sum::<usize>()
-}
-
-/// The statements inside a statement.
-pub(super) fn lists(statement: &Statement) -> Vec<&Vec<Statement>> {
-    match statement {
-        Statement::Plain(_)
-        | Statement::Guarded(..)
-        | Statement::Meet { .. }
-        | Statement::Lock { .. }
-        | Statement::Exchange { .. } => Vec::new(),
-        Statement::If { then, otherwise, .. } => vec![then, otherwise],
-        Statement::Loop { body, .. } | Statement::Repeat { body, .. } | Statement::Tile { body, .. } => {
-            vec![body]
+impl Nested for Statement {
+    fn lists(&self) -> Vec<&Vec<Statement>> {
+        match self {
+            Statement::Plain(_)
+            | Statement::Guarded(..)
+            | Statement::Meet { .. }
+            | Statement::Lock { .. }
+            | Statement::Exchange { .. } => Vec::new(),
+            Statement::If { then, otherwise, .. } => vec![then, otherwise],
+            Statement::Loop { body, .. } | Statement::Repeat { body, .. } | Statement::Tile { body, .. } => {
+                vec![body]
+            }
+            Statement::Until { before, after, .. } => vec![before, after],
+            Statement::Switch { bodies, .. } => bodies.iter().collect(),
+            Statement::Maze { pieces } => pieces.iter().map(|(body, ..)| body).collect(),
         }
-        Statement::Until { before, after, .. } => vec![before, after],
-        Statement::Switch { bodies, .. } => bodies.iter().collect(),
-        Statement::Maze { pieces } => pieces.iter().map(|(body, ..)| body).collect(),
     }
-}
 
-fn lists_mut(statement: &mut Statement) -> Vec<&mut Vec<Statement>> {
-    match statement {
-        Statement::Plain(_)
-        | Statement::Guarded(..)
-        | Statement::Meet { .. }
-        | Statement::Lock { .. }
-        | Statement::Exchange { .. } => Vec::new(),
-        Statement::If { then, otherwise, .. } => vec![then, otherwise],
-        Statement::Loop { body, .. } | Statement::Repeat { body, .. } | Statement::Tile { body, .. } => {
-            vec![body]
+    fn lists_mut(&mut self) -> Vec<&mut Vec<Statement>> {
+        match self {
+            Statement::Plain(_)
+            | Statement::Guarded(..)
+            | Statement::Meet { .. }
+            | Statement::Lock { .. }
+            | Statement::Exchange { .. } => Vec::new(),
+            Statement::If { then, otherwise, .. } => vec![then, otherwise],
+            Statement::Loop { body, .. } | Statement::Repeat { body, .. } | Statement::Tile { body, .. } => {
+                vec![body]
+            }
+            Statement::Until { before, after, .. } => vec![before, after],
+            Statement::Switch { bodies, .. } => bodies.iter_mut().collect(),
+            Statement::Maze { pieces } => pieces.iter_mut().map(|(body, ..)| body).collect(),
         }
-        Statement::Until { before, after, .. } => vec![before, after],
-        Statement::Switch { bodies, .. } => bodies.iter_mut().collect(),
-        Statement::Maze { pieces } => pieces.iter_mut().map(|(body, ..)| body).collect(),
+    }
+
+    fn simpler(&self) -> Option<Statement> {
+        match self {
+            Statement::Guarded(_, text) => Some(Statement::Plain(text.clone())),
+            _ => None,
+        }
     }
 }
 
@@ -82,43 +87,12 @@ fn changes(program: &Program, at: usize) -> Vec<Program> {
         let mut changed = program.clone();
         let mut left = at;
         let Program { functions, body, .. } = &mut changed;
-        functions.iter_mut().chain([body]).any(|list| replace(list, &mut left, change));
+        functions.iter_mut().chain([body]).any(|list| nested::replace(list, &mut left, change));
         changed
     };
-    let mut all = vec![with(&|_| Vec::new())];
-    let inside = |statement: &Statement| lists(statement).into_iter().flatten().cloned().collect::<Vec<_>>();
-    all.push(with(&inside));
-    for index in 0..6 {
-        all.push(with(&|statement| {
-            lists(statement).get(index).map_or_else(|| vec![statement.clone()], |list| (*list).clone())
-        }));
-    }
-    all.push(with(&|statement| match statement {
-        Statement::Guarded(_, text) => vec![Statement::Plain(text.clone())],
-        other => vec![other.clone()],
-    }));
+    let mut all = nested::smaller(6, with);
     all.retain(|candidate| candidate != program && size(candidate) <= size(program));
     all
-}
-
-/// Puts something in the place of the `left`-th statement. Whether it was in this list.
-fn replace(
-    list: &mut Vec<Statement>,
-    left: &mut usize,
-    change: &dyn Fn(&Statement) -> Vec<Statement>,
-) -> bool {
-    for index in 0..list.len() {
-        if *left == 0 {
-            let new = change(&list[index]);
-            list.splice(index..=index, new);
-            return true;
-        }
-        *left -= 1;
-        if lists_mut(&mut list[index]).into_iter().any(|inner| replace(inner, left, change)) {
-            return true;
-        }
-    }
-    false
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::expr::{Access, Array, Expr, Variable};
 use super::types::Type;
+use crate::fuzz::nested::Nested;
 use crate::machine::Grid;
 
 /// How a kernel finds out which element a thread works on.
@@ -281,9 +282,8 @@ pub enum Statement {
     },
 }
 
-impl Statement {
-    /// The lists of statements inside.
-    pub fn lists(&self) -> Vec<&Vec<Statement>> {
+impl Nested for Statement {
+    fn lists(&self) -> Vec<&Vec<Statement>> {
         match self {
             Statement::If(_, then, otherwise) => vec![then, otherwise],
             Statement::Loop { body, .. }
@@ -297,8 +297,7 @@ impl Statement {
         }
     }
 
-    /// Likewise, to be changed.
-    pub fn lists_mut(&mut self) -> Vec<&mut Vec<Statement>> {
+    fn lists_mut(&mut self) -> Vec<&mut Vec<Statement>> {
         match self {
             Statement::If(_, then, otherwise) => vec![then, otherwise],
             Statement::Loop { body, .. }
@@ -312,6 +311,24 @@ impl Statement {
         }
     }
 
+    fn simpler(&self) -> Option<Statement> {
+        match self {
+            Statement::If(condition, then, _) => {
+                Some(Statement::If(condition.clone(), then.clone(), Vec::new()))
+            }
+            Statement::Loop { variable, from, course, body, .. } => Some(Statement::Loop {
+                variable: *variable,
+                from: from.clone(),
+                course: course.clone(),
+                unroll: None,
+                body: body.clone(),
+            }),
+            _ => None,
+        }
+    }
+}
+
+impl Statement {
     /// Its own expressions, without those of statements inside.
     pub fn expressions(&self) -> Vec<&Expr> {
         match self {

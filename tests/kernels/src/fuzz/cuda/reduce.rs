@@ -3,6 +3,7 @@
 use super::expr::{Access, Expr};
 use super::kernel::{Kernel, Statement};
 use super::types::Type;
+use crate::fuzz::nested::{self, Nested};
 
 /// Makes a kernel smaller as long as `shows` holds: leaves statements out, puts the inside of others in their place, and simpler
 /// expressions with no other numbers than before in the place of others. No more than `tries` kernels are looked at.
@@ -75,12 +76,7 @@ fn lists_mut(kernel: &mut Kernel) -> impl Iterator<Item = &mut Vec<Statement>> {
 
 /// Statements of a kernel.
 pub fn size(kernel: &Kernel) -> usize {
-    fn of(list: &[Statement]) -> usize {
-        list.iter()
-            .map(|statement| 1 + statement.lists().into_iter().map(|list| of(list)).sum::<usize>())
-            .sum()
-    }
-    lists(kernel).map(|list| of(list)).sum()
+    lists(kernel).map(|list| nested::size(list)).sum()
 }
 
 /// Kernels that are smaller at their `at`-th statement.
@@ -88,49 +84,12 @@ fn changes(kernel: &Kernel, at: usize) -> Vec<Kernel> {
     let with = |change: &dyn Fn(&Statement) -> Vec<Statement>| {
         let mut changed = kernel.clone();
         let mut left = at;
-        lists_mut(&mut changed).any(|list| replace(list, &mut left, change));
+        lists_mut(&mut changed).any(|list| nested::replace(list, &mut left, change));
         changed
     };
-    let inside = |statement: &Statement| statement.lists().into_iter().flatten().cloned().collect();
-    let mut all = vec![with(&|_| Vec::new()), with(&inside)];
-    for index in 0..8 {
-        all.push(with(&|statement| {
-            statement.lists().get(index).map_or_else(|| vec![statement.clone()], |list| (*list).clone())
-        }));
-    }
-    all.push(with(&|statement| match statement {
-        Statement::If(condition, then, _) => vec![Statement::If(condition.clone(), then.clone(), Vec::new())],
-        Statement::Loop { variable, from, course, body, .. } => vec![Statement::Loop {
-            variable: *variable,
-            from: from.clone(),
-            course: course.clone(),
-            unroll: None,
-            body: body.clone(),
-        }],
-        other => vec![other.clone()],
-    }));
+    let mut all = nested::smaller(8, with);
     all.retain(|candidate| candidate != kernel && size(candidate) <= size(kernel));
     all
-}
-
-/// Puts something in the place of the `left`-th statement. Whether it was in this list.
-fn replace(
-    list: &mut Vec<Statement>,
-    left: &mut usize,
-    change: &dyn Fn(&Statement) -> Vec<Statement>,
-) -> bool {
-    for index in 0..list.len() {
-        if *left == 0 {
-            let new = change(&list[index]);
-            list.splice(index..=index, new);
-            return true;
-        }
-        *left -= 1;
-        if list[index].lists_mut().into_iter().any(|inner| replace(inner, left, change)) {
-            return true;
-        }
-    }
-    false
 }
 
 /// Calls something for every expression of a kernel, those inside of others after them, until it answers true.

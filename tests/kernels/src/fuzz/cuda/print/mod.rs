@@ -8,6 +8,7 @@ use std::fmt::Write;
 use super::expr::{Array, Binary, Expr, Layout, Space, Variable};
 use super::kernel::{Combine, Course, Fill, Function, Kernel, Numbering, RECORDS, Statement, Together};
 use super::types::Type;
+use crate::fuzz::nested::Nested;
 use expr::{array_name, convert, element, expr, name_of, number, operate, own_slot, place};
 
 /// Names of the types.
