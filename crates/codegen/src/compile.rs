@@ -150,7 +150,8 @@ fn emit_unoptimized<'c>(
     let emit::Emitted { state_bytes, waits, may_wait, gang, retraced, tiled, walks } =
         emit::module(&builder, &program, shape, machine, flushing, choice)?;
     if flushing {
-        module.functions().for_each(|function| machine.set_flushing(function));
+        let flushed = module.functions().filter(|function| !emit::keeps_subnormals(*function));
+        flushed.for_each(|function| machine.set_flushing(function));
     }
     let (local_bytes, unbounded_stack) = inline::stack_need(&program, kernel_abi::CALL_BYTES);
     let info = KernelInfo {

@@ -2,29 +2,58 @@
 //!
 //! `.ftz` written out costs three instructions an operand. Where every operation of a kernel that could tell wants it, the
 //! kernel runs with `MXCSR` set to flush f32 and f64 subnormals instead, which then has the same result: the processor too
-//! judges by the result rounded with an unbounded exponent.
+//! judges by the result rounded with an unbounded exponent. A few operations that must not be flushed, as `fmodf` has some in programs
+//! that flush otherwise, take it back for as long as they last (`emit::unflushed`).
 
 use crate::target::Cpu;
 use simt_ir::{
-    Approx, AtomicOp, Convert, FloatMode, FloatUnary, Function, InstData, Op, Program, Rounding, Type,
+    Approx, AtomicOp, Block, Cfg, Convert, DomTree, FloatMode, FloatUnary, Function, InstData, Op, Program,
+    Rounding, Type,
 };
+use transform::loops::Loops;
+
+/// Operations whose flushing by instructions takes as long as an operation apart does.
+const APART: u64 = 16;
+
+/// Rounds of a loop, where nothing tells their number.
+const ROUNDS: u64 = 8;
 
 /// Whether `program` may run with subnormals flushed by the processor, and gains by it.
 pub fn in_hardware(program: &Program, cpu: &Cpu) -> bool {
-    let mut gains = false;
+    let effects = |func| effects(func, cpu).map(|(_, effect)| effect);
+    let any = |wanted| program.functions.iter().flat_map(effects).any(|effect| effect == wanted);
+    if any(Effect::Differs) || !any(Effect::Gains) {
+        return false;
+    }
+    let (mut gains, mut apart) = (0u64, 0u64);
     for func in &program.functions {
-        for block in func.blocks() {
-            for &inst in &func.block(block).insts {
-                let data = func.inst(inst);
-                match effect(func, data, cpu) {
-                    Effect::Gains => gains = true,
-                    Effect::Same => {}
-                    Effect::Differs => return false,
-                }
-            }
+        let loops = loops_of(func);
+        for (block, effect) in self::effects(func, cpu) {
+            let sum = match effect {
+                Effect::Gains => &mut gains,
+                Effect::Apart => &mut apart,
+                Effect::Same | Effect::Differs => continue,
+            };
+            *sum = sum.saturating_add(often(loops.as_ref(), block));
         }
     }
-    gains
+    apart.saturating_mul(APART) <= gains
+}
+
+/// Whether flushing by the processor would change an operation on operands of these types, which its code takes back.
+pub fn is_apart(op: Op, types: &[Type], result: Type, cpu: &Cpu) -> bool {
+    effect(op, types.first().copied(), Some(result), cpu) == Effect::Apart
+}
+
+fn loops_of(func: &Function) -> Option<Loops> {
+    let cfg = Cfg::new(func);
+    Loops::new(&cfg, &DomTree::new(&cfg), func.blocks().len()).ok()
+}
+
+/// How often a block runs, as far as its loops tell.
+fn often(loops: Option<&Loops>, block: Block) -> u64 {
+    let depth = loops.map_or(0, |loops| loops.around(block).count());
+    ROUNDS.saturating_pow(depth as u32)
 }
 
 /// What becomes of an operation when the processor flushes.
@@ -34,14 +63,35 @@ enum Effect {
     Gains,
     /// Nothing.
     Same,
+    /// Its result may change, and it depends on its operands alone.
+    Apart,
     /// Its result may change.
     Differs,
 }
 
-fn effect(func: &Function, data: &InstData, cpu: &Cpu) -> Effect {
+/// What becomes of each operation of a function.
+fn effects<'a>(func: &'a Function, cpu: &'a Cpu) -> impl Iterator<Item = (Block, Effect)> + 'a {
+    func.blocks().flat_map(move |block| {
+        let insts = &func.block(block).insts;
+        insts.iter().map(move |inst| (block, effect_in(func, func.inst(*inst), cpu)))
+    })
+}
+
+fn effect_in(func: &Function, data: &InstData, cpu: &Cpu) -> Effect {
+    if let Op::Atomic(AtomicOp::FAdd { ftz }, _) = data.op {
+        let same = match data.args.get(1).map(|value| func.ty(*value)) {
+            Some(Type::F32) => ftz,
+            Some(Type::F16) => half(cpu) == Effect::Same,
+            _ => false,
+        };
+        return if same { Effect::Same } else { Effect::Differs };
+    }
     let to = data.results.first().map(|value| func.ty(*value));
-    let from = data.args.first().map(|value| func.ty(*value));
-    match data.op {
+    effect(data.op, data.args.first().map(|value| func.ty(*value)), to, cpu)
+}
+
+fn effect(op: Op, from: Option<Type>, to: Option<Type>, cpu: &Cpu) -> Effect {
+    match op {
         Op::Float(_, mode) | Op::Fma(mode) | Op::FloatUnary(FloatUnary::Sqrt | FloatUnary::Rcp, mode) => {
             arithmetic(to, mode, cpu)
         }
@@ -49,34 +99,29 @@ fn effect(func: &Function, data: &InstData, cpu: &Cpu) -> Effect {
             // Its steps on AVX2 and below include one that is not the processor's own.
             Some(Type::F32) if ftz => {
                 let by_steps = matches!(func, Approx::Sin | Approx::Cos) && !cpu.has_embedded_rounding();
-                if by_steps { Effect::Differs } else { Effect::Gains }
+                if by_steps { Effect::Apart } else { Effect::Gains }
             }
             Some(Type::F16) => half(cpu),
-            _ => Effect::Differs,
+            _ => Effect::Apart,
         },
         Op::Mufu(_) => match to {
             Some(Type::F32 | Type::F64) => Effect::Same,
             Some(Type::F16) => half(cpu),
-            _ => Effect::Differs,
+            _ => Effect::Apart,
         },
         // These are made of integer operations, or flush by themselves.
         Op::FloatUnary(FloatUnary::Neg | FloatUnary::Abs, _) | Op::CanonNan => Effect::Same,
         Op::FloatCmp(cmp) => match from {
             Some(Type::F32) => wants(cmp.ftz),
             Some(Type::F16) => half(cpu),
-            _ => Effect::Differs,
+            _ => Effect::Apart,
         },
         Op::MinMax(op) => match to {
             Some(Type::F32) => wants(op.ftz),
             Some(Type::F16 | Type::BF16) => Effect::Same,
-            _ => Effect::Differs,
+            _ => Effect::Apart,
         },
         Op::Convert(convert) => conversion(convert, from, to, cpu),
-        Op::Atomic(AtomicOp::FAdd { ftz }, _) => match data.args.get(1).map(|value| func.ty(*value)) {
-            Some(Type::F32) => wants(ftz),
-            Some(Type::F16) => half(cpu),
-            _ => Effect::Differs,
-        },
         _ => Effect::Same,
     }
 }
@@ -86,7 +131,7 @@ fn arithmetic(ty: Option<Type>, mode: FloatMode, cpu: &Cpu) -> Effect {
     match ty {
         Some(Type::F32) if mode.ftz && native => Effect::Gains,
         Some(Type::F16) => half(cpu),
-        _ => Effect::Differs,
+        _ => Effect::Apart,
     }
 }
 
@@ -102,14 +147,14 @@ fn conversion(convert: Convert, from: Option<Type>, to: Option<Type>, cpu: &Cpu)
         Convert::RoundToIntegral(mode) => match to {
             Some(Type::F32) => wants(mode.ftz || vanishes(mode.round)),
             Some(Type::F16) => half(cpu),
-            _ => Effect::Differs,
+            _ => Effect::Apart,
         },
         Convert::FloatToFloat(mode) => match (from, to) {
             (Some(Type::F32), Some(Type::F32 | Type::F64)) => wants(mode.ftz),
             (Some(Type::F32), Some(Type::F16)) => wants(vanishes(mode.round) && cpu.has("f16c")),
             (Some(Type::F16), Some(Type::F16 | Type::F32)) => half(cpu),
             (Some(Type::F64), Some(Type::F32)) => wants(mode.ftz),
-            _ => Effect::Differs,
+            _ => Effect::Apart,
         },
         // Integers give normal numbers, and all else is bits.
         Convert::SToFloat(_) | Convert::UToFloat(_) => match to {
@@ -127,7 +172,7 @@ fn half(cpu: &Cpu) -> Effect {
 }
 
 fn wants(same: bool) -> Effect {
-    if same { Effect::Same } else { Effect::Differs }
+    if same { Effect::Same } else { Effect::Apart }
 }
 
 #[cfg(test)]
@@ -174,6 +219,17 @@ mod tests {
             assert!(flushes(level, &[FTZ, add(Type::F32, true, near)]));
             assert!(!flushes(level, &[FTZ, add(Type::F32, false, near)]), "an f32 sum that keeps subnormals");
             assert!(!flushes(level, &[FTZ, add(Type::F64, false, near)]), "f64 would be flushed too");
+        }
+    }
+
+    #[test]
+    fn a_few_among_many_take_flushing_back() {
+        let [keeps, double] =
+            [add(Type::F32, false, Rounding::Nearest), add(Type::F64, false, Rounding::Nearest)];
+        let among = |count: u64, other| [vec![FTZ; count as usize], vec![other]].concat();
+        for other in [keeps, double] {
+            assert!(flushes(Level::Avx2, &among(APART, other)));
+            assert!(!flushes(Level::Avx2, &among(APART - 1, other)), "not worth it");
         }
     }
 

@@ -6,7 +6,7 @@ use crate::object::LoadedObject;
 use crate::scheduler::{Schedule, Stopped, WarpCode};
 use kernel_abi::{
     BlockFrame, BlocksEntry, CompileError, CompiledKernel, EntryKind, Fault, FaultKind, FaultRecord,
-    KernelInfo, LaunchFrame, Status, Successor, TogetherEntry, WarpEntry,
+    KernelInfo, LaunchFrame, Status, Successor, TogetherEntry, WarpEntry, float_control,
 };
 use std::ffi::c_void;
 use std::ptr;
@@ -399,11 +399,11 @@ impl CompiledKernel for Kernel {
 /// # Safety
 /// Runs in a guarded call, before generated code and no floating-point code of the host.
 unsafe fn set_float_control(flush_subnormals: bool) {
-    /// Flush results, take operands for zero; otherwise what the ABI says.
-    const FLUSHING: u32 = 0x1f80 | 0x8000 | 0x0040;
     if flush_subnormals {
         // SAFETY: per the contract nothing that Rust compiled sees the register changed.
-        unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &FLUSHING, options(nostack, readonly)) };
+        unsafe {
+            std::arch::asm!("ldmxcsr [{}]", in(reg) &float_control::FLUSHING, options(nostack, readonly))
+        };
     }
 }
 

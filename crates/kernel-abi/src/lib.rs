@@ -5,6 +5,7 @@
 //! * [`artifact`]: a compiled kernel as bytes;
 //! * [`library`]: the C interface of the compiler library;
 //! * [`soft`], [`matrix`]: arithmetic that generated code leaves to the host;
+//! * [`float_control`]: how the processor is set for a kernel;
 //! * [`texture`]: instructions about textures and surfaces, which the device carries out;
 //! * [`Tier`]: code that is there soon, and code that is fast;
 //! * [`backend`]: the interface through which the device compiles and runs kernels.
@@ -18,6 +19,7 @@ pub mod backend;
 pub mod bulk;
 pub mod fallback;
 mod fields;
+pub mod float_control;
 pub mod frame;
 pub mod late;
 pub mod library;

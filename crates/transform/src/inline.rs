@@ -16,6 +16,9 @@ const MAX_INSTRUCTIONS: usize = 200_000;
 /// A function of more instructions is inlined only where it must be, or where it is called once.
 const LARGE: usize = 300;
 
+/// One of more instructions is not inlined where it is called once either: what LLVM does with a function takes more than in proportion to its size.
+const HUGE: usize = 1500;
+
 /// Inlines every call that can be, in all functions. Answers whether the size limit allowed it.
 pub fn inline_calls(program: &mut Program) -> bool {
     let kept = kept_calls(program);
@@ -66,7 +69,7 @@ fn kept_calls(program: &Program) -> Vec<bool> {
                 let func = &program.functions[at];
                 func.blocks().map(|block| func.block(block).insts.len()).sum()
             };
-            recursive[at] || size > LARGE && calls[at] > 1 && !must[at]
+            recursive[at] || !must[at] && (size > LARGE && calls[at] > 1 || size > HUGE)
         })
         .collect()
 }

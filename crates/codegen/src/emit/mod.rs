@@ -34,6 +34,7 @@
 //! * [`together`][]: the loop over the warps of a block and its barriers;
 //! * [`turns`][]: warps that take turns;
 //! * [`two_places`][]: loads of lanes that are at one of two places;
+//! * [`unflushed`][]: operations that keep subnormals where the processor flushes;
 //! * [`wraps`][]: tests before any block runs.
 
 mod address;
@@ -79,9 +80,12 @@ mod tile;
 mod together;
 mod turns;
 mod two_places;
+mod unflushed;
 mod value;
 mod warp;
 mod wraps;
+
+pub use unflushed::keeps_subnormals;
 
 use std::cell::RefCell;
 

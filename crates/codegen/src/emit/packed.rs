@@ -127,7 +127,7 @@ impl<'c> Emitter<'_, 'c> {
             args.push(self.as_wide(&values));
         }
         let types: Vec<simt_ir::Type> = data.args.iter().map(|arg| p.func.ty(*arg)).collect();
-        let Some(wide) = self.unit.math().op(data.op, &args, &types, p.func.ty(result)) else {
+        let Some(wide) = self.computed(data.op, &args, &types, p.func.ty(result)) else {
             return Ok(false);
         };
         self.define_pack(&pack, wide);

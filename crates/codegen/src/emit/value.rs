@@ -244,7 +244,7 @@ impl<'c> Emitter<'_, 'c> {
             return Some(value);
         }
         let types: Vec<simt_ir::Type> = data.args.iter().map(|arg| self.p.func.ty(*arg)).collect();
-        self.unit.math().op(op, args, &types, self.p.func.ty(result))
+        self.computed(op, args, &types, self.p.func.ty(result))
     }
 
     /// A directed sum of a constant and a multiple of what is known to be from 0 to 1, where that is cheap.
@@ -268,6 +268,7 @@ impl<'c> Emitter<'_, 'c> {
         let (y, z) = (constant(1 - x)?, constant(2)?);
         let math = self.unit.math();
         let applies = func.ty(result) == simt_ir::Type::F32
+            && (mode.ftz || !self.unit.flushing)
             && saturated(data.args[x])
             && math.keeps_exponent(mode, y, z);
         applies.then(|| math.fma_in_binade(mode, args[x], args[1 - x], args[2], z.is_sign_negative()))

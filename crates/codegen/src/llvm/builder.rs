@@ -3,9 +3,11 @@
 use super::context::{Context, Module};
 use super::types::Type;
 use super::value::{Block, Function, Phi, Value};
+use super::walk::assembly_that;
 use super::{UNNAMED, count};
 use llvm_sys::core;
 use llvm_sys::prelude::{LLVMBuilderRef, LLVMValueRef};
+use std::ffi::CStr;
 
 /// Appends instructions to a block. Constant operands are folded, so a result may be a constant.
 pub struct Builder<'c> {
@@ -212,6 +214,23 @@ impl<'c> Builder<'c> {
             function.add_attribute("speculatable");
         }
         self.call_typed(ty, function, arguments)
+    }
+
+    /// Sets how the processor computes with floating-point numbers, by the word at `control` (`MXCSR`). What is at the places that are `seen` is in
+    /// memory before and read from there after, which keeps what computes with it on its side: nothing else tells LLVM that arithmetic depends on
+    /// the control word.
+    #[track_caller]
+    pub fn set_float_control(&self, control: Value<'c>, seen: &[Value<'c>]) {
+        let places: Vec<_> = std::iter::once(control).chain(seen.iter().copied()).collect();
+        assert!(places.iter().all(|place| place.ty().is_ptr() && !place.ty().is_vector()));
+        let types: Vec<_> = places.iter().map(|place| place.ty()).collect();
+        let ty = Type::function(self.context().void(), &types);
+        let constraints = format!("{}~{{memory}}\0", "r,".repeat(places.len()));
+        let constraints =
+            CStr::from_bytes_with_nul(constraints.as_bytes()).expect("there is one NUL, at the end");
+        // SAFETY: the type is that of as many pointers as there are constraints.
+        let assembly = unsafe { assembly_that(true, ty.raw(), c"ldmxcsr ($0)", constraints) };
+        self.call_typed(ty, assembly, &places);
     }
 
     #[track_caller]

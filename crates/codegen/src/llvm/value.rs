@@ -205,6 +205,17 @@ impl<'c> Function<'c> {
         }
     }
 
+    /// Its symbol.
+    pub fn name(self) -> &'c str {
+        let mut length = 0;
+        // SAFETY: the function is alive as long as the context, and nothing renames it; the name has the length that is told.
+        let bytes = unsafe {
+            let name = core::LLVMGetValueName2(self.raw, &mut length);
+            std::slice::from_raw_parts(name.cast::<u8>(), length)
+        };
+        std::str::from_utf8(bytes).expect("symbols are made of text")
+    }
+
     /// Adds an attribute without a value, such as `nounwind`, to the function.
     #[track_caller]
     pub fn add_attribute(self, name: &str) {

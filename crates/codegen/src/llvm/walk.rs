@@ -34,6 +34,20 @@ pub(super) unsafe fn shuffled(
 /// # Safety
 /// The type is a function's, of the constraints' operands.
 pub(super) unsafe fn assembly(ty: LLVMTypeRef, code: &CStr, constraints: &CStr) -> LLVMValueRef {
+    // SAFETY: the contract.
+    unsafe { assembly_that(false, ty, code, constraints) }
+}
+
+/// Likewise, which may do something that its result does not tell.
+///
+/// # Safety
+/// The type is a function's, of the constraints' operands.
+pub(super) unsafe fn assembly_that(
+    has_effects: bool,
+    ty: LLVMTypeRef,
+    code: &CStr,
+    constraints: &CStr,
+) -> LLVMValueRef {
     // SAFETY: the contract; both texts have the lengths that are told.
     unsafe {
         core::LLVMGetInlineAsm(
@@ -42,7 +56,7 @@ pub(super) unsafe fn assembly(ty: LLVMTypeRef, code: &CStr, constraints: &CStr) 
             code.count_bytes(),
             constraints.as_ptr(),
             constraints.count_bytes(),
-            0,
+            has_effects.into(),
             0,
             LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
             0,

@@ -98,11 +98,27 @@ impl<'c> Lowering<'_, 'c> {
             return self.soft(whole, ty, ty, args);
         }
         let flush = mode.ftz && !(self.flushing && ty == IrType::F32);
-        let args: Vec<_> = args.iter().map(|&arg| if flush { self.flush(ty, arg) } else { arg }).collect();
+        let may_vanish = mode.ftz && !flush && self.may_vanish(args);
+        let operand = |&arg: &Value<'c>| match arg.is_constant() {
+            _ if flush => self.flush(ty, arg),
+            false if may_vanish => self.b.intrinsic("llvm.canonicalize", &[arg.ty()], &[arg]),
+            _ => arg,
+        };
+        let args: Vec<_> = args.iter().map(operand).collect();
         let result = self.rounded(arithmetic, mode.round, &args);
         let result =
             if flush { self.flush_result(arithmetic, mode.round, ty, &args, result) } else { result };
         if mode.sat { self.saturate(ty, result) } else { result }
+    }
+
+    /// Whether LLVM may take one operand for the result, as of a product with one, and with the operation what would flush it.
+    fn may_vanish(&self, args: &[Value<'c>]) -> bool {
+        let mut constants = args.iter().filter(|arg| arg.is_constant()).peekable();
+        let is_neutral = |arg: &Value<'c>| {
+            let bits = |value: f32| self.constant(IrType::F32, value.to_bits().into(), arg.ty());
+            [1.0, -1.0, 0.0, -0.0].into_iter().any(|value| *arg == bits(value))
+        };
+        constants.peek().is_some() && constants.all(is_neutral)
     }
 
     /// The operation rounded in the direction given.

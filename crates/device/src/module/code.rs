@@ -350,6 +350,14 @@ impl Kernel {
         self.settings.max_dynamic_shared.store(bytes, Ordering::Relaxed);
     }
 
+    /// Bytes of static shared memory.
+    ///
+    /// # Errors
+    /// As for [`program`](Self::program).
+    pub fn static_shared(&self) -> Result<u32> {
+        self.entry.shared_bytes.map_or_else(|| Ok(self.program()?.shared_bytes), Ok)
+    }
+
     /// Registers that a thread would need on a GPU: the most values that live at once, within what was allowed. Compiled kernels
     /// have none of their own to count.
     ///

@@ -131,7 +131,7 @@ impl Function {
 
     /// Static shared memory.
     pub fn static_shared(&self) -> Result<u32> {
-        Ok(self.kernel.program()?.shared_bytes)
+        self.kernel.static_shared()
     }
 }
 

@@ -63,16 +63,16 @@ fn read(text: &str, device: Device) -> std::result::Result<Read, Errors> {
         return Ok(Read::Undefined(undefined.into_iter().map(str::to_owned).collect()));
     }
     ptx::link::check_unresolved(text, &module)?;
-    ptx::lower::check(text, &module)?;
+    let uses = ptx::lower::check_uses(text, &module)?;
     let target = Architecture::parse(module.target.architecture.text).map_or(device.sm, |target| target.sm);
-    let describe = |text: &str, module: &ptx::ast::Module<'_>| {
-        Ok::<_, Errors>((ptx::lower::entries(text, module)?, ptx::lower::variables(text, module)?))
-    };
     let completed = ptx::provided::with_library(text, &module, device)?;
     let (entries, variables) = match &completed {
-        None => describe(text, &module)?,
+        None => (ptx::lower::entries_that_use(text, &module, &uses)?, ptx::lower::variables(text, &module)?),
         // What runs is the whole, where functions may have other addresses.
-        Some(whole) => describe(whole, &ptx::parse_with(whole, &options)?)?,
+        Some(whole) => {
+            let module = ptx::parse_with(whole, &options)?;
+            (ptx::lower::entries(whole, &module)?, ptx::lower::variables(whole, &module)?)
+        }
     };
     let objects = ptx::lower::object_variables(&module);
     Ok(Read::Checked(Checked { remarks: Vec::new(), target, completed, entries, variables, objects }))

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-use simt_ir::{Approximations, FuncRef, GlobalRef, RESERVED_SHARED, SigRef, Signature, SourceLoc};
+use simt_ir::{Approximations, FuncRef, GlobalRef, SigRef, Signature, SourceLoc};
 
+use super::shared::{Instance, Key, Layout, key};
 use super::variables::{ModuleVariable, variables};
 use crate::LineIndex;
 use crate::ast::{Body, Instruction, Item, Linkage, Module, StateSpace, Variable, Version};
@@ -26,18 +27,9 @@ pub(crate) struct Links<'r> {
     globals: Vec<String>,
     global_index: NameMap<Key, GlobalRef>,
     constants: Vec<(GlobalRef, u64)>,
-    shared: NameMap<Key, u32>,
-    shared_bytes: u32,
-    shared_align: u32,
+    shared: Layout,
     signatures: RefCell<Vec<Signature>>,
     lines: LineIndex,
-}
-
-/// A declaration, told from others by its place in memory, and the number of the one meant if it declares several.
-type Key = (usize, Option<u32>);
-
-fn key(variable: &Variable<'_>, index: Option<u32>) -> Key {
-    (std::ptr::from_ref(variable).addr(), index)
 }
 
 /// A module variable's name; one of `name<count>` has its number. One declared in a block, which others may be named like, has its place in
@@ -65,7 +57,7 @@ pub(crate) fn tokens<'r>(module: &Module<'r>) -> NameMap<&'r str, u64> {
 }
 
 /// Visits an operand and those inside it.
-pub(crate) fn visit<'r>(operand: &Operand<'r, 'r>, see: &mut impl FnMut(&OperandKind<'r, 'r>)) {
+pub(crate) fn visit<'m, 'a>(operand: &Operand<'m, 'a>, see: &mut impl FnMut(&OperandKind<'m, 'a>)) {
     see(&operand.kind);
     match &operand.kind {
         OperandKind::Not(inner) | OperandKind::Negate(inner) | OperandKind::Element(_, inner) => {
@@ -157,13 +149,11 @@ impl<'r> Links<'r> {
             globals: Vec::new(),
             global_index: NameMap::default(),
             constants: Vec::new(),
-            shared: NameMap::default(),
-            shared_bytes: 0,
-            shared_align: 16,
+            shared: Layout { offsets: NameMap::default(), bytes: 0, align: 16 },
             signatures: RefCell::default(),
             lines: LineIndex::new(source),
         };
-        let mut shared: Vec<(&Variable<'_>, Option<u32>)> = Vec::new();
+        let mut shared: Vec<Instance<'_, '_>> = Vec::new();
         for (func, number) in functions.iter().zip(0..) {
             links.functions.insert(func.function.name.text, FuncRef(number));
             for local in &func.variables {
@@ -188,7 +178,7 @@ impl<'r> Links<'r> {
             let module = with_constants(source, module);
             links.name_constants(&variables(source, &module).unwrap_or_default());
         }
-        links.lay_out_shared(&shared, module)?;
+        links.shared = Layout::new(&shared, module)?;
         Some(links)
     }
 
@@ -208,38 +198,6 @@ impl<'r> Links<'r> {
         if *self.global_index.entry(key(variable, index)).or_insert(next) == next {
             self.globals.push(variable_name(variable, index));
         }
-    }
-
-    /// Behind what is reserved, variables of known size first, in order of first use; what a launch sizes begins after all of them. Where a module has
-    /// that, the others end where it may begin, as on the hardware, for kernels that do not use it as well.
-    fn lay_out_shared(&mut self, used: &[(&Variable<'_>, Option<u32>)], module: &Module<'_>) -> Option<()> {
-        let mut end = u64::from(RESERVED_SHARED);
-        let dynamic = |v: &Variable<'_>| v.linkage == Linkage::Extern || v.size().is_none();
-        for (variable, index) in used.iter().filter(|(v, _)| !dynamic(v)) {
-            let align = variable.alignment().max(1);
-            self.shared_align = self.shared_align.max(u32::try_from(align).ok()?);
-            if self.shared.contains_key(&key(variable, *index)) {
-                continue;
-            }
-            end = end.checked_next_multiple_of(align)?;
-            self.shared.insert(key(variable, *index), u32::try_from(end).ok()?);
-            end = end.checked_add(variable.size()?)?;
-        }
-        for (variable, _) in used.iter().filter(|(v, _)| dynamic(v)) {
-            self.shared_align = self.shared_align.max(u32::try_from(variable.alignment()).ok()?);
-        }
-        let declared = module.variables().filter(|v| v.space == StateSpace::Shared);
-        let all_dynamic = declared.chain(used.iter().map(|(v, _)| *v)).filter(|v| dynamic(v));
-        if let Some(align) = all_dynamic.map(Variable::alignment).max() {
-            end = end.checked_next_multiple_of(align.max(16))?;
-        }
-        let end = u32::try_from(end).ok()?;
-        self.shared_bytes = end - RESERVED_SHARED;
-        let dynamic_start = end.checked_next_multiple_of(self.shared_align)?;
-        for (variable, index) in used.iter().filter(|(v, _)| dynamic(v)) {
-            self.shared.insert(key(variable, *index), dynamic_start);
-        }
-        Some(())
     }
 
     /// The function's number, if it is defined and part of the program.
@@ -269,7 +227,7 @@ impl<'r> Links<'r> {
 
     /// Where a shared variable is in the shared window.
     pub fn shared_offset(&self, variable: &Variable<'_>, index: Option<u32>) -> Option<u32> {
-        self.shared.get(&key(variable, index)).copied()
+        self.shared.offsets.get(&key(variable, index)).copied()
     }
 
     /// The number of a signature.
@@ -290,7 +248,7 @@ impl<'r> Links<'r> {
 
     /// Bytes and alignment of static shared memory.
     pub fn shared_size(&self) -> (u32, u32) {
-        (self.shared_bytes, self.shared_align)
+        (self.shared.bytes, self.shared.align)
     }
 
     /// Names of the variables, and the signatures of indirect calls.

@@ -8,6 +8,7 @@ mod links;
 pub(crate) mod place;
 mod reach;
 mod references;
+mod shared;
 mod variables;
 
 use std::borrow::Cow;
@@ -16,7 +17,10 @@ use simt_ir::{Approximations, Program};
 
 pub(crate) use call::syscall;
 pub use references::{ObjectKind, ObjectVariable, object_variables};
-pub use variables::{Entry, EntryParam, ModuleVariable, ParamClass, Relocation, entries, variables};
+pub use shared::SharedUses;
+pub use variables::{
+    Entry, EntryParam, ModuleVariable, ParamClass, Relocation, entries, entries_that_use, variables,
+};
 
 use crate::ast::{self, Body, Function, Item, Module, StateSpace, Statement};
 use crate::isa;
@@ -145,6 +149,12 @@ fn shared_size(item: &Item<'_>) -> Option<u64> {
 /// Checks every instruction of a module against the instruction table: what a load must refuse. Bodies that were not read
 /// are not checked.
 pub fn check(source: &str, module: &Module<'_>) -> Result<(), Errors> {
+    check_uses(source, module).map(drop)
+}
+
+/// Likewise; tells what the functions use of shared memory.
+pub fn check_uses<'m, 'a>(source: &'a str, module: &'m Module<'a>) -> Result<SharedUses<'m, 'a>, Errors> {
+    let mut uses = SharedUses::default();
     let symbols = Symbols::new(source, module)?;
     let sm = architecture(module);
     let all_shared = module.items.iter().filter_map(shared_size).fold(0, u64::saturating_add);
@@ -170,6 +180,7 @@ pub fn check(source: &str, module: &Module<'_>) -> Result<(), Errors> {
                     problems.map(|p| LoadError::at(p.kind, source, p.span, p.message)).take(Errors::LIMIT),
                 );
                 errors.extend(check_shared(source, module, all_shared, &resolved).err());
+                uses.note(&resolved);
             }
             Err(found) => {
                 // Names come before instructions, but who looks for a mistake wants to hear of both.
@@ -181,7 +192,7 @@ pub fn check(source: &str, module: &Module<'_>) -> Result<(), Errors> {
             }
         }
     }
-    Errors::from_list(errors)
+    Errors::from_list(errors).map(|()| uses)
 }
 
 /// All instructions of a body that was read.

@@ -2,6 +2,7 @@
 
 use super::links::{tokens, variable_name};
 use super::place::kernel_params;
+use super::shared::SharedUses;
 use crate::ast::{
     AddressInitialiser, Body, Function, Immediate, Initialiser, Linkage, Module, StateSpace, Statement, Type,
     Variable,
@@ -58,6 +59,8 @@ pub struct Entry {
     pub params: Vec<EntryParam>,
     /// Bytes of all parameters.
     pub param_bytes: u32,
+    /// Bytes of static shared memory, where that is known without lowering it.
+    pub shared_bytes: Option<u32>,
     /// `.maxntid`
     pub max_block: Option<[u32; 3]>,
     /// `.reqntid`
@@ -119,6 +122,23 @@ impl ParamClass {
 
 /// All kernels of the module that have a body. `source` is the text it was read from.
 pub fn entries(source: &str, module: &Module<'_>) -> Result<Vec<Entry>, Errors> {
+    described(source, module, None)
+}
+
+/// Likewise, where it is known what the functions use of shared memory.
+pub fn entries_that_use(
+    source: &str,
+    module: &Module<'_>,
+    uses: &SharedUses<'_, '_>,
+) -> Result<Vec<Entry>, Errors> {
+    described(source, module, Some(uses))
+}
+
+fn described(
+    source: &str,
+    module: &Module<'_>,
+    uses: Option<&SharedUses<'_, '_>>,
+) -> Result<Vec<Entry>, Errors> {
     let tokens = tokens(module);
     module
         .entries()
@@ -137,6 +157,7 @@ pub fn entries(source: &str, module: &Module<'_>) -> Result<Vec<Entry>, Errors> 
                 token: tokens.get(function.name.text).copied().unwrap_or(0),
                 params: params.collect(),
                 param_bytes,
+                shared_bytes: uses.and_then(|uses| uses.bytes(module, function.name.text)),
                 max_block: function.directives.maxntid,
                 required_block: function.directives.reqntid,
                 min_blocks: function.directives.minnctapersm,
