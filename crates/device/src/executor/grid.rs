@@ -241,12 +241,12 @@ impl Grid {
     /// that there is: one processor of so many is to be free, and one thread goes on. Until [`step_back`](Self::step_back).
     pub(crate) fn step_aside(&self, processors: usize) -> Option<&dyn Successor> {
         let better = self.better()?;
-        let time = clock::since(self.started_at());
-        if time >= WORTH_BETTER {
+        // Many short launches are as one long one.
+        let time = clock::since(self.started_at()) + better.ran(Duration::ZERO);
+        if time >= worth_better(better) {
             better.begin();
         }
-        // Many short launches are as one long one.
-        if time + better.ran(Duration::ZERO) < LONG || !self.has_blocks_left() {
+        if time < LONG.max(better.cost() / PARTS_ASIDE) || !self.has_blocks_left() {
             return None;
         }
         let most = (processors as u32).saturating_sub(1).max(1);
@@ -498,7 +498,7 @@ impl Grid {
                 self.parts.ready.profile.note(self.blocks(), spent);
                 let time = now.saturating_sub(self.started_at.load(Ordering::Relaxed));
                 if let Some(better) = self.better()
-                    && better.ran(Duration::from_nanos(time)) >= WORTH_BETTER
+                    && better.ran(Duration::from_nanos(time)) >= worth_better(better)
                 {
                     better.begin();
                 }
@@ -542,8 +542,13 @@ const ENOUGH_FOR_TWO: u64 = 5_000;
 /// How long launches run quickly made code before better is asked for: most kernels of programs that end soon never do, and what runs for so long
 /// may well run for as long as compiling takes, some ten times that.
 const WORTH_BETTER: Duration = Duration::from_millis(3);
+/// Likewise, for code that takes long to make: a part of that time. Programs that render an image now and then would else have a processor busy with
+/// minutes of compiling that never comes to its end.
+const PARTS_BETTER: u32 = 32;
 /// How long blocks run in quickly made code before a thread waits for better.
 const LONG: Duration = Duration::from_millis(100);
+/// Likewise, for code that takes long to make.
+const PARTS_ASIDE: u32 = 3;
 /// Chunks for each thread, so that all end at about the same time.
 const CHUNKS_PER_THREAD: u64 = 64;
 /// Fewest where blocks are so short that taking some would take as long.
@@ -556,6 +561,11 @@ const CHUNK: u64 = 2_000;
 /// Better code of the kernel that is being made.
 fn better_of(parts: &GridParts) -> Option<&dyn Successor> {
     parts.ready.kernel.successor().filter(|better| !better.is_settled())
+}
+
+/// How long launches run before this code is asked for.
+fn worth_better(better: &dyn Successor) -> Duration {
+    WORTH_BETTER.max(better.cost() / PARTS_BETTER)
 }
 
 /// How many of so many blocks each thread has, where all must run at the same time and those of one thread can take turns: a thread for each block
