@@ -234,6 +234,16 @@ impl Context {
         self.domain.health.check()
     }
 
+    /// Waits for all work, whatever this thread captures.
+    ///
+    /// # Errors
+    /// As for [`check`](Self::check).
+    pub(crate) fn drain(&self) -> Result<()> {
+        self.check()?;
+        self.wait_for_all();
+        self.domain.health.check()
+    }
+
     /// The value of a limit.
     pub fn limit(&self, limit: Limit) -> Result<u64> {
         self.check()?;

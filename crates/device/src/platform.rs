@@ -7,7 +7,8 @@ use kernel_abi::KernelBackend;
 
 use crate::device::Device;
 use crate::memory::{
-    AddressSpace, Allocation, ArrayMemory, ContextId, Kind, PhysicalMemory, Purpose, SharedHandle,
+    Access, Accessor, AddressSpace, Allocation, ArrayMemory, ContextId, Kind, PhysicalMemory, Purpose,
+    SharedHandle,
 };
 use crate::registry::Registry;
 use crate::usage::{self, Usage};
@@ -137,21 +138,36 @@ impl Platform {
         self.space.unregister(address)
     }
 
-    /// Names an allocation so that other processes can open it, once all work of its device is done: small ones of several
+    /// Names the allocation that an address lies in, so that other processes can open it, once all work of its device is done: small ones of several
     /// contexts lie side by side, and what they lie in moves.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] unless device memory begins there; the owner's failure.
+    /// [`Error::InvalidValue`] unless it is device memory; the owner's failure.
     pub fn share(&self, address: u64) -> Result<SharedHandle> {
         let found = self.space.find(address).ok_or(Error::InvalidValue)?;
         if let Some(owner) = self.owner_of(&found) {
-            owner.settle()?;
+            owner.drain()?;
         }
-        for context in self.registry.of_device(found.device) {
-            // What is wrong with other contexts is not this one's business.
-            let _ = context.settle();
+        self.drain(found.device);
+        self.space.share(found.base)
+    }
+
+    /// Says who may do what with mapped memory. Where that is less than before, the work that is under way is done first, which may be using it.
+    ///
+    /// # Errors
+    /// As for [`AddressSpace::set_access`].
+    pub fn set_access(&self, start: u64, size: u64, given: &[(Accessor, Access)]) -> Result<()> {
+        if self.space.takes_access(start, size, given)? {
+            (0..self.devices.len()).for_each(|device| self.drain(device));
         }
-        self.space.share(address)
+        self.space.set_access(start, size, given)
+    }
+
+    /// Waits for all work of a device. What is wrong with its contexts is not the caller's business.
+    fn drain(&self, device: usize) {
+        for context in self.registry.of_device(device) {
+            let _ = context.drain();
+        }
     }
 
     /// Makes memory without an address, for this process alone or for sharing.

@@ -23,6 +23,7 @@ pub struct PhysicalMemory {
     /// Unique in the process.
     id: u64,
     is_shareable: bool,
+    is_imported: bool,
     purpose: Purpose,
     /// Counted as used of the device; not if it is another process's.
     charged: Option<Arc<AddressSpace>>,
@@ -130,8 +131,13 @@ struct Mapped {
 impl Mapped {
     /// The most that anybody may do.
     fn access(&self) -> Access {
-        self.accessors.values().copied().max().unwrap_or(Access::None)
+        most(&self.accessors)
     }
+}
+
+/// The most that any of them may do.
+fn most(accessors: &BTreeMap<Accessor, Access>) -> Access {
+    accessors.values().copied().max().unwrap_or(Access::None)
 }
 
 impl PhysicalMemory {
@@ -159,7 +165,8 @@ impl PhysicalMemory {
             }
         })?;
         let id = PhysicalMemory::new_id();
-        Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable, purpose, charged }))
+        let is_imported = false;
+        Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable, is_imported, purpose, charged }))
     }
 
     /// Memory of another process, by a descriptor that it has sent.
@@ -172,7 +179,8 @@ impl PhysicalMemory {
             return Err(Error::InvalidValue);
         }
         let (id, purpose) = (PhysicalMemory::new_id(), Purpose::of_name(&file.name()));
-        Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable: true, purpose, charged: None }))
+        let (is_shareable, is_imported, charged) = (true, true, None);
+        Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable, is_imported, purpose, charged }))
     }
 
     fn new_id() -> u64 {
@@ -191,6 +199,11 @@ impl PhysicalMemory {
     /// Whether it was made to be shared.
     pub fn is_shareable(&self) -> bool {
         self.is_shareable
+    }
+
+    /// Whether it is another process's, or came as that does.
+    pub fn is_imported(&self) -> bool {
+        self.is_imported
     }
 
     pub(super) fn file(&self) -> &SharedFile {
@@ -308,7 +321,8 @@ impl AddressSpace {
         self.insert_mapped(start, size, memory_device).map_err(|_| Error::InvalidValue)
     }
 
-    /// Says who may do what with mapped memory; others keep what they may do.
+    /// Says who may do what with mapped memory; others keep what they may do. Work that may do less then fails:
+    /// [`Platform::set_access`](crate::Platform::set_access) has it done before.
     ///
     /// # Errors
     /// [`Error::InvalidValue`] unless the range begins with a mapping and ends with one, none of them in part. There may be gaps, as on an
@@ -322,6 +336,21 @@ impl AddressSpace {
             heap.lock().protect_shared(base, mapped.len, mapped.access())?;
         }
         Ok(())
+    }
+
+    /// Whether [`set_access`](Self::set_access) would take something from somebody that work under way may be doing.
+    ///
+    /// # Errors
+    /// As for [`set_access`](Self::set_access).
+    pub(crate) fn takes_access(&self, start: u64, size: u64, given: &[(Accessor, Access)]) -> Result<bool> {
+        let mappings = self.mappings.lock();
+        let is_less = |base: &u64| {
+            let mapped = &mappings.mapped[base];
+            let mut accessors = mapped.accessors.clone();
+            accessors.extend(given.iter().copied());
+            most(&accessors) < mapped.access()
+        };
+        Ok(mappings.whole(start, size)?.iter().any(is_less))
     }
 
     /// Whether what a copy or a fill does in memory of this allocation's kind is allowed there.
@@ -511,7 +540,15 @@ mod tests {
         assert!(!space.allows(start + g - 1, 2, false), "the second part has none");
         space.set_access(start, g, &[(Accessor::Host, Access::ReadWrite)]).unwrap();
         assert!(space.allows(start + g - 1, 1, true), "the most that anybody may do");
-        space.set_access(start, g, &[(Accessor::Host, Access::None)]).unwrap();
+        assert_eq!(
+            space.takes_access(start, g, &[(DEVICE, Access::None)]),
+            Ok(false),
+            "the host keeps its own"
+        );
+        let of_host = [(Accessor::Host, Access::None)];
+        assert_eq!(space.takes_access(start, g, &of_host), Ok(true));
+        assert_eq!(space.takes_access(start, g / 2, &of_host), Err(Error::InvalidValue));
+        space.set_access(start, g, &of_host).unwrap();
         let mapping = space.mapping(start).unwrap();
         assert_eq!((mapping.access, mapping.accessors[&DEVICE]), (Access::Read, Access::Read));
         assert!(space.allows(start + 2 * g, g, true), "nobody's business");

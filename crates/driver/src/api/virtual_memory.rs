@@ -1,12 +1,13 @@
 //! Virtual memory management: addresses and memory apart from each other.
 
+use super::memory;
 use crate::error::CuResult;
 use crate::handle::{Kind, Table};
 use crate::platform::{device, platform};
 use crate::pools::is_node;
 use cuda_abi::args::{Array, In, Out};
 use cuda_abi::driver::*;
-use device::memory::{Access, Accessor, GRANULARITY, Mapping, MemoryPlace, PhysicalMemory, Purpose};
+use device::memory::{Access, Accessor, GRANULARITY, Mapping, MemoryPlace, PAGE, PhysicalMemory, Purpose};
 use entry_macros::entry_point;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -39,26 +40,35 @@ fn retain(memory: Arc<PhysicalMemory>) -> CuResult<CUmemGenericAllocationHandle>
     Ok(handle as CUmemGenericAllocationHandle)
 }
 
+/// A name for memory that other systems' processes, or other machines, know: on no Linux machine by itself.
+fn check_handle_type(kind: CUmemAllocationHandleType) -> CuResult {
+    match kind {
+        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR => Ok(()),
+        CU_MEM_HANDLE_TYPE_NONE | CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT => {
+            Err(CUDA_ERROR_INVALID_VALUE.into())
+        }
+        _ => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+    }
+}
+
 /// What properties ask for: memory of a device, or of the host, which goes with the first; shared by descriptors or not at all.
 fn wanted(prop: &CUmemAllocationProp) -> CuResult<(usize, Purpose)> {
+    let (location, shared) = (prop.location, prop.requestedHandleTypes);
+    let of_device = location.r#type == CU_MEM_LOCATION_TYPE_DEVICE;
+    let ordinal = if of_device { device(location.id)?.ordinal() } else { 0 };
     if prop.r#type != CU_MEM_ALLOCATION_TYPE_PINNED {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    let (location, shared) = (prop.location, prop.requestedHandleTypes);
-    // The last two are for another operating system.
-    if [CU_MEM_HANDLE_TYPE_WIN32, CU_MEM_HANDLE_TYPE_WIN32_KMT].contains(&shared) {
-        return Err(CUDA_ERROR_INVALID_VALUE.into());
-    }
-    if ![CU_MEM_HANDLE_TYPE_NONE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR].contains(&shared) {
-        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
-    }
     let (device, place) = match location.r#type {
-        CU_MEM_LOCATION_TYPE_DEVICE => (device(location.id)?.ordinal(), MemoryPlace::Device),
+        CU_MEM_LOCATION_TYPE_DEVICE => (ordinal, MemoryPlace::Device),
         // Host memory is shared where its node is said.
         CU_MEM_LOCATION_TYPE_HOST if shared == CU_MEM_HANDLE_TYPE_NONE => (0, MemoryPlace::Node(0)),
         CU_MEM_LOCATION_TYPE_HOST_NUMA if is_node(location.id) => (0, MemoryPlace::Node(location.id as u32)),
         _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
     };
+    if shared != CU_MEM_HANDLE_TYPE_NONE {
+        check_handle_type(shared)?;
+    }
     let tiles = prop.usage & CU_MEM_CREATE_USAGE_TILE_POOL != 0;
     // Memory for tiles is a device's, and this process's.
     if tiles && (place != MemoryPlace::Device || shared != CU_MEM_HANDLE_TYPE_NONE) {
@@ -67,6 +77,7 @@ fn wanted(prop: &CUmemAllocationProp) -> CuResult<(usize, Purpose)> {
     Ok((device, Purpose { place, tiles }))
 }
 
+/// All memory has the same, whatever the properties say.
 #[entry_point]
 fn cuMemGetAllocationGranularity(
     granularity: Out<usize>,
@@ -75,26 +86,22 @@ fn cuMemGetAllocationGranularity(
 ) -> CuResult {
     granularity.check()?;
     option.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    let mut prop = prop.get()?;
-    // All memory has the same, and places that are none have it too.
-    prop.location.id = 0;
-    if prop.r#type != CU_MEM_ALLOCATION_TYPE_PINNED || prop.location.r#type == CU_MEM_LOCATION_TYPE_DEVICE {
-        wanted(&prop)?;
-    }
+    prop.get()?;
     granularity.set(GRANULARITY as usize)?;
     Ok(())
 }
 
+/// Where the program would like the addresses to be is a wish, which is not granted; it has to be one.
 #[entry_point]
 fn cuMemAddressReserve(
     ptr: Out<CUdeviceptr>,
     size: usize,
     alignment: usize,
-    _addr: CUdeviceptr,
+    addr: CUdeviceptr,
     flags: u64,
 ) -> CuResult {
     ptr.check()?;
-    if flags != 0 {
+    if flags != 0 || !addr.0.is_multiple_of(PAGE) {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     ptr.set(CUdeviceptr(platform()?.memory().reserve(0, size as u64, alignment as u64)?))?;
@@ -195,7 +202,7 @@ fn cuMemSetAccess(ptr: CUdeviceptr, size: usize, desc: Array<CUmemAccessDesc>, c
         }
         given.push((accessor, access));
     }
-    memory.set_access(ptr.0, size as u64, &given)?;
+    platform()?.set_access(ptr.0, size as u64, &given)?;
     Ok(())
 }
 
@@ -203,8 +210,11 @@ fn cuMemSetAccess(ptr: CUdeviceptr, size: usize, desc: Array<CUmemAccessDesc>, c
 fn cuMemGetAccess(flags: Out<u64>, location: In<CUmemLocation>, ptr: CUdeviceptr) -> CuResult {
     flags.check()?;
     let accessor = accessor(location.get()?).ok_or(CUDA_ERROR_INVALID_DEVICE)?;
-    let mapping = platform()?.memory().mapping(ptr.0)?;
-    let access = mapping.accessors.get(&accessor).copied().unwrap_or(Access::None);
+    let access = match platform()?.memory().mapping(ptr.0) {
+        Ok(mapping) => mapping.accessors.get(&accessor).copied().unwrap_or(Access::None),
+        // What the program has not mapped itself may be used as it is.
+        Err(_) => memory::find(ptr.0)?.map(|_| Access::ReadWrite).ok_or(CUDA_ERROR_INVALID_VALUE)?,
+    };
     flags.set(access_code(access).0.into())?;
     Ok(())
 }
@@ -252,9 +262,9 @@ fn cuMemGetAllocationPropertiesFromHandle(
     Ok(())
 }
 
-/// How memory can be handed to other processes.
+/// How memory was made to be handed to other processes. Of what came from one nothing is told.
 pub(super) fn handle_types(memory: &PhysicalMemory) -> CUmemAllocationHandleType {
-    match memory.is_shareable() {
+    match memory.is_shareable() && !memory.is_imported() {
         true => CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
         false => CU_MEM_HANDLE_TYPE_NONE,
     }
@@ -279,9 +289,7 @@ unsafe fn cuMemExportToShareableHandle(
     if flags != 0 {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    if handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR {
-        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
-    }
+    check_handle_type(handleType)?;
     place.set(find(handle)?.export()?.into_raw_fd())?;
     Ok(())
 }
@@ -294,9 +302,7 @@ unsafe fn cuMemImportFromShareableHandle(
     shHandleType: CUmemAllocationHandleType,
 ) -> CuResult {
     handle.check()?;
-    if shHandleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR {
-        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
-    }
+    check_handle_type(shHandleType)?;
     let descriptor = i32::try_from(osHandle as usize).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
     // SAFETY: the manual wants an open descriptor; it is used during the call only.
     let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };

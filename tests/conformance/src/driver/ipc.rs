@@ -77,6 +77,34 @@ pub fn memory_of_another_process_is_opened() {
     );
 }
 
+pub fn a_handle_of_the_middle_leads_to_the_beginning() {
+    two_processes(
+        |line| {
+            let _ = new_context();
+            let (p, mut handle) = (alloc_with(&[5u32, 6, 7, 8]), CUipcMemHandle { reserved: [0; 64] });
+            // Nor does it matter what this thread captures.
+            let s = stream(CU_STREAM_NON_BLOCKING);
+            cu!(
+                cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL);
+                cuIpcGetMemHandle(&mut handle, CUdeviceptr(p.0 + 8));
+                cuStreamEndCapture(s, &mut { CUgraph::NULL });
+            );
+            send(line, &handle.reserved);
+            receive::<1>(line);
+            cu!(cuMemFree_v2(p));
+        },
+        |line| {
+            let handle = CUipcMemHandle { reserved: receive(line) };
+            let _ = new_context();
+            let mut p = CUdeviceptr(0);
+            cu!(cuIpcOpenMemHandle_v2(&mut p, handle, 1));
+            assert_eq!(read::<u32>(p, 4), [5, 6, 7, 8]);
+            cu!(cuIpcCloseMemHandle(p));
+            send(line, &[1]);
+        },
+    );
+}
+
 pub fn an_event_of_another_process_is_waited_for() {
     two_processes(
         |line| {

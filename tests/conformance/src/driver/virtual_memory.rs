@@ -78,6 +78,18 @@ pub fn memory_is_exported_and_imported() {
     assert_eq!(read::<u8>(p, 64), [6; 64], "the same memory");
     let place = (&raw mut descriptor).cast::<c_void>();
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(place, handle, kind, 1));
+    for other in [CU_MEM_HANDLE_TYPE_NONE, CU_MEM_HANDLE_TYPE_WIN32] {
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(place, handle, other, 0));
+    }
+    let descriptor_of = descriptor as usize as *mut c_void;
+    let none = CU_MEM_HANDLE_TYPE_NONE;
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemImportFromShareableHandle(&mut 0, descriptor_of, none));
+    // What was imported does not tell how.
+    let mut told = allocation_prop();
+    cu!(cuMemGetAllocationPropertiesFromHandle(&mut told, handle));
+    assert_eq!(told.requestedHandleTypes, kind);
+    cu!(cuMemGetAllocationPropertiesFromHandle(&mut told, imported));
+    assert_eq!(told.requestedHandleTypes, none);
     // Memory that was not made to be shared is not.
     let (mut alone, prop) =
         (0, CUmemAllocationProp { requestedHandleTypes: CU_MEM_HANDLE_TYPE_NONE, ..allocation_prop() });
@@ -129,6 +141,15 @@ pub fn sizes_and_places_are_checked() {
         CUDA_ERROR_INVALID_VALUE,
         cuMemGetAllocationGranularity(&mut g, null(), CU_MEM_ALLOC_GRANULARITY_MINIMUM)
     );
+    // All memory has the same, even such as there is not.
+    for (r#type, place, id) in [(0, 1, 0), (2, 1, 0), (3, 4, 5), (1, 1, 99)] {
+        let location = CUmemLocation { r#type: CUmemLocationType(place), id };
+        let other = CUmemAllocationProp { r#type: CUmemAllocationType(r#type), location, ..prop };
+        let mut same = 0;
+        cu!(cuMemGetAllocationGranularity(&mut same, &other, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
+        assert_eq!(same, g);
+    }
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemAddressReserve(&mut p, g, 0, CUdeviceptr(g as u64 + 12345), 0));
     for size in [0, g - 1, g + 1] {
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemAddressReserve(&mut p, size, 0, CUdeviceptr(0), 0));
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&mut handle, size, &prop, 0));
@@ -148,6 +169,11 @@ pub fn sizes_and_places_are_checked() {
     for types in [CU_MEM_HANDLE_TYPE_WIN32, CU_MEM_HANDLE_TYPE_WIN32_KMT] {
         let foreign = CUmemAllocationProp { requestedHandleTypes: types, ..prop };
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&mut 0, g, &foreign, 0));
+    }
+    let nowhere = CUmemLocation { id: 99, ..prop.location };
+    for types in [CU_MEM_HANDLE_TYPE_WIN32, CUmemAllocationHandleType(9)] {
+        let foreign = CUmemAllocationProp { requestedHandleTypes: types, location: nowhere, ..prop };
+        fails!(CUDA_ERROR_INVALID_DEVICE, cuMemCreate(&mut 0, g, &foreign, 0));
     }
     // Where nothing is mapped, or not all over, there is less to take out.
     cu!(cuMemUnmap(p, g); cuMemMap(p, g, 0, handle, 0); cuMemUnmap(p, 2 * g); cuMemUnmap(p, 2 * g));
@@ -217,6 +243,24 @@ pub fn kernels_only_load_where_they_may_read() {
     let (p, _) = mapped(&allocation_prop(), &[access_of_device(CU_MEM_ACCESS_FLAGS_PROT_READ)]);
     assert_eq!(loaded(p), CUDA_SUCCESS);
     assert_eq!(stored(p), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+pub fn work_under_way_keeps_the_access_that_it_began_with() {
+    new_context();
+    let (p, g) = mapped(&allocation_prop(), &[access_of_device(CU_MEM_ACCESS_FLAGS_PROT_READWRITE)]);
+    for (round, flags) in
+        [CU_MEM_ACCESS_FLAGS_PROT_READ, CU_MEM_ACCESS_FLAGS_PROT_NONE].into_iter().enumerate()
+    {
+        for _ in 0..8 {
+            cu!(cuMemsetD8Async(p, round as u8 + 1, g, CUstream::NULL));
+        }
+        cu!(
+            cuMemSetAccess(p, g, &access_of_device(flags), 1);
+            cuCtxSynchronize();
+            cuMemSetAccess(p, g, &access_of_device(CU_MEM_ACCESS_FLAGS_PROT_READWRITE), 1);
+        );
+        assert_eq!(read::<u8>(CUdeviceptr(p.0 + g as u64 - 8), 8), [round as u8 + 1; 8]);
+    }
 }
 
 pub fn access_that_is_taken_back_is_gone() {
