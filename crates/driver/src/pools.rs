@@ -45,6 +45,17 @@ pub fn of_id(id: PoolId) -> Option<(CUmemoryPool, Arc<Pool>)> {
     found.map(|(handle, known)| (CUmemoryPool(handle), known.pool.clone()))
 }
 
+/// The handle of an allocation's pool; null if that is gone.
+pub fn handle_of_id(id: PoolId) -> CuResult<CUmemoryPool> {
+    if let Some((handle, _)) = of_id(id) {
+        return Ok(handle);
+    }
+    // Those that devices come with have no handle before somebody asks.
+    let defaults = platform()?.devices().iter().map(|device| (device.ordinal(), device.default_pool()));
+    let found = defaults.into_iter().find(|(_, pool)| pool.id() == id);
+    found.map_or(Ok(CUmemoryPool::NULL), |(ordinal, pool)| handle_of(pool, Sort::Device(ordinal as CUdevice)))
+}
+
 /// Memory that stream-ordered allocations come from: each sort has pools of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sort {
@@ -192,8 +203,11 @@ pub fn set_current_of_device(ordinal: CUdevice, handle: CUmemoryPool) -> CuResul
 
 /// Makes a pool, in this process or, of a device's or a node's memory, for sharing by descriptors.
 pub fn create(props: &CUmemPoolProps) -> CuResult<CUmemoryPool> {
-    if props.usage & !KNOWN_USAGE != 0 {
-        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    // What it will be used for makes no difference here. Managed memory is what is told apart first, by places that there are not.
+    let (managed, place) = (props.allocType == CU_MEM_ALLOCATION_TYPE_MANAGED, props.location.r#type);
+    let types = CUmemAllocationHandleType(props.handleTypes);
+    if managed && types == CU_MEM_HANDLE_TYPE_NONE && place.name().is_none() {
+        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
     let sort = match Sort::of(props.location, props.allocType)? {
         // A pool is not for whichever thread asks next.
@@ -202,7 +216,10 @@ pub fn create(props: &CUmemPoolProps) -> CuResult<CUmemoryPool> {
     };
     let (ordinal, kind) = sort.pools();
     let device = device(ordinal)?;
-    let pool = match (CUmemAllocationHandleType(props.handleTypes), kind) {
+    if props.maxSize as u64 > platform()?.memory().info(device.ordinal())?.1 && kind == PoolKind::Device {
+        return Err(CUDA_ERROR_OUT_OF_MEMORY.into());
+    }
+    let pool = match (types, kind) {
         (CU_MEM_HANDLE_TYPE_NONE, _) => device.create_pool(kind, props.maxSize as u64),
         (CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, _) => {
             let place = match sort {
@@ -213,18 +230,20 @@ pub fn create(props: &CUmemPoolProps) -> CuResult<CUmemoryPool> {
             };
             device.create_shared_pool(place, props.maxSize as u64)?
         }
-        _ => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+        // Other machines' processes know memory of devices and nodes where that is supported.
+        (CU_MEM_HANDLE_TYPE_FABRIC, _) if matches!(sort, Sort::Device(_) | Sort::Host(Some(_))) => {
+            return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+        }
+        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
     };
     handle_of(&pool, sort)
 }
 
-/// That compressed data will be unpacked there: all memory is fit for it.
-const KNOWN_USAGE: u16 = 2;
-
 /// Opens another process's pool on the current device.
 pub fn import(descriptor: OwnedFd) -> CuResult<CUmemoryPool> {
     let ordinal = contexts::current().map_or(0, |context| context.device()) as CUdevice;
-    let pool = device(ordinal)?.import_pool(descriptor)?;
+    // What is no pool of ours gets the answer that it gets on an H200.
+    let pool = device(ordinal)?.import_pool(descriptor).map_err(|_| CUDA_ERROR_UNKNOWN)?;
     let sort = if pool.kind() == PoolKind::Host { Sort::Host(Some(0)) } else { Sort::Device(ordinal) };
     handle_of(&pool, sort)
 }
@@ -262,16 +281,19 @@ pub fn destroy(handle: CUmemoryPool) -> CuResult {
 /// As NVIDIA's driver answers: [`CUDA_ERROR_NOT_SUPPORTED`] for access that only reads, for the host's to device memory, and
 /// for taking host memory from the host; [`CUDA_ERROR_INVALID_DEVICE`] for no device, and for taking memory from its own.
 pub fn set_access(pool: &Pool, desc: &CUmemAccessDesc, is_checked_only: bool) -> CuResult {
-    let access = match CUmemAccess_flags(desc.flags) {
-        CU_MEM_ACCESS_FLAGS_PROT_READWRITE => true,
-        CU_MEM_ACCESS_FLAGS_PROT_NONE => false,
-        CU_MEM_ACCESS_FLAGS_PROT_READ => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
-        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
-    };
     let (location, kind) = (desc.location, pool.kind());
+    let access = || match CUmemAccess_flags(desc.flags) {
+        CU_MEM_ACCESS_FLAGS_PROT_READWRITE => Ok(true),
+        CU_MEM_ACCESS_FLAGS_PROT_NONE => Ok(false),
+        _ => Err(CUDA_ERROR_INVALID_VALUE),
+    };
+    if CUmemAccess_flags(desc.flags) == CU_MEM_ACCESS_FLAGS_PROT_READ {
+        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+    }
     match location.r#type {
         CU_MEM_LOCATION_TYPE_DEVICE => {
             let ordinal = device(location.id)?.ordinal();
+            let access = access()?;
             if !access && kind == PoolKind::Device && ordinal == pool.device() {
                 return Err(CUDA_ERROR_INVALID_DEVICE.into());
             }
@@ -281,6 +303,7 @@ pub fn set_access(pool: &Pool, desc: &CUmemAccessDesc, is_checked_only: bool) ->
         }
         _ if kind == PoolKind::Device => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
         CU_MEM_LOCATION_TYPE_HOST | CU_MEM_LOCATION_TYPE_HOST_NUMA => {
+            let access = access()?;
             if !access && kind == PoolKind::Host {
                 return Err(CUDA_ERROR_NOT_SUPPORTED.into());
             }

@@ -88,6 +88,11 @@ impl AddressSpace {
         pools.by_id.get(&pool.id()).ok_or(Error::InvalidValue)?.file.duplicate()
     }
 
+    /// Whether a pool is one that processes share.
+    pub fn is_shared(&self, pool: &Pool) -> bool {
+        self.shared_pools.lock().by_id.contains_key(&pool.id())
+    }
+
     /// Whether a pool is another process's.
     pub fn is_imported(&self, pool: &Pool) -> bool {
         self.shared_pools.lock().by_id.get(&pool.id()).is_some_and(|pool| pool.free.is_none())
@@ -236,7 +241,7 @@ mod tests {
             guard::store(second + 16, 7_u32).unwrap();
             assert_eq!(guard::load::<u32>(theirs + 16), Ok(7));
         }
-        assert!(space.is_imported(&imported) && !space.is_imported(&pool));
+        assert!(space.is_imported(&imported) && !space.is_imported(&pool) && space.is_shared(&pool));
         for address in [theirs, first, second] {
             space.free(address, |_| true).unwrap();
         }

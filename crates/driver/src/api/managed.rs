@@ -4,6 +4,7 @@
 use super::copy_batches::{spread, stream_of_batch, value_for};
 use crate::error::CuResult;
 use crate::platform::{device, platform};
+use crate::pools::is_node;
 use crate::streams;
 use cuda_abi::args::Array;
 use cuda_abi::driver::*;
@@ -263,7 +264,7 @@ unsafe fn write_attribute(
                 return Err(CUDA_ERROR_INVALID_VALUE.into());
             }
             let host = state.accessed_by_host.then_some(CU_DEVICE_CPU);
-            let users = host.into_iter().chain(state.accessed_by.iter().map(|device| *device as i32));
+            let users = state.accessed_by.iter().map(|device| *device as i32).chain(host);
             let filled = users.chain(std::iter::repeat(CU_DEVICE_INVALID));
             for (index, user) in filled.take(size / 4).enumerate() {
                 // SAFETY: within the bytes that the caller has room for.
@@ -293,7 +294,7 @@ fn place(location: CUmemLocation) -> CuResult<Place> {
     match location.r#type {
         CU_MEM_LOCATION_TYPE_DEVICE => Ok(Place::Device(device(location.id)?.ordinal())),
         CU_MEM_LOCATION_TYPE_HOST => Ok(Place::Host),
-        CU_MEM_LOCATION_TYPE_HOST_NUMA if location.id >= 0 => Ok(Place::HostNode(location.id)),
+        CU_MEM_LOCATION_TYPE_HOST_NUMA if is_node(location.id) => Ok(Place::HostNode(location.id)),
         // The first node stands for all: which one is near makes no difference.
         CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT => Ok(Place::HostNode(0)),
         _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
@@ -303,7 +304,7 @@ fn place(location: CUmemLocation) -> CuResult<Place> {
 fn location(place: Place) -> CUmemLocation {
     let (r#type, id) = match place {
         Place::Device(device) => (CU_MEM_LOCATION_TYPE_DEVICE, device as i32),
-        Place::Host => (CU_MEM_LOCATION_TYPE_HOST, 0),
+        Place::Host => (CU_MEM_LOCATION_TYPE_HOST, CU_DEVICE_CPU),
         Place::HostNode(node) => (CU_MEM_LOCATION_TYPE_HOST_NUMA, node),
     };
     CUmemLocation { r#type, id }

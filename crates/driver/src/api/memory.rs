@@ -147,15 +147,17 @@ fn cuMemHostGetDevicePointer_v2(pdptr: Out<CUdeviceptr>, p: *mut c_void, Flags: 
     Ok(())
 }
 
-/// The flags of `cuMemHostAlloc`; with unified addresses all such memory is mapped.
+/// The flags of `cuMemHostAlloc`, which that the device only reads is none of; with unified addresses all such memory is mapped, and managed
+/// memory is.
 #[entry_point]
 fn cuMemHostGetFlags(pFlags: Out<u32>, p: *mut c_void) -> CuResult {
     pFlags.check()?;
     match find(p as u64)?.map(|allocation| allocation.kind) {
         Some(Kind::Pinned { flags } | Kind::Registered { flags }) => {
-            pFlags.set(flags | CU_MEMHOSTALLOC_DEVICEMAP)?;
+            pFlags.set(flags & !CU_MEMHOSTREGISTER_READ_ONLY | CU_MEMHOSTALLOC_DEVICEMAP)?;
             Ok(())
         }
+        Some(Kind::Managed { .. }) => Ok(pFlags.set(CU_MEMHOSTALLOC_DEVICEMAP)?),
         _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
     }
 }

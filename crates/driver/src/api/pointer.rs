@@ -8,9 +8,10 @@ use crate::platform::platform;
 use crate::pools;
 use cuda_abi::args::{Array, In};
 use cuda_abi::driver::*;
-use device::memory::{Access, Allocation, Kind, Mapping, MemoryPlace};
+use device::memory::{Access, Allocation, GRANULARITY, Kind, Mapping, MemoryPlace, PAGE};
 use entry_macros::entry_point;
 use std::ffi::c_void;
+use std::ops::Range;
 
 /// Writes the attribute's value, of the type that the manual gives it.
 #[entry_point]
@@ -45,7 +46,7 @@ unsafe fn cuPointerGetAttributes(
         }
         let known = allocation.as_ref().and_then(|allocation| value(attribute, ptr, allocation).ok());
         // SAFETY: not null, and the manual wants a place for a value of the attribute's type.
-        unsafe { known.unwrap_or_else(|| unknown(attribute)).write(place) };
+        unsafe { known.unwrap_or_else(|| untold(attribute, ptr, allocation.is_some())).write(place) };
     }
     Ok(())
 }
@@ -97,7 +98,7 @@ fn value(attribute: CUpointer_attribute, pointer: CUdeviceptr, allocation: &Allo
     let at_host = |mapping: &Mapping| mapping.memory.purpose().place != MemoryPlace::Device;
     let is_host = allocation.kind.is_host() || mapping.as_ref().is_some_and(at_host);
     let whole = allocation.base..allocation.end();
-    let mapped = mapping.as_ref().map_or(whole.clone(), |mapping| mapping.mapped.clone());
+    let mapped = mapping.as_ref().map_or_else(|| pages_of(allocation), |mapping| mapping.mapped.clone());
     let range = mapping.as_ref().map_or(whole, |mapping| mapping.reserved.clone());
     Ok(match attribute {
         // Memory of a pool is the device's, no context's.
@@ -124,15 +125,20 @@ fn value(attribute: CUpointer_attribute, pointer: CUdeviceptr, allocation: &Allo
         CU_POINTER_ATTRIBUTE_RANGE_SIZE => Value::Long(range.end - range.start),
         CU_POINTER_ATTRIBUTE_MAPPED => Value::Word(1),
         CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => {
-            Value::Long(mapping.map_or(0, |mapping| handle_types(&mapping.memory).0.into()))
+            let types = match mapping {
+                Some(mapping) => handle_types(&mapping.memory),
+                None if is_of_shared_pool(allocation)? => CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                None => CU_MEM_HANDLE_TYPE_NONE,
+            };
+            Value::Long(types.0.into())
         }
         CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => {
             let access = mapping.map_or(Access::ReadWrite, |mapping| mapping.access);
             Value::Word(access_code(access).0)
         }
         CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => {
-            let pool = allocation.pool.and_then(pools::of_id);
-            Value::Long(pool.map_or(CUmemoryPool::NULL, |(handle, _)| handle).0 as u64)
+            let pool = allocation.pool.map_or(Ok(CUmemoryPool::NULL), pools::handle_of_id)?;
+            Value::Long(pool.0 as u64)
         }
         CU_POINTER_ATTRIBUTE_MAPPING_SIZE => Value::Long(mapped.end - mapped.start),
         CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => Value::Long(mapped.start),
@@ -147,11 +153,32 @@ fn value(attribute: CUpointer_attribute, pointer: CUdeviceptr, allocation: &Allo
     })
 }
 
+/// The pages that an allocation lies in, which others may share.
+fn pages_of(allocation: &Allocation) -> Range<u64> {
+    let grain = if matches!(allocation.kind, Kind::Registered { .. }) { PAGE } else { GRANULARITY };
+    allocation.base & !(grain - 1)..allocation.end().next_multiple_of(grain)
+}
+
+/// Whether other processes may be given the allocation's pool.
+fn is_of_shared_pool(allocation: &Allocation) -> CuResult<bool> {
+    let Some((_, pool)) = allocation.pool.and_then(pools::of_id) else { return Ok(false) };
+    let memory = platform()?.memory();
+    Ok(memory.is_shared(&pool) && !memory.is_imported(&pool))
+}
+
 /// Whether this is host memory of a pool to which the current device has not been given access.
 fn is_out_of_reach(allocation: &Allocation) -> bool {
     let device = contexts::current().map_or(0, |context| context.device());
     let pool = allocation.pool.filter(|_| allocation.kind == Kind::PooledHost).and_then(pools::of_id);
     pool.is_some_and(|(_, pool)| !pool.access().of_device(device))
+}
+
+/// What is told of an address where there is nothing to tell. An address of nothing that is known is the host's, as far as is known.
+fn untold(attribute: CUpointer_attribute, pointer: CUdeviceptr, is_known: bool) -> Value {
+    match attribute {
+        CU_POINTER_ATTRIBUTE_HOST_POINTER if !is_known => Value::Long(pointer.0),
+        _ => unknown(attribute),
+    }
 }
 
 /// The value that says nothing.

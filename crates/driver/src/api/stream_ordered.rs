@@ -259,7 +259,7 @@ unsafe fn cuMemPoolImportFromShareableHandle(
     let descriptor = i32::try_from(handle as usize).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
     // SAFETY: the manual wants an open descriptor; it is used during the call only.
     let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
-    let descriptor = descriptor.try_clone_to_owned().map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    let descriptor = descriptor.try_clone_to_owned().map_err(|_| CUDA_ERROR_UNKNOWN)?;
     pool_out.set(pools::import(descriptor)?)?;
     Ok(())
 }

@@ -49,6 +49,7 @@ pub fn what_was_advised_can_be_asked() {
     assert_eq!(CUmemLocationType(kind(p)), CU_MEM_LOCATION_TYPE_HOST);
     assert_eq!(CUmemLocationType(kind(upper)), CU_MEM_LOCATION_TYPE_DEVICE);
     assert_eq!(ask(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID, upper, HALF), 0);
+    assert_eq!(ask(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID, p, HALF), CU_DEVICE_CPU);
     cu!(cuMemAdvise_v2(p, SIZE, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, DEVICE));
     assert_eq!(ask(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, upper, HALF), CU_DEVICE_INVALID);
     assert_eq!(CUmemLocationType(kind(upper)), CU_MEM_LOCATION_TYPE_INVALID);
@@ -58,6 +59,12 @@ pub fn what_was_advised_can_be_asked() {
     let place = users.as_mut_ptr().cast();
     cu!(cuMemRangeGetAttribute(place, 12, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p, SIZE));
     assert_eq!(users, [0, CU_DEVICE_INVALID, CU_DEVICE_INVALID]);
+    cu!(
+        cuMemAdvise(p, SIZE, CU_MEM_ADVISE_SET_ACCESSED_BY, CU_DEVICE_CPU);
+        cuMemRangeGetAttribute(place, 12, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p, SIZE);
+    );
+    assert_eq!(users, [0, CU_DEVICE_CPU, CU_DEVICE_INVALID], "devices first");
+    cu!(cuMemAdvise(p, SIZE, CU_MEM_ADVISE_UNSET_ACCESSED_BY, CU_DEVICE_CPU));
     cu!(cuMemAdvise_v2(upper, HALF, CU_MEM_ADVISE_UNSET_ACCESSED_BY, DEVICE));
     assert_eq!(ask(CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p, SIZE), CU_DEVICE_INVALID);
     assert_eq!(ask(CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p, HALF), 0);
@@ -128,6 +135,10 @@ pub fn ranges_and_advice_are_checked() {
     let far = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 99 };
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemAdvise_v2(p, SIZE, CU_MEM_ADVISE_SET_ACCESSED_BY, far));
     cu!(cuMemAdvise_v2(p, SIZE, mostly_read, far));
+    // No machine has so many nodes.
+    let no_node = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST_NUMA, id: 9999 };
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemAdvise_v2(p, SIZE, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, no_node));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPrefetchAsync_v2(p, SIZE, no_node, 0, CUstream::NULL));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemRangeGetAttribute(place, 8, mostly, p, SIZE));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemRangeGetAttribute(place, 0, mostly, p, SIZE));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemRangeGetAttribute(place, 4, CUmem_range_attribute(0), p, SIZE));

@@ -159,6 +159,14 @@ pub fn what_is_no_pinned_memory_is_refused() {
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(local));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemHostGetDevicePointer_v2(&mut device, local, 0));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemHostGetFlags(&mut flags, local));
+    // Managed memory has the flags of memory that is mapped.
+    let mut managed = CUdeviceptr(0);
+    cu!(
+        cuMemAllocManaged(&mut managed, 64, CU_MEM_ATTACH_GLOBAL);
+        cuMemHostGetFlags(&mut flags, managed.0 as *mut c_void);
+        cuMemFree_v2(managed);
+    );
+    assert_eq!(flags, CU_MEMHOSTALLOC_DEVICEMAP);
     // What the other allocator made is not its to free.
     let pointer = alloc(64);
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(pointer.0 as *mut c_void));
@@ -192,6 +200,12 @@ pub fn host_memory_is_registered_once() {
         fails!(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(start));
         pages.0 = [0; 16384];
     }
+    cu!(
+        cuMemHostRegister_v2(start, 16384, CU_MEMHOSTREGISTER_READ_ONLY);
+        cuMemHostGetFlags(&mut flags, start);
+        cuMemHostUnregister(start);
+    );
+    assert_eq!(flags, CU_MEMHOSTALLOC_DEVICEMAP, "that it is only read is none of these");
     cu!(cuMemHostRegister(start, 16384, 0); cuMemHostUnregister(start));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister_v2(start, 16384, 77));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister_v2(start, 0, 0));

@@ -73,6 +73,10 @@ pub fn host_memory_tells_what_it_is() {
     let p = CUdeviceptr(start as u64 + 12345);
     assert_eq!(ask::<u32>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p), CU_MEMORYTYPE_HOST.0);
     assert_eq!(ask::<u64>(CU_POINTER_ATTRIBUTE_HOST_POINTER, p), p.0);
+    // What it is mapped by are pages.
+    let pages = (start as u64 & !4095)..(start as u64 + (1 << 20)).next_multiple_of(4096);
+    assert_eq!(ask::<u64>(CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, p), pages.start);
+    assert_eq!(ask::<u64>(CU_POINTER_ATTRIBUTE_MAPPING_SIZE, p), pages.end - pages.start);
     cu!(cuMemHostUnregister(start.cast()));
     refused(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p);
 }
@@ -95,6 +99,61 @@ pub fn pooled_memory_names_its_pool() {
     assert_eq!(ask::<usize>(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, p), pool.0);
     assert_eq!(ask::<u32>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p), CU_MEMORYTYPE_DEVICE.0);
     cu!(cuMemFreeAsync(p, CUstream::NULL));
+}
+
+pub fn memory_of_a_pool_that_nobody_asked_for_names_it() {
+    new_context();
+    let (mut p, mut pool) = (CUdeviceptr(0), CUmemoryPool::NULL);
+    cu!(cuMemAllocAsync(&mut p, 1000, CUstream::NULL); cuCtxSynchronize());
+    let told = ask::<usize>(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, p);
+    cu!(cuDeviceGetDefaultMemPool(&mut pool, 0); cuMemFreeAsync(p, CUstream::NULL));
+    assert_eq!(told, pool.0);
+}
+
+pub fn memory_of_a_shared_pool_tells_how_it_is_shared() {
+    new_context();
+    let kind = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    if attribute(CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES) as u32 & kind.0 == 0 {
+        skip("pools are not shared by descriptors");
+    }
+    for (handle_types, told) in [(kind.0, 1), (0, 0)] {
+        let props = CUmemPoolProps {
+            allocType: CU_MEM_ALLOCATION_TYPE_PINNED,
+            handleTypes: handle_types,
+            location: CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 0 },
+            win32SecurityAttributes: null_mut(),
+            maxSize: 0,
+            usage: 0,
+            reserved: [0; 54],
+        };
+        let (mut p, mut pool) = (CUdeviceptr(0), CUmemoryPool::NULL);
+        cu!(
+            cuMemPoolCreate(&mut pool, &props);
+            cuMemAllocFromPoolAsync(&mut p, 100, pool, CUstream::NULL);
+            cuCtxSynchronize();
+        );
+        assert_eq!(ask::<u64>(CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, p), told);
+        cu!(cuMemFree_v2(p); cuMemPoolDestroy(pool));
+    }
+}
+
+pub fn what_is_not_mapped_apart_may_be_used() {
+    new_context();
+    let place = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 0 };
+    let (mut host, mut managed, mut flags) = (null_mut(), CUdeviceptr(0), 0);
+    cu!(cuMemHostAlloc(&mut host, 64, 0); cuMemAllocManaged(&mut managed, 64, CU_MEM_ATTACH_GLOBAL));
+    for p in [alloc(64), CUdeviceptr(host as u64), managed] {
+        cu!(cuMemGetAccess(&mut flags, &place, p));
+        assert_eq!(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0.into());
+        flags = 0;
+    }
+    let granule = 2 << 20;
+    for p in [alloc(64), managed] {
+        let base = ask::<u64>(CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, p);
+        let size = ask::<u64>(CU_POINTER_ATTRIBUTE_MAPPING_SIZE, p);
+        assert!(base <= p.0 && p.0 + 64 <= base + size, "{p:?} in {size} bytes at {base:#x}");
+        assert!(base.is_multiple_of(granule) && size.is_multiple_of(granule));
+    }
 }
 
 pub fn mapped_memory_tells_mapping_and_range() {
@@ -158,6 +217,11 @@ pub fn several_attributes_of_any_address() {
     if ours_only("NVIDIA's driver tells a range all the same") {
         assert_eq!(start, 0);
     }
+    // But that it is the host's, as far as is known.
+    let (address, mut told) = (CUdeviceptr(&raw const local as u64), 7u64);
+    let mut one = [(&raw mut told).cast::<c_void>()];
+    cu!(cuPointerGetAttributes(1, &mut { CU_POINTER_ATTRIBUTE_HOST_POINTER }, one.as_mut_ptr(), address));
+    assert_eq!(told, address.0);
     fails!(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttributes(4, null_mut(), data, p));
     fails!(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttributes(4, names, null_mut(), p));
     which[2] = CUpointer_attribute(999);

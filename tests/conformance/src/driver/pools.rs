@@ -253,6 +253,46 @@ pub fn properties_and_access_are_checked() {
     }
 }
 
+pub fn pools_are_made_of_what_there_is() {
+    new_context();
+    let (mut made, managed) = (CUmemoryPool::NULL, CU_MEM_ALLOCATION_TYPE_MANAGED);
+    // No device has as much.
+    fails!(
+        CUDA_ERROR_OUT_OF_MEMORY,
+        cuMemPoolCreate(&mut made, &CUmemPoolProps { maxSize: 1 << 50, ..props() })
+    );
+    // What it is for is not looked at.
+    for usage in [1, 2, 4] {
+        cu!(cuMemPoolDestroy(pool(&CUmemPoolProps { usage, ..props() })));
+    }
+    // Handles of another system, of several kinds at once, and of a kind that there is not; and of managed memory there are none.
+    for types in [2, 3, 4, 64] {
+        fails!(
+            CUDA_ERROR_INVALID_VALUE,
+            cuMemPoolCreate(&mut made, &CUmemPoolProps { handleTypes: types, ..props() })
+        );
+        let props = CUmemPoolProps { handleTypes: types, allocType: managed, ..props() };
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&mut made, &props));
+    }
+    for r#type in [CUmemLocationType(5), CUmemLocationType(6)] {
+        let location = CUmemLocation { r#type, id: 0 };
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&mut made, &CUmemPoolProps { location, ..props() }));
+        let props = CUmemPoolProps { location, allocType: managed, ..props() };
+        fails!(CUDA_ERROR_NOT_SUPPORTED, cuMemPoolCreate(&mut made, &props));
+    }
+    // The place is looked at before what is to be allowed there, but for reading.
+    let own = pool(&props());
+    for (location, flags, code) in [
+        (HOST, 2, CUDA_ERROR_NOT_SUPPORTED),
+        (CUmemLocation { id: 99, ..DEVICE }, 2, CUDA_ERROR_INVALID_DEVICE),
+        (CUmemLocation { id: 99, ..DEVICE }, 1, CUDA_ERROR_NOT_SUPPORTED),
+        (DEVICE, 2, CUDA_ERROR_INVALID_VALUE),
+    ] {
+        fails!(code, cuMemPoolSetAccess(own, &CUmemAccessDesc { location, flags }, 1));
+    }
+    cu!(cuMemPoolDestroy(own));
+}
+
 const HOST: CUmemLocation = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST, id: 0 };
 const NODE: CUmemLocation = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST_NUMA, id: 0 };
 
@@ -513,13 +553,13 @@ pub fn a_shared_pool_is_exported_and_imported() {
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(place, pool(&props()), kind, 0));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportPointer(&mut data, alloc(64)));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportFromShareableHandle(&mut imported, handle, kind, 1));
+    fails!(
+        CUDA_ERROR_UNKNOWN,
+        cuMemPoolImportFromShareableHandle(&mut { CUmemoryPool::NULL }, 999 as *mut c_void, kind, 0)
+    );
     if ours_only("NVIDIA's driver may follow null, and what was never exported") {
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(null_mut(), own, kind, 0));
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportFromShareableHandle(null_mut(), handle, kind, 0));
-        fails!(
-            CUDA_ERROR_INVALID_VALUE,
-            cuMemPoolImportFromShareableHandle(&mut imported, 99999 as *mut c_void, kind, 0)
-        );
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportPointer(null_mut(), p));
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportPointer(&mut theirs, imported, null_mut()));
         let mut wrong = CUmemPoolPtrExportData { reserved: [9; 64] };
