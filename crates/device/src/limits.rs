@@ -43,8 +43,8 @@ const HEAP_PIECE: u64 = 64 << 10;
 pub const PRIORITIES: (i32, i32) = (0, -5);
 /// Most bytes of a window of memory for which a program says how it is accessed.
 pub const ACCESS_WINDOW: u64 = 128 << 20;
-/// Domains whose accesses fences order apart from each other.
-pub const SYNC_DOMAINS: u32 = 1;
+/// Domains whose accesses fences may order apart from each other; here they order all.
+pub const SYNC_DOMAINS: u32 = 4;
 
 /// Something a context can be told to provide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

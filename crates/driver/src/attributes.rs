@@ -42,6 +42,11 @@ pub fn attribute(device: &Attributes, attribute: CUdevice_attribute) -> Option<i
         CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES => {
             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0 as i32
         }
+        // Programs for older devices do not know of these.
+        CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH | CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED => {
+            (device.compute_capability >= (9, 0)).into()
+        }
+        CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER => 1,
         CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED => 1,
         // All writes are visible to all at once; that they be flushed may be asked for.
         CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS => 1,

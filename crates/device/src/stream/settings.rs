@@ -4,7 +4,7 @@ use super::Stream;
 use crate::{Result, Scheduling, limits};
 
 /// Settings of a stream that have no effect on what its work does. All but the priority are kept, for the program to ask for.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamSettings {
     /// How threads that wait for the stream do.
     pub scheduling: Scheduling,
@@ -14,6 +14,14 @@ pub struct StreamSettings {
     pub domains: [u8; 2],
     /// Whether the stream's kernels are of the remote domain.
     pub is_remote: bool,
+}
+
+impl Default for StreamSettings {
+    /// Remote accesses are of a domain of their own.
+    fn default() -> StreamSettings {
+        let (scheduling, window) = (Scheduling::default(), AccessWindow::default());
+        StreamSettings { scheduling, window, domains: [0, 1], is_remote: false }
+    }
 }
 
 /// A range of memory and what is expected of accesses to it.

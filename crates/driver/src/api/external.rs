@@ -30,7 +30,8 @@ unsafe fn cuImportExternalMemory(
             | CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE
             | CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT
     );
-    if wanted.flags & !CUDA_EXTERNAL_MEMORY_DEDICATED != 0 || (is_resource && !dedicated) {
+    if wanted.size == 0 || wanted.flags & !CUDA_EXTERNAL_MEMORY_DEDICATED != 0 || (is_resource && !dedicated)
+    {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     if wanted.r#type != CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD {
@@ -93,7 +94,11 @@ unsafe fn cuImportExternalSemaphore(
         CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD => true,
         _ => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
     };
-    // SAFETY: the type says that this member is set; the descriptor is the caller's to give away, by the manual.
+    // SAFETY: the type says that this member is set.
+    if is_timeline && unsafe { wanted.handle.fd } < 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    // SAFETY: as above; the descriptor is the caller's to give away, by the manual.
     place.set(unsafe { external::import_semaphore(wanted.handle.fd, is_timeline) }?)?;
     Ok(())
 }

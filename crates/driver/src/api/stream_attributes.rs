@@ -92,7 +92,7 @@ fn set(stream: &Stream, attribute: CUstreamAttrID, value: &CUstreamAttrValue) ->
         CU_LAUNCH_ATTRIBUTE_PRIORITY => return Ok(stream.set_priority(value.word(0) as i32)?),
         CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => {
             let domains = [value.bytes[0], value.bytes[1]];
-            // Domains are counted from 0, and there is one.
+            // Domains are counted from 0.
             if domains.iter().any(|domain| u32::from(*domain) >= limits::SYNC_DOMAINS) {
                 return Err(CUDA_ERROR_INVALID_VALUE.into());
             }

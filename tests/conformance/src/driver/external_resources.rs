@@ -261,6 +261,8 @@ pub fn what_is_no_memory_is_not_imported() {
     ] {
         let described = CUDA_EXTERNAL_MEMORY_HANDLE_DESC { r#type, ..memory_desc(fd, BYTES) };
         fails!(code, cuImportExternalMemory(&mut imported, &described));
+        let empty = CUDA_EXTERNAL_MEMORY_HANDLE_DESC { r#type, ..memory_desc(fd, 0) };
+        fails!(invalid, cuImportExternalMemory(&mut imported, &empty));
     }
     if !can_import() {
         return;
@@ -354,6 +356,8 @@ pub fn what_is_no_semaphore_is_not_imported() {
     let strange = semaphore_desc(fd, CUexternalSemaphoreHandleType(0));
     fails!(invalid, cuImportExternalSemaphore(&mut imported, &strange));
     fails!(CUDA_ERROR_UNKNOWN, cuImportExternalSemaphore(&mut imported, &semaphore_desc(-1, opaque)));
+    let timeline = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
+    fails!(invalid, cuImportExternalSemaphore(&mut imported, &semaphore_desc(-1, timeline)));
     let flags = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC { flags: 1, ..semaphore_desc(fd, opaque) };
     fails!(invalid, cuImportExternalSemaphore(&mut imported, &flags));
     let windows = semaphore_desc(fd, CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32);

@@ -324,6 +324,16 @@ pub fn attributes_of_launches_and_streams_are_not_those_of_nodes() {
     }
     cu!(cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &mut found));
     assert_eq!(found.bytes[..2], [0, 1]);
+    // Priorities are brought into the range that there is.
+    let (mut least, mut greatest) = (9, 9);
+    cu!(cuCtxGetStreamPriorityRange(&mut least, &mut greatest));
+    for (wanted, told) in [(1, least), (least, least), (greatest, greatest), (-1000, greatest)] {
+        cu!(
+            cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value_of(wanted as u32));
+            cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &mut found);
+        );
+        assert_eq!(found.word(0) as i32, told);
+    }
     // The greatest value that each hint may have.
     for (attribute, greatest) in [
         (CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, 3),

@@ -67,9 +67,12 @@ pub fn priority_and_domain_are_attributes() {
     cu!(cuStreamSetAttribute(s, domain, &value(&CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE.to_ne_bytes())));
     assert_eq!(ask(s, domain).word(0), CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
     let map = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP;
-    cu!(cuStreamSetAttribute(s, map, &value(&[0, 0])));
-    assert_eq!(ask(s, map).bytes[..2], [0, 0]);
+    assert_eq!(ask(s, map).bytes[..2], [0, 1], "remote accesses have a domain of their own");
     let domains = attribute(CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT) as u8;
+    for both in [[0, 0], [domains - 1, 0]] {
+        cu!(cuStreamSetAttribute(s, map, &value(&both)));
+        assert_eq!(ask(s, map).bytes[..2], both);
+    }
     fails!(CUDA_ERROR_INVALID_VALUE, cuStreamSetAttribute(s, map, &value(&[0, domains])));
 }
 
