@@ -278,17 +278,22 @@ impl BoxEnd {
     /// The end in the driver's terms; a position in memory is in elements of the arrays that take part.
     fn end(&self, kind: CUmemorytype, scale: Scale, extent: &cudaExtent) -> CudaResult<End> {
         let (x, y) = scale.place(self.position.x, self.position.y)?;
-        // Rows and slices of memory must not overlap, where there is more than one.
+        let (in_array, in_memory) = (!self.array.is_null(), !self.pointer.ptr.is_null());
+        if in_array == in_memory {
+            return Err(cudaErrorInvalidValue);
+        }
+        // Rows and slices of memory must not overlap, where there is more than one. A single slice has no more rows than it says.
         let rows_overlap = extent.width > self.pointer.pitch && (extent.height > 1 || extent.depth > 1);
         let slices_overlap = extent.height > self.pointer.ysize && extent.depth > 1;
         if self.array.is_null() && (rows_overlap || slices_overlap) {
             return Err(cudaErrorInvalidPitchValue);
         }
-        let end = match (self.array.is_null(), self.pointer.ptr.is_null()) {
-            (false, true) => End::array(self.array),
-            (true, false) => End::memory(kind, self.pointer.ptr, self.pointer.pitch, self.pointer.ysize),
-            // Neither or both.
-            _ => return Err(cudaErrorInvalidValue),
+        if in_memory && self.pointer.ysize != 0 && extent.height > self.pointer.ysize {
+            return Err(cudaErrorInvalidValue);
+        }
+        let end = match in_array {
+            true => End::array(self.array),
+            false => End::memory(kind, self.pointer.ptr, self.pointer.pitch, self.pointer.ysize),
         };
         Ok(end.at(x, y, self.position.z))
     }

@@ -189,6 +189,15 @@ pub fn every_copy_of_boxes_copies() {
     cuda!(cudaMemcpy3DAsync_ptsz(&up, DEFAULT); cudaMemcpy3DAsync_ptsz(&down, DEFAULT); cudaStreamSynchronize_ptsz(DEFAULT));
     check("in order of the thread's default stream");
     fails!(cudaErrorInvalidValue, cudaMemcpy3D(null()));
+    // One end is nowhere; and a slice has no more rows than it says, even if it is the only one.
+    let nothing = cudaPitchedPtr { ptr: null_mut(), pitch: 0, xsize: 0, ysize: 0 };
+    fails!(cudaErrorInvalidValue, cudaMemcpy3D(&cudaMemcpy3DParms { dstPtr: nothing, ..up }));
+    let (position, single) = (cudaPos { x: 0, y: 0, z: 0 }, cudaExtent { width: 1, height: 2, depth: 1 });
+    let mut short = cudaMemcpy3DParms { srcPos: position, dstPos: position, extent: single, ..up };
+    cuda!(cudaMemcpy3D(&short));
+    short.srcPtr.ysize = 1;
+    fails!(cudaErrorInvalidValue, cudaMemcpy3D(&short));
+    fails!(cudaErrorInvalidValue, cudaMemcpy3DAsync(&short, stream));
     fails!(cudaErrorInvalidValue, cudaMemcpy3DAsync(null(), stream));
 }
 
@@ -255,6 +264,15 @@ pub fn every_fill_fills() {
     fails!(cudaErrorInvalidValue, cudaMemset(device, 0, 257 + (4 << 20)));
     fails!(cudaErrorInvalidValue, cudaMemset2DAsync(device, 64, 0, 10, 1 << 20, stream));
     fails!(cudaErrorInvalidValue, cudaMemset3DAsync(boxed, 5, cudaExtent { height: 5, ..extent }, stream));
+    // A slice has no more rows than it says, even if it is the only one, unless nothing is to be filled.
+    let row = cudaExtent { width: 8, height: 1, depth: 1 };
+    for (ysize, height, code) in
+        [(4, 5, cudaErrorInvalidValue), (0, 1, cudaErrorInvalidValue), (0, 0, cudaSuccess)]
+    {
+        let boxed = cudaPitchedPtr { ysize, ..boxed };
+        fails!(code, cudaMemset3D(boxed, 5, cudaExtent { height, ..row }));
+        fails!(code, cudaMemset3DAsync(boxed, 5, cudaExtent { height, ..row }, stream));
+    }
 }
 
 pub fn pointers_tell_what_they_lead_to() {

@@ -19,7 +19,7 @@ fn cudaMemcpy2DToArray(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> CudaResult {
-    let from = memory_source(kind, src, spitch, width)?;
+    let from = memory_source(kind, src, spitch, (width, height))?;
     let to = in_array(dst.0)?.at(wOffset, hOffset, 0);
     copy_now(default, from, to, width, height)
 }
@@ -38,7 +38,7 @@ fn cudaMemcpy2DToArrayAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> CudaResult {
-    let from = memory_source(kind, src, spitch, width)?;
+    let from = memory_source(kind, src, spitch, (width, height))?;
     let to = in_array(dst.0)?.at(wOffset, hOffset, 0);
     copy_in_order(from, to, width, height, resolve(default, stream))
 }
@@ -57,7 +57,7 @@ fn cudaMemcpy2DFromArray(
     kind: cudaMemcpyKind,
 ) -> CudaResult {
     let from = in_array(src.0)?.at(wOffset, hOffset, 0);
-    let to = memory_destination(kind, dst, dpitch, width)?;
+    let to = memory_destination(kind, dst, dpitch, (width, height))?;
     copy_now(default, from, to, width, height)
 }
 
@@ -76,7 +76,7 @@ fn cudaMemcpy2DFromArrayAsync(
     stream: cudaStream_t,
 ) -> CudaResult {
     let from = in_array(src.0)?.at(wOffset, hOffset, 0);
-    let to = memory_destination(kind, dst, dpitch, width)?;
+    let to = memory_destination(kind, dst, dpitch, (width, height))?;
     copy_in_order(from, to, width, height, resolve(default, stream))
 }
 
@@ -125,22 +125,25 @@ fn memory_source(
     kind: cudaMemcpyKind,
     pointer: *const c_void,
     pitch: usize,
-    width: usize,
+    (width, height): (usize, usize),
 ) -> CudaResult<End> {
     check_kind_with_device(kind, cudaMemcpyHostToDevice)?;
-    if width > pitch { Err(cudaErrorInvalidPitchValue) } else { Ok(End::source(kind, pointer, pitch, 0)) }
+    check_pitch(pitch, width, height)?;
+    Ok(End::source(kind, pointer, pitch, 0))
 }
 
 fn memory_destination(
     kind: cudaMemcpyKind,
     pointer: *mut c_void,
     pitch: usize,
-    width: usize,
+    (width, height): (usize, usize),
 ) -> CudaResult<End> {
     check_kind_with_device(kind, cudaMemcpyDeviceToHost)?;
-    if width > pitch {
-        Err(cudaErrorInvalidPitchValue)
-    } else {
-        Ok(End::destination(kind, pointer, pitch, 0))
-    }
+    check_pitch(pitch, width, height)?;
+    Ok(End::destination(kind, pointer, pitch, 0))
+}
+
+/// Rows must not lie in each other. Of a single one's pitch the driver has its own opinion.
+fn check_pitch(pitch: usize, width: usize, height: usize) -> CudaResult {
+    if height > 1 && width > pitch { Err(cudaErrorInvalidPitchValue) } else { Ok(()) }
 }

@@ -119,16 +119,20 @@ fn set_rows(
 
 fn set_box(when: When, pointer: cudaPitchedPtr, value: i32, extent: cudaExtent) -> CudaResult {
     let start = device_pointer(pointer.ptr);
-    if extent.depth <= 1 || extent.height == pointer.ysize {
+    if extent.width == 0 || extent.height == 0 || extent.depth == 0 {
+        return Ok(());
+    }
+    // A slice has no more rows than it says.
+    if extent.height > pointer.ysize {
+        return Err(cudaErrorInvalidValue);
+    }
+    if extent.depth == 1 || extent.height == pointer.ysize {
         // The slices follow each other without a gap.
         let rows = extent.height.checked_mul(extent.depth).ok_or(cudaErrorInvalidValue)?;
         return set_rows(when, start, pointer.pitch, value, extent.width, rows);
     }
-    if extent.width == 0 || extent.height == 0 {
-        return Ok(());
-    }
     // Rows may not lie in each other: each slice then lies behind the one before, and the memory's end ends them.
-    if extent.height > pointer.ysize || extent.width > pointer.pitch {
+    if extent.width > pointer.pitch {
         return Err(cudaErrorInvalidValue);
     }
     let slice = pointer.pitch.checked_mul(pointer.ysize).ok_or(cudaErrorInvalidValue)?;
