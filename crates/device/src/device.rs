@@ -167,6 +167,7 @@ impl PrimaryContext {
         };
         if last {
             self.context.deactivate();
+            self.context.set_flags_if_inactive(ContextFlags::default());
         }
         Ok(())
     }

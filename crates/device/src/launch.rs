@@ -50,6 +50,7 @@ impl Function {
     ) -> Result<()> {
         if !stream.is_capturing() {
             if self.kernel().entry().explicit_cluster {
+                check_shape(self, launch)?;
                 self.cluster_of(launch)?;
             }
             // SAFETY: the caller's contract.

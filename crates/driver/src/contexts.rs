@@ -257,9 +257,7 @@ impl Primary {
 
     /// Its flags, as they have been set.
     pub fn flags(&self) -> u32 {
-        let flags = self.device.primary().flags();
-        let always = if flags.map_host { 0 } else { CU_CTX_MAP_HOST };
-        write_flags(flags) & !always
+        write_flags(self.device.primary().flags())
     }
 
     /// Sets its flags.
@@ -274,24 +272,25 @@ pub fn read_flags(flags: u32) -> CuResult<ContextFlags> {
     if flags & !CU_CTX_FLAGS_MASK != 0 {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
+    let scheduling = match flags & CU_CTX_SCHED_MASK {
+        CU_CTX_SCHED_AUTO => Scheduling::Auto,
+        CU_CTX_SCHED_SPIN => Scheduling::Spin,
+        CU_CTX_SCHED_YIELD => Scheduling::Yield,
+        CU_CTX_SCHED_BLOCKING_SYNC => Scheduling::BlockingSync,
+        _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+    };
     if flags & (CU_CTX_COREDUMP_ENABLE | CU_CTX_USER_COREDUMP_ENABLE) != 0 {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
     Ok(ContextFlags {
-        scheduling: match flags & CU_CTX_SCHED_MASK {
-            CU_CTX_SCHED_AUTO => Scheduling::Auto,
-            CU_CTX_SCHED_SPIN => Scheduling::Spin,
-            CU_CTX_SCHED_YIELD => Scheduling::Yield,
-            CU_CTX_SCHED_BLOCKING_SYNC => Scheduling::BlockingSync,
-            _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
-        },
+        scheduling,
         map_host: flags & CU_CTX_MAP_HOST != 0,
         local_memory_resize_to_max: flags & CU_CTX_LMEM_RESIZE_TO_MAX != 0,
         sync_memory_operations: flags & CU_CTX_SYNC_MEMOPS != 0,
     })
 }
 
-/// The manual's bits for a context's flags. Host memory is always mapped.
+/// The manual's bits for flags, as they have been set. Host memory is always mapped.
 pub fn write_flags(flags: ContextFlags) -> u32 {
     let scheduling = match flags.scheduling {
         Scheduling::Auto => CU_CTX_SCHED_AUTO,
@@ -301,7 +300,7 @@ pub fn write_flags(flags: ContextFlags) -> u32 {
     };
     let bit = |on: bool, bit: u32| if on { bit } else { 0 };
     scheduling
-        | CU_CTX_MAP_HOST
+        | bit(flags.map_host, CU_CTX_MAP_HOST)
         | bit(flags.local_memory_resize_to_max, CU_CTX_LMEM_RESIZE_TO_MAX)
         | bit(flags.sync_memory_operations, CU_CTX_SYNC_MEMOPS)
 }

@@ -329,8 +329,9 @@ impl Asked {
         wanted.map(|(handle, (may_block, start))| Ok((find(handle, may_block)?, start))).collect()
     }
 
-    /// Whether clusters of the preferred size would be possible: made of whole clusters of the other, and dividing the grid.
-    pub fn check_preference(&self, grid: [u32; 3]) -> CuResult {
+    /// Whether clusters of the preferred size would be possible: made of whole clusters of the other, which the launch or its function says, and
+    /// dividing the grid.
+    pub fn check_preference(&self, function: CUfunction, grid: [u32; 3]) -> CuResult {
         let Some(preferred) = self.preferred_cluster.filter(|preferred| *preferred != [0; 3]) else {
             return Ok(());
         };
@@ -338,7 +339,11 @@ impl Asked {
         let fits = |cluster: [u32; 3]| {
             (0..3).all(|axis| divides(cluster[axis], preferred[axis]) && divides(preferred[axis], grid[axis]))
         };
-        if self.cluster.is_some_and(fits) { Ok(()) } else { Err(CUDA_ERROR_INVALID_CLUSTER_SIZE.into()) }
+        let cluster = match self.cluster {
+            Some(cluster) => Some(cluster),
+            None => find(function)?.function.kernel().required_cluster(),
+        };
+        if cluster.is_some_and(fits) { Ok(()) } else { Err(CUDA_ERROR_INVALID_CLUSTER_SIZE.into()) }
     }
 }
 

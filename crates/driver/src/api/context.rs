@@ -164,9 +164,13 @@ fn cuCtxGetDevice_v2(device: Out<CUdevice>, ctx: CUcontext) -> CuResult {
     Ok(())
 }
 
+/// A primary context always tells that it maps the host's memory, others what they were made with.
 #[entry_point]
 fn cuCtxGetFlags(flags: Out<u32>) -> CuResult {
-    flags.check()?.set(contexts::write_flags(contexts::current()?.flags()?))?;
+    let place = flags.check()?;
+    let context = contexts::current()?;
+    let always = if context.is_primary() { CU_CTX_MAP_HOST } else { 0 };
+    place.set(contexts::write_flags(context.flags()?) | always)?;
     Ok(())
 }
 
@@ -242,6 +246,10 @@ fn cuCtxGetExecAffinity(pExecAffinity: Out<CUexecAffinityParam>, r#type: CUexecA
 /// The event stands for the work of all streams. It must be of the same context.
 #[entry_point]
 fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> CuResult {
+    // It is not for the current context without its name.
+    if hCtx.is_null() {
+        return Err(CUDA_ERROR_INVALID_CONTEXT.into());
+    }
     let (context, event) = (named_or_current(hCtx)?, streams::find_event(hEvent)?);
     if let Some(partition) = context.partition() {
         return Ok(partition.record(&event)?);

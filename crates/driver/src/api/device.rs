@@ -85,16 +85,19 @@ fn cuDeviceGetTexture1DLinearMaxWidth(
     if format.name().is_none() || !matches!(numChannels, 1 | 2 | 4) {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    // The attribute is for the widest elements, four numbers of 32 bits; it is bytes that are limited.
+    // The attribute is for the widest elements, four numbers of 32 bits. It is bytes that are limited, and the number of elements.
     let channel = match format {
         CU_AD_FORMAT_UNSIGNED_INT8 | CU_AD_FORMAT_SIGNED_INT8 => 1,
         CU_AD_FORMAT_UNSIGNED_INT16 | CU_AD_FORMAT_SIGNED_INT16 | CU_AD_FORMAT_HALF => 2,
         _ => 4,
     };
     let bytes = 16 * most.unwrap_or(0) as usize;
-    maxWidthInElements.set(bytes / (channel * numChannels as usize))?;
+    maxWidthInElements.set((bytes / (channel * numChannels as usize)).min(MOST_ELEMENTS))?;
     Ok(())
 }
+
+/// Elements of a one-dimensional texture on linear memory at most.
+const MOST_ELEMENTS: usize = 1 << 30;
 
 /// Deprecated: major and minor compute capability.
 #[entry_point]

@@ -121,7 +121,7 @@ unsafe fn cuLaunchKernelEx(
     // SAFETY: the manual wants as many attributes as the configuration says.
     let asked = unsafe { functions::asked(config.attrs, config.numAttrs) }?;
     let grid = [config.gridDimX, config.gridDimY, config.gridDimZ];
-    asked.check_preference(grid)?;
+    asked.check_preference(f, grid)?;
     let launch = Launch {
         grid,
         block: [config.blockDimX, config.blockDimY, config.blockDimZ],

@@ -152,6 +152,31 @@ pub fn clusters_divide_the_grid_and_are_not_too_large() {
     assert_eq!(run(plain, [32, 1], &[(SIZE, [32, 1, 1])]).0, BAD);
 }
 
+pub fn what_is_no_grid_is_told_before_clusters() {
+    new_context();
+    let module = module();
+    for name in [c"two", c"explicit"] {
+        let kernel = function(module, name);
+        let out = alloc_with(&[[7_u32; 4]; 2]);
+        for (grid, threads, code) in [
+            ([3, 1], 32, BAD),
+            ([0, 1], 32, CUDA_ERROR_INVALID_VALUE),
+            ([3, 1], 0, CUDA_ERROR_INVALID_VALUE),
+            ([3, 1], 1025, CUDA_ERROR_INVALID_VALUE),
+            ([3, 65536], 32, CUDA_ERROR_INVALID_VALUE),
+        ] {
+            assert_eq!(launch_of(kernel, grid, threads, out), code, "{name:?} {grid:?} {threads}");
+        }
+    }
+}
+
+/// The code of a launch without attributes.
+fn launch_of(kernel: CUfunction, grid: [u32; 2], threads: u32, out: CUdeviceptr) -> CUresult {
+    let (config, arguments) = (config(grid, threads, &mut []), &mut [arg(&out)]);
+    // SAFETY: no attributes; the kernel takes an address.
+    unsafe { cuLaunchKernelEx(&config, kernel, arguments.as_mut_ptr(), null_mut()) }
+}
+
 pub fn a_kernel_says_how_large_clusters_are() {
     new_context();
     let module = module();
@@ -247,6 +272,10 @@ pub fn preferences_have_no_effect_but_must_be_possible() {
     assert_eq!(run(plain, [8, 1], &[two, (PREFERRED, [4, 1, 1])]), pairs);
     assert_eq!(run(plain, [8, 1], &[two, (PREFERRED, [3, 1, 1])]).0, BAD);
     assert_eq!(run(plain, [8, 1], &[(PREFERRED, [4, 1, 1])]).0, BAD);
+    // The other size may be the kernel's own.
+    let own = function(module(), c"two");
+    assert_eq!(run(own, [8, 1], &[(PREFERRED, [4, 1, 1])]), pairs);
+    assert_eq!(run(own, [8, 1], &[(PREFERRED, [1, 1, 1])]).0, BAD);
 }
 
 pub fn nodes_of_graphs_have_clusters() {

@@ -278,13 +278,14 @@ pub fn flags_are_told_and_changed() {
     ] {
         let mut context = CUcontext::NULL;
         cu!(cuCtxCreate_v4(&mut context, null_mut(), flags, 0));
-        assert_eq!(flags_of_current() | CU_CTX_MAP_HOST, flags | CU_CTX_MAP_HOST);
+        assert_eq!(flags_of_current(), flags);
         cu!(cuCtxDestroy_v2(context));
     }
     new_context();
     cu!(cuCtxSetFlags(CU_CTX_SCHED_BLOCKING_SYNC));
     assert_eq!(flags_of_current() & CU_CTX_SCHED_MASK, CU_CTX_SCHED_BLOCKING_SYNC);
     fails!(CUDA_ERROR_INVALID_VALUE, cuCtxSetFlags(3));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuCtxSetFlags(3 | CU_CTX_COREDUMP_ENABLE));
     fails!(CUDA_ERROR_INVALID_VALUE, cuCtxGetFlags(null_mut()));
 }
 
@@ -468,6 +469,7 @@ pub fn an_event_marks_all_work_of_a_context() {
     cu!(cuCtxRecordEvent(context, event); cuEventSynchronize(event));
     assert_eq!(read::<u32>(counter, 1), [7 + 2 * 64 * 128]);
     fails!(CUDA_ERROR_INVALID_HANDLE, cuCtxRecordEvent(context, CUevent::NULL));
+    fails!(CUDA_ERROR_INVALID_CONTEXT, cuCtxRecordEvent(CUcontext::NULL, event));
 }
 
 pub fn all_work_of_a_context_waits_for_an_event() {

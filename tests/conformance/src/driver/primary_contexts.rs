@@ -82,6 +82,12 @@ pub fn flags_are_kept() {
     assert_eq!(flags & CU_CTX_SCHED_MASK, CU_CTX_SCHED_YIELD);
     fails!(CUDA_ERROR_INVALID_VALUE, cuDevicePrimaryCtxSetFlags_v2(0, 0xff00));
     fails!(CUDA_ERROR_INVALID_VALUE, cuDevicePrimaryCtxSetFlags_v2(0, 3));
+    // They end with its last user.
+    assert_eq!(state(), CU_CTX_SCHED_YIELD);
+    cu!(cuDevicePrimaryCtxRelease_v2(0));
+    assert_eq!(state(), 0);
+    cu!(cuCtxSetCurrent(retain()); cuCtxGetFlags(&mut flags));
+    assert_eq!((state(), flags), (0, CU_CTX_MAP_HOST));
 }
 
 pub fn reset_ends_what_it_has() {
