@@ -34,6 +34,18 @@ impl Extents {
         Some(address)
     }
 
+    /// Takes these bytes, if they are all free.
+    pub fn take_at(&mut self, address: u64, len: u64) -> bool {
+        let Some((&start, &extent_len)) = self.by_start.range(..=address).next_back() else { return false };
+        let Some(end) = address.checked_add(len).filter(|end| *end <= start + extent_len) else {
+            return false;
+        };
+        self.remove(start, extent_len);
+        self.insert(start, address - start);
+        self.insert(end, start + extent_len - end);
+        true
+    }
+
     /// Gives back what was taken.
     pub fn give(&mut self, mut start: u64, mut len: u64) {
         if let Some((&before, &before_len)) = self.by_start.range(..start).next_back()
@@ -77,6 +89,10 @@ mod tests {
         let c = extents.take(0xc000, 0x100).unwrap();
         assert_eq!(c, 0x4100);
         assert_eq!(extents.take(0x4000, 1), None);
+        assert!(!extents.take_at(0x3f00, 0x200) && !extents.take_at(0x500, 0x100));
+        assert!(extents.take_at(0x3f00, 0x80) && !extents.take_at(0x3f00, 0x80));
+        extents.give(0x3f00, 0x80);
+        assert!(!extents.take_at(0x10f00, 0x200) && !extents.take_at(0x10f00, u64::MAX));
         extents.give(b, 0x2000);
         extents.give(a, 0x100);
         extents.give(c, 0xc000);

@@ -149,6 +149,11 @@ impl Heap {
         self.extents.take(len, align).ok_or(Error::OutOfMemory)
     }
 
+    /// Takes these addresses, if they are all free.
+    pub fn take_addresses_at(&mut self, start: u64, len: u64) -> bool {
+        self.extents.take_at(start, len)
+    }
+
     /// Gives addresses back, at which nothing is mapped.
     pub fn give_addresses(&mut self, start: u64, len: u64) {
         self.extents.give(start, len);

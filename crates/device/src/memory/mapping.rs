@@ -263,11 +263,11 @@ impl Drop for PhysicalMemory {
 }
 
 impl AddressSpace {
-    /// Sets addresses aside. Nothing is there.
+    /// Sets addresses aside, where the program wishes if they are free there (0: it has no wish). Nothing is there.
     ///
     /// # Errors
     /// [`Error::InvalidValue`] for a size that is no multiple of [`GRANULARITY`] or an alignment that is no power of two.
-    pub fn reserve(&self, device: usize, size: u64, align: u64) -> Result<u64> {
+    pub fn reserve(&self, device: usize, size: u64, align: u64, wish: u64) -> Result<u64> {
         // 0 stands for the least.
         let aligned = align == 0 || align.is_power_of_two();
         if size == 0 || !size.is_multiple_of(GRANULARITY) || !aligned {
@@ -275,7 +275,10 @@ impl AddressSpace {
         }
         let align = align.max(GRANULARITY);
         let mut mappings = self.mappings.lock();
-        let start = self.device(device)?.own.heap.lock().take_addresses(size, align)?;
+        let mut heap = self.device(device)?.own.heap.lock();
+        let is_granted = wish != 0 && wish.is_multiple_of(align) && heap.take_addresses_at(wish, size);
+        let start = if is_granted { wish } else { heap.take_addresses(size, align)? };
+        drop(heap);
         mappings.reservations.insert(start, (size, device));
         Ok(start)
     }
@@ -530,7 +533,7 @@ mod tests {
     fn everyone_has_the_access_that_was_given() {
         let space = Arc::new(AddressSpace::new(&[64 << 20]).unwrap());
         let g = GRANULARITY;
-        let start = space.reserve(0, 2 * g, 0).unwrap();
+        let start = space.reserve(0, 2 * g, 0, 0).unwrap();
         let memory = PhysicalMemory::create(&space, 0, 2 * g, false, Purpose::default()).unwrap();
         space.map(start, g, 0, memory.clone()).unwrap();
         space.map(start + g, g, g, memory).unwrap();
@@ -558,7 +561,7 @@ mod tests {
     fn memory_is_mapped_where_the_program_says() {
         let space = Arc::new(AddressSpace::new(&[64 << 20]).unwrap());
         let g = GRANULARITY;
-        let start = space.reserve(0, 4 * g, 0).unwrap();
+        let start = space.reserve(0, 4 * g, 0, 0).unwrap();
         let memory = PhysicalMemory::create(&space, 0, 2 * g, true, Purpose::default()).unwrap();
         assert!(space.info(0).unwrap().0 <= (64 << 20) - 2 * g);
         space.map(start, g, 0, memory.clone()).unwrap();
@@ -590,6 +593,12 @@ mod tests {
         assert_eq!((mapping.reserved, mapping.mapped), (start..start + 4 * g, start + 3 * g..start + 4 * g));
         drop(mapping.memory);
         assert_eq!(space.unreserve(start, 4 * g), Err(Error::InvalidValue));
+        let behind = space.reserve(0, g, 0, start + 4 * g).unwrap();
+        assert_eq!(behind, start + 4 * g);
+        let elsewhere = space.reserve(0, g, 0, start + 4 * g).unwrap();
+        assert!(elsewhere >= behind + g || elsewhere + g <= start);
+        space.unreserve(behind, g).unwrap();
+        space.unreserve(elsewhere, g).unwrap();
         space.unmap(start, 2 * g).unwrap();
         space.unmap(start + 3 * g, g).unwrap();
         assert_eq!(word(start), None);
@@ -632,7 +641,7 @@ mod tests {
                 handle;
             let file = SharedFile::of_process(process, descriptor).unwrap();
             assert_eq!(file.word(ticket), Some(id));
-            let mapped = space.reserve(0, 16 << 20, 0).unwrap();
+            let mapped = space.reserve(0, 16 << 20, 0, 0).unwrap();
             let mut heap = space.devices[0].own.heap.lock();
             heap.map_shared(mapped, len, &file, 0, Access::ReadWrite).unwrap();
             assert_eq!(word(mapped + offset + 500), Some(0xabcd));

@@ -91,7 +91,7 @@ fn cuMemGetAllocationGranularity(
     Ok(())
 }
 
-/// Where the program would like the addresses to be is a wish, which is not granted; it has to be one.
+/// Where the program would like the addresses to be is a wish, granted where they are free.
 #[entry_point]
 fn cuMemAddressReserve(
     ptr: Out<CUdeviceptr>,
@@ -104,7 +104,8 @@ fn cuMemAddressReserve(
     if flags != 0 || !addr.0.is_multiple_of(PAGE) {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    ptr.set(CUdeviceptr(platform()?.memory().reserve(0, size as u64, alignment as u64)?))?;
+    let (size, alignment) = (size as u64, alignment as u64);
+    ptr.set(CUdeviceptr(platform()?.memory().reserve(0, size, alignment, addr.0)?))?;
     Ok(())
 }
 

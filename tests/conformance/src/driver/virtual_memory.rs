@@ -13,6 +13,43 @@ pub fn memory_is_mapped_where_the_program_says() {
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemsetD8_v2(p, 0, 1));
 }
 
+pub fn addresses_are_where_they_are_wished() {
+    new_context();
+    let (mut g, mut first, mut second, mut third) = (0, CUdeviceptr(0), CUdeviceptr(0), CUdeviceptr(0));
+    let prop = allocation_prop();
+    cu!(
+        cuMemGetAllocationGranularity(&mut g, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+        cuMemAddressReserve(&mut first, 4 * g, 0, CUdeviceptr(0), 0);
+        cuMemAddressFree(first, 4 * g);
+        cuMemAddressReserve(&mut second, 2 * g, 0, first, 0);
+        cuMemAddressReserve(&mut third, 2 * g, 0, CUdeviceptr(first.0 + 2 * g as u64), 0);
+    );
+    assert_eq!([second.0, third.0], [first.0, first.0 + 2 * g as u64]);
+    // Memory that goes on from one to the other is one for copies and fills.
+    for start in [second, third] {
+        let mut memory = 0;
+        cu!(
+            cuMemCreate(&mut memory, 2 * g, &prop, 0);
+            cuMemMap(start, 2 * g, 0, memory, 0);
+            cuMemRelease(memory);
+            cuMemSetAccess(start, 2 * g, &access_of_device(CU_MEM_ACCESS_FLAGS_PROT_READWRITE), 1);
+        );
+    }
+    cu!(cuMemsetD8_v2(second, 7, 4 * g));
+    assert_eq!(read::<u8>(CUdeviceptr(third.0 - 8), 16), [7; 16]);
+    // What is taken is wished in vain.
+    let mut elsewhere = CUdeviceptr(0);
+    cu!(cuMemAddressReserve(&mut elsewhere, g, 0, third, 0));
+    assert!(elsewhere.0 >= third.0 + 2 * g as u64 || elsewhere.0 + g as u64 <= first.0);
+    cu!(
+        cuMemUnmap(second, 2 * g);
+        cuMemUnmap(third, 2 * g);
+        cuMemAddressFree(second, 2 * g);
+        cuMemAddressFree(third, 2 * g);
+        cuMemAddressFree(elsewhere, g);
+    );
+}
+
 pub fn access_is_given_and_told() {
     new_context();
     let (p, g) = mapped_pair();
