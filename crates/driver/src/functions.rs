@@ -3,13 +3,13 @@
 use crate::error::CuResult;
 use crate::handle::{self, Kind, Table};
 use crate::parameters::{Parameter, pack_into};
-use crate::{libraries, streams};
+use crate::{graphs, libraries, streams};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
-use device::graph::EdgeStart;
+use device::graph::{CaptureStatus, EdgeStart};
 use device::module::{Entry, FunctionAttribute, Hint};
 use device::occupancy::{BlockShape, blocks_per_multiprocessor};
-use device::{Event, Launch, Stream};
+use device::{Event, Launch, Stream, limits};
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -292,7 +292,7 @@ fn shape_of(launch: &CUDA_LAUNCH_PARAMS) -> ([u32; 3], [u32; 3], u32) {
 }
 
 /// What a launch's attributes ask for that is more than a hint.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub struct Asked {
     /// All blocks at the same time.
     pub cooperative: bool,
@@ -306,6 +306,8 @@ pub struct Asked {
     at_start: bool,
     /// To begin when the kernels before it let it, rather than at their end.
     pub programmatic: bool,
+    /// What it permits or prefers.
+    hints: Vec<(CUlaunchAttributeID, CUlaunchAttributeValue)>,
 }
 
 impl Asked {
@@ -327,6 +329,21 @@ impl Asked {
         let parts = [(true, first), (false, EdgeStart::Begun { programmatic: false })];
         let wanted = self.events.into_iter().zip(parts).filter(|(handle, _)| !handle.is_null());
         wanted.map(|(handle, (may_block, start))| Ok((find(handle, may_block)?, start))).collect()
+    }
+
+    /// If the stream captures: the node of the launch, which is the newest, has what the launch permits or prefers.
+    pub fn remember_in_capture(&self, stream: CUstream, default: DefaultStream) -> CuResult {
+        if self.hints.is_empty() {
+            return Ok(());
+        }
+        let (status, Some(info)) = streams::find(stream, default)?.capture_status()? else { return Ok(()) };
+        if status == CaptureStatus::Active {
+            for tip in &info.dependencies {
+                let (node, _) = graphs::find_node(graphs::node_handle(&info.graph, tip.node)?)?;
+                self.hints.iter().for_each(|(attribute, value)| node.set_attribute(*attribute, *value));
+            }
+        }
+        Ok(())
     }
 
     /// Whether clusters of the preferred size would be possible: made of whole clusters of the other, which the launch or its function says, and
@@ -378,11 +395,22 @@ pub unsafe fn asked(attributes: *const CUlaunchAttribute, count: u32) -> CuResul
             // Of streams alone.
             CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => return Err(CUDA_ERROR_INVALID_VALUE.into()),
             // The rest permits or prefers something; nothing is an answer to that.
-            hint if hint.name().is_some() && is_hint(hint, value) => {}
+            hint if hint.name().is_some() && is_hint(hint, value) => {
+                asked.hints.push((hint, kept(hint, value)))
+            }
             _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
         }
     }
     Ok(asked)
+}
+
+/// What is kept of an attribute's value: a priority is brought into the range that there is, as a stream's.
+pub fn kept(attribute: CUlaunchAttributeID, mut value: CUlaunchAttributeValue) -> CUlaunchAttributeValue {
+    if attribute == CU_LAUNCH_ATTRIBUTE_PRIORITY {
+        let ((least, greatest), wanted) = (limits::PRIORITIES, value.word(0) as i32);
+        value.bytes[..4].copy_from_slice(&wanted.clamp(greatest, least).to_ne_bytes());
+    }
+    value
 }
 
 /// Whether an attribute that changes nothing may have this value.

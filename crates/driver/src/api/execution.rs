@@ -132,6 +132,7 @@ unsafe fn cuLaunchKernelEx(
     let events = asked.events()?;
     // SAFETY: the caller's duty.
     unsafe { functions::launch(f, launch, config.hStream, default, kernelParams, extra) }?;
+    asked.remember_in_capture(config.hStream, default)?;
     if asked.programmatic {
         streams::find(config.hStream, default)?.let_captured_kernel_begin_early()?;
     }

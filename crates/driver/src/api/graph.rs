@@ -8,7 +8,6 @@ use cuda_abi::args::{Array, In, Out, Text};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
 use device::graph::{Graph, KernelCall, NodeId, Operation, UpdateFailure};
-use device::limits;
 use entry_macros::entry_point;
 use std::ffi::{OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -278,13 +277,8 @@ fn cuGraphKernelNodeSetAttribute(
     attr: CUkernelNodeAttrID,
     value: In<CUkernelNodeAttrValue>,
 ) -> CuResult {
-    let mut attribute = CUlaunchAttribute { id: attr, pad: [0; 4], value: value.get()? };
+    let attribute = CUlaunchAttribute { id: attr, pad: [0; 4], value: value.get()? };
     check_of_nodes(attr)?;
-    if attr == CU_LAUNCH_ATTRIBUTE_PRIORITY {
-        // As a stream's, it is brought into the range that there is.
-        let ((least, greatest), wanted) = (limits::PRIORITIES, attribute.value.word(0) as i32);
-        attribute.value.bytes[..4].copy_from_slice(&wanted.clamp(greatest, least).to_ne_bytes());
-    }
     // SAFETY: one attribute, which is ours.
     let asked = unsafe { functions::asked(&attribute, 1) }?;
     let (node, graph) = find_node(hNode)?;
@@ -298,7 +292,7 @@ fn cuGraphKernelNodeSetAttribute(
     let operation = Operation::Kernel(call);
     operation.check_clusters()?;
     graph.set_operation(node.id, operation)?;
-    node.set_attribute(attr, attribute.value);
+    node.set_attribute(attr, functions::kept(attr, attribute.value));
     Ok(())
 }
 

@@ -346,6 +346,35 @@ pub fn attributes_of_launches_and_streams_are_not_those_of_nodes() {
     }
 }
 
+pub fn nodes_of_captured_launches_have_what_those_prefer() {
+    new_context();
+    let (function, s) = (kernel(c"poke"), stream(CU_STREAM_NON_BLOCKING));
+    let (mut least, mut greatest) = (9, 9);
+    cu!(cuCtxGetStreamPriorityRange(&mut least, &mut greatest));
+    for (id, given, told) in [
+        (CU_LAUNCH_ATTRIBUTE_PRIORITY, greatest as u32, greatest as u32),
+        (CU_LAUNCH_ATTRIBUTE_PRIORITY, 1, least as u32),
+        (CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, 0x0203, 0x0203),
+        (CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, 1, 1),
+        (CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 50, 50),
+    ] {
+        let mut value = CUlaunchAttributeValue { bytes: [0; 64] };
+        value.bytes[..4].copy_from_slice(&given.to_ne_bytes());
+        let mut attributes = [CUlaunchAttribute { id, pad: [0; 4], value }];
+        let (p, mut graph, mut node, mut count) = (alloc(4), CUgraph::NULL, CUgraphNode::NULL, 1);
+        let config = one_thread_in(s, &mut attributes);
+        cu!(
+            cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL);
+            cuLaunchKernelEx(&config, function, [arg(&p)].as_mut_ptr(), null_mut());
+            cuStreamEndCapture(s, &mut graph);
+            cuGraphGetNodes(graph, &mut node, &mut count);
+            cuGraphKernelNodeGetAttribute(node, id, &mut value);
+        );
+        assert_eq!((count, value.word(0)), (1, told), "{id:?}");
+        cu!(cuGraphDestroy(graph));
+    }
+}
+
 pub fn flags_say_how_a_graph_is_made_ready() {
     new_context();
     let main = graph();
