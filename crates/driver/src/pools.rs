@@ -216,7 +216,7 @@ pub fn create(props: &CUmemPoolProps) -> CuResult<CUmemoryPool> {
     };
     let (ordinal, kind) = sort.pools();
     let device = device(ordinal)?;
-    if props.maxSize as u64 > platform()?.memory().info(device.ordinal())?.1 && kind == PoolKind::Device {
+    if props.maxSize > MOST_ADDRESSES {
         return Err(CUDA_ERROR_OUT_OF_MEMORY.into());
     }
     let pool = match (types, kind) {
@@ -238,6 +238,9 @@ pub fn create(props: &CUmemPoolProps) -> CuResult<CUmemoryPool> {
     };
     handle_of(&pool, sort)
 }
+
+/// Bytes that a process has addresses for, and a pool no more than that.
+const MOST_ADDRESSES: usize = 1 << 47;
 
 /// Opens another process's pool on the current device.
 pub fn import(descriptor: OwnedFd) -> CuResult<CUmemoryPool> {

@@ -256,7 +256,7 @@ pub fn properties_and_access_are_checked() {
 pub fn pools_are_made_of_what_there_is() {
     new_context();
     let (mut made, managed) = (CUmemoryPool::NULL, CU_MEM_ALLOCATION_TYPE_MANAGED);
-    // No device has as much.
+    // There are no addresses for as much.
     fails!(
         CUDA_ERROR_OUT_OF_MEMORY,
         cuMemPoolCreate(&mut made, &CUmemPoolProps { maxSize: 1 << 50, ..props() })
