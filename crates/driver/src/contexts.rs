@@ -60,6 +60,11 @@ pub fn find(handle: CUcontext) -> CuResult<Arc<Context>> {
     })
 }
 
+/// The context of a handle; null stands for the current one.
+pub fn named_or_current(handle: CUcontext) -> CuResult<Arc<Context>> {
+    if handle.is_null() { current() } else { find(handle) }
+}
+
 /// Whether this is or was a context's handle: a destroyed context may be made current.
 pub fn check_handle(handle: CUcontext) -> CuResult {
     match CONTEXTS.map(handle.0, |_| ()) {

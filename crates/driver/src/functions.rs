@@ -348,9 +348,9 @@ impl Asked {
 
     /// Whether clusters of the preferred size would be possible: made of whole clusters of the other, which the launch or its function says, and
     /// dividing the grid.
-    pub fn check_preference(&self, function: CUfunction, grid: [u32; 3]) -> CuResult {
+    pub fn is_preference_possible(&self, function: CUfunction, grid: [u32; 3]) -> CuResult<bool> {
         let Some(preferred) = self.preferred_cluster.filter(|preferred| *preferred != [0; 3]) else {
-            return Ok(());
+            return Ok(true);
         };
         let divides = |part: u32, whole: u32| part != 0 && whole.is_multiple_of(part);
         let fits = |cluster: [u32; 3]| {
@@ -360,7 +360,7 @@ impl Asked {
             Some(cluster) => Some(cluster),
             None => find(function)?.function.kernel().required_cluster(),
         };
-        if cluster.is_some_and(fits) { Ok(()) } else { Err(CUDA_ERROR_INVALID_CLUSTER_SIZE.into()) }
+        Ok(cluster.is_some_and(fits))
     }
 }
 

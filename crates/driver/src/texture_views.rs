@@ -50,13 +50,23 @@ pub fn of_linear(linear: &CUDA_RESOURCE_LINEAR, device: &Attributes) -> CuResult
     if address == 0 || !address.is_multiple_of(alignment) {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    let most = limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
-    let texels = (bytes / format.bytes() as u64).min(most) as u32;
+    let texels = bytes / format.bytes() as u64;
+    if texels > most_in_a_row(device, format.bytes() as u64) {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    let texels = texels as u32;
     let level = Level { extent: [texels, 1, 1], address, row_pitch: bytes, slice_pitch: bytes, tiles: None };
     let (geometry, levels) = (Geometry::D1, vec![level]);
     let view =
         ImageView { geometry, format, layers: 1, levels, first_level: 0, is_linear: true, is_sparse: false };
     Ok(Image { view, extent: None, is_srgb: false, has_levels: false })
+}
+
+/// How many texels of so many bytes a row in memory has at most.
+pub fn most_in_a_row(device: &Attributes, texel_bytes: u64) -> u64 {
+    // The attribute is for the widest, four numbers of 32 bits. It is bytes that are limited, and the number of texels.
+    let bytes = 16 * limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
+    (bytes / texel_bytes.max(1)).min(1 << 30)
 }
 
 /// What texels in memory are: arrays alone are compressed.

@@ -362,8 +362,8 @@ impl Stream {
         self.queue.last()
     }
 
-    /// What was asked of the stream cannot be part of its capture, which ends with that.
-    pub(crate) fn refuse_capture(&self, error: Error) -> Error {
+    /// What was asked of the stream cannot be part of its capture, if it has one, which ends with that.
+    pub fn refuse_capture(&self, error: Error) -> Error {
         self.capture.refuse(error)
     }
 

@@ -1,6 +1,6 @@
 //! Context management.
 
-use crate::contexts::{self, Context};
+use crate::contexts;
 use crate::error::CuResult;
 use crate::{stack, streams};
 use cuda_abi::args::Out;
@@ -182,7 +182,7 @@ fn cuCtxSetFlags(flags: u32) -> CuResult {
 
 #[entry_point]
 fn cuCtxGetId(ctx: CUcontext, ctxId: Out<u64>) -> CuResult {
-    let context = named_or_current(ctx)?;
+    let context = contexts::named_or_current(ctx)?;
     ctxId.check()?.set(context.partition().map_or(context.id().0, |partition| partition.id()))?;
     Ok(())
 }
@@ -190,7 +190,7 @@ fn cuCtxGetId(ctx: CUcontext, ctxId: Out<u64>) -> CuResult {
 #[entry_point]
 fn cuCtxGetApiVersion(ctx: CUcontext, version: Out<u32>) -> CuResult {
     version.check()?;
-    named_or_current(ctx).map_err(|_| CUDA_ERROR_INVALID_CONTEXT)?;
+    contexts::named_or_current(ctx).map_err(|_| CUDA_ERROR_INVALID_CONTEXT)?;
     version.set(CONTEXT_API_VERSION)?;
     Ok(())
 }
@@ -203,7 +203,7 @@ fn cuCtxSynchronize() -> CuResult {
 
 #[entry_point]
 fn cuCtxSynchronize_v2(ctx: CUcontext) -> CuResult {
-    named_or_current(ctx)?.synchronize()?;
+    contexts::named_or_current(ctx)?.synchronize()?;
     Ok(())
 }
 
@@ -250,7 +250,7 @@ fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> CuResult {
     if hCtx.is_null() {
         return Err(CUDA_ERROR_INVALID_CONTEXT.into());
     }
-    let (context, event) = (named_or_current(hCtx)?, streams::find_event(hEvent)?);
+    let (context, event) = (contexts::named_or_current(hCtx)?, streams::find_event(hEvent)?);
     if let Some(partition) = context.partition() {
         return Ok(partition.record(&event)?);
     }
@@ -263,7 +263,7 @@ fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> CuResult {
 
 #[entry_point]
 fn cuCtxWaitEvent(hCtx: CUcontext, hEvent: CUevent) -> CuResult {
-    let (context, event) = (named_or_current(hCtx)?, streams::find_event(hEvent)?);
+    let (context, event) = (contexts::named_or_current(hCtx)?, streams::find_event(hEvent)?);
     match context.partition() {
         Some(partition) => partition.wait_event(&event)?,
         None => context.wait_event(&event)?,
@@ -343,9 +343,4 @@ fn read_limit(limit: CUlimit) -> CuResult<Limit> {
         CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED => Limit::CigSharedMemoryFallback,
         _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
     })
-}
-
-/// The context of a handle, or the current one for null.
-fn named_or_current(context: CUcontext) -> CuResult<Arc<Context>> {
-    if context.is_null() { contexts::current() } else { contexts::find(context) }
 }

@@ -145,8 +145,8 @@ fn cuMemcpyPeer(
     srcContext: CUcontext,
     ByteCount: usize,
 ) -> CuResult {
-    contexts::find(dstContext)?.check()?;
-    contexts::find(srcContext)?.check()?;
+    contexts::named_or_current(dstContext)?.check()?;
+    contexts::named_or_current(srcContext)?.check()?;
     copy_now(default, within_device(dstDevice, srcDevice, ByteCount))
 }
 
@@ -160,8 +160,8 @@ fn cuMemcpyPeerAsync(
     ByteCount: usize,
     hStream: CUstream,
 ) -> CuResult {
-    contexts::find(dstContext)?.check()?;
-    contexts::find(srcContext)?.check()?;
+    contexts::named_or_current(dstContext)?.check()?;
+    contexts::named_or_current(srcContext)?.check()?;
     // No node of a graph copies between contexts.
     streams::find(hStream, default)?.check_not_capturing()?;
     copy_async(default, hStream, within_device(dstDevice, srcDevice, ByteCount))

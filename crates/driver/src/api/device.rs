@@ -3,6 +3,7 @@
 use crate::attributes::attribute;
 use crate::error::CuResult;
 use crate::platform::{device, platform};
+use crate::texture_views::most_in_a_row;
 use cuda_abi::args::{Array, Out, Text};
 use cuda_abi::driver::*;
 use entry_macros::entry_point;
@@ -81,23 +82,19 @@ fn cuDeviceGetTexture1DLinearMaxWidth(
     dev: CUdevice,
 ) -> CuResult {
     maxWidthInElements.check()?;
-    let most = attribute(device(dev)?.attributes(), CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
+    let device = device(dev)?;
     if format.name().is_none() || !matches!(numChannels, 1 | 2 | 4) {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    // The attribute is for the widest elements, four numbers of 32 bits. It is bytes that are limited, and the number of elements.
     let channel = match format {
         CU_AD_FORMAT_UNSIGNED_INT8 | CU_AD_FORMAT_SIGNED_INT8 => 1,
         CU_AD_FORMAT_UNSIGNED_INT16 | CU_AD_FORMAT_SIGNED_INT16 | CU_AD_FORMAT_HALF => 2,
         _ => 4,
     };
-    let bytes = 16 * most.unwrap_or(0) as usize;
-    maxWidthInElements.set((bytes / (channel * numChannels as usize)).min(MOST_ELEMENTS))?;
+    let most = most_in_a_row(device.attributes(), channel * u64::from(numChannels));
+    maxWidthInElements.set(most as usize)?;
     Ok(())
 }
-
-/// Elements of a one-dimensional texture on linear memory at most.
-const MOST_ELEMENTS: usize = 1 << 30;
 
 /// Deprecated: major and minor compute capability.
 #[entry_point]

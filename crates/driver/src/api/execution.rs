@@ -7,8 +7,8 @@ use crate::texture_references;
 use cuda_abi::args::{In, Out};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
-use device::Launch;
 use device::limits::MAX_THREADS_PER_BLOCK;
+use device::{Error, Launch};
 use entry_macros::entry_point;
 use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
@@ -121,7 +121,10 @@ unsafe fn cuLaunchKernelEx(
     // SAFETY: the manual wants as many attributes as the configuration says.
     let asked = unsafe { functions::asked(config.attrs, config.numAttrs) }?;
     let grid = [config.gridDimX, config.gridDimY, config.gridDimZ];
-    asked.check_preference(f, grid)?;
+    if !asked.is_preference_possible(f, grid)? {
+        let stream = streams::find(config.hStream, default)?;
+        return Err(stream.refuse_capture(Error::InvalidClusterSize).into());
+    }
     let launch = Launch {
         grid,
         block: [config.blockDimX, config.blockDimY, config.blockDimZ],

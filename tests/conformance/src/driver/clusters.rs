@@ -386,9 +386,12 @@ pub fn impossible_clusters_of_nodes_are_found_at_once() {
 pub fn impossible_clusters_end_a_capture() {
     new_context();
     let (plain, out) = (function(module(), c"plain"), alloc_with(&[0u32; 64]));
-    for (size, end) in [([3, 1, 1], CUDA_ERROR_STREAM_CAPTURE_INVALIDATED), ([2, 0, 1], CUDA_SUCCESS)] {
+    const SPOILED: CUresult = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    for (which, size, end) in
+        [(SIZE, [3, 1, 1], SPOILED), (SIZE, [2, 0, 1], CUDA_SUCCESS), (PREFERRED, [2, 1, 1], SPOILED)]
+    {
         let (stream, mut captured) = (stream(CU_STREAM_NON_BLOCKING), CUgraph::NULL);
-        let mut attributes = [attribute_of(SIZE, size)];
+        let mut attributes = [attribute_of(which, size)];
         let config = CUlaunchConfig { hStream: stream, ..config([8, 1], 32, &mut attributes) };
         cu!(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
         fails!(BAD, cuLaunchKernelEx(&config, plain, [arg(&out)].as_mut_ptr(), null_mut()));

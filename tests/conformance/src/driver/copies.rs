@@ -412,6 +412,10 @@ pub fn peers_are_contexts() {
     let b = alloc(32);
     cu!(cuMemcpyPeer(b, second, a, first, 32); cuCtxSynchronize());
     assert_eq!(read::<u32>(b, 8), [3; 8]);
+    // No context is the current one.
+    let c = alloc(32);
+    cu!(cuMemcpyPeer(c, CUcontext::NULL, b, second, 32); cuCtxSynchronize());
+    assert_eq!(read::<u32>(c, 8), [3; 8]);
     if ours_only("a GPU driver follows a handle that is none") {
         let none = CUcontext(0x1234);
         fails!(CUDA_ERROR_INVALID_CONTEXT, cuMemcpyPeer(b, none, a, first, 32));
