@@ -138,8 +138,8 @@ impl Platform {
         self.space.unregister(address)
     }
 
-    /// Names the allocation that an address lies in, so that other processes can open it, once all work of its device is done: small ones of several
-    /// contexts lie side by side, and what they lie in moves.
+    /// Names the allocation that an address lies in, so that other processes can open it, once all work of its device is done:
+    /// small ones of several contexts lie side by side, and what they lie in moves.
     ///
     /// # Errors
     /// [`Error::InvalidValue`] unless it is device memory; the owner's failure.
@@ -152,7 +152,8 @@ impl Platform {
         self.space.share(found.base)
     }
 
-    /// Says who may do what with mapped memory. Where that is less than before, the work that is under way is done first, which may be using it.
+    /// Says who may do what with mapped memory. Where that is less than before, the work that is under way is done first, which
+    /// may be using it.
     ///
     /// # Errors
     /// As for [`AddressSpace::set_access`].

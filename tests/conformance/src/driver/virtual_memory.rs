@@ -19,12 +19,15 @@ pub fn addresses_are_where_they_are_wished() {
     let prop = allocation_prop();
     cu!(
         cuMemGetAllocationGranularity(&mut g, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
-        cuMemAddressReserve(&mut first, 4 * g, 0, CUdeviceptr(0), 0);
-        cuMemAddressFree(first, 4 * g);
-        cuMemAddressReserve(&mut second, 2 * g, 0, first, 0);
-        cuMemAddressReserve(&mut third, 2 * g, 0, CUdeviceptr(first.0 + 2 * g as u64), 0);
+        cuMemAddressReserve(&mut first, 8 * g, 0, CUdeviceptr(0), 0);
+        cuMemAddressFree(first, 8 * g);
     );
-    assert_eq!([second.0, third.0], [first.0, first.0 + 2 * g as u64]);
+    let wishes = [4, 6].map(|granules| first.0 + (granules * g) as u64);
+    cu!(
+        cuMemAddressReserve(&mut second, 2 * g, 0, CUdeviceptr(wishes[0]), 0);
+        cuMemAddressReserve(&mut third, 2 * g, 0, CUdeviceptr(wishes[1]), 0);
+    );
+    assert_eq!([second.0, third.0], wishes);
     // Memory that goes on from one to the other is one for copies and fills.
     for start in [second, third] {
         let mut memory = 0;
@@ -40,7 +43,7 @@ pub fn addresses_are_where_they_are_wished() {
     // What is taken is wished in vain.
     let mut elsewhere = CUdeviceptr(0);
     cu!(cuMemAddressReserve(&mut elsewhere, g, 0, third, 0));
-    assert!(elsewhere.0 >= third.0 + 2 * g as u64 || elsewhere.0 + g as u64 <= first.0);
+    assert!(elsewhere.0 >= third.0 + 2 * g as u64 || elsewhere.0 + g as u64 <= second.0);
     cu!(
         cuMemUnmap(second, 2 * g);
         cuMemUnmap(third, 2 * g);
