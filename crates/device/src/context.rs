@@ -44,6 +44,8 @@ pub struct ContextFlags {
     pub local_memory_resize_to_max: bool,
     /// Synchronous copies also wait on the device's side.
     pub sync_memory_operations: bool,
+    /// A kernel that fails leaves a report: whoever hears of faults sees to it.
+    pub reports_failures: bool,
 }
 
 /// The preferred split of cache and shared memory: kept, without effect.

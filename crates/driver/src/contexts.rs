@@ -102,8 +102,14 @@ pub fn handle_of(id: ContextId) -> CUcontext {
 /// Makes a context.
 pub fn create(ordinal: CUdevice, flags: u32) -> CuResult<CUcontext> {
     let device = device(ordinal)?;
-    let context = device.create_context(read_flags(flags)?)?;
-    insert(context, None)
+    let flags = read_flags(flags)?;
+    let context = device.create_context(flags)?;
+    let id = context.id();
+    let handle = insert(context, None)?;
+    if flags.reports_failures {
+        coredump::enable(id);
+    }
+    Ok(handle)
 }
 
 /// Gives a device's primary context another handle, as which it is limited to a part of the device.
@@ -267,7 +273,11 @@ impl Primary {
 
     /// Sets its flags.
     pub fn set_flags(&self, flags: u32) -> CuResult {
-        self.device.primary().set_flags(read_flags(flags)?)?;
+        let flags = read_flags(flags)?;
+        self.device.primary().set_flags(flags)?;
+        if flags.reports_failures {
+            coredump::enable(self.device.primary().context().id());
+        }
         Ok(())
     }
 }
@@ -284,7 +294,8 @@ pub fn read_flags(flags: u32) -> CuResult<ContextFlags> {
         CU_CTX_SCHED_BLOCKING_SYNC => Scheduling::BlockingSync,
         _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
     };
-    if flags & (CU_CTX_COREDUMP_ENABLE | CU_CTX_USER_COREDUMP_ENABLE) != 0 {
+    // Nobody listens at the pipe that users would trigger a report by.
+    if flags & CU_CTX_USER_COREDUMP_ENABLE != 0 {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
     Ok(ContextFlags {
@@ -292,6 +303,7 @@ pub fn read_flags(flags: u32) -> CuResult<ContextFlags> {
         map_host: flags & CU_CTX_MAP_HOST != 0,
         local_memory_resize_to_max: flags & CU_CTX_LMEM_RESIZE_TO_MAX != 0,
         sync_memory_operations: flags & CU_CTX_SYNC_MEMOPS != 0,
+        reports_failures: flags & CU_CTX_COREDUMP_ENABLE != 0,
     })
 }
 
@@ -308,4 +320,5 @@ pub fn write_flags(flags: ContextFlags) -> u32 {
         | bit(flags.map_host, CU_CTX_MAP_HOST)
         | bit(flags.local_memory_resize_to_max, CU_CTX_LMEM_RESIZE_TO_MAX)
         | bit(flags.sync_memory_operations, CU_CTX_SYNC_MEMOPS)
+        | bit(flags.reports_failures, CU_CTX_COREDUMP_ENABLE)
 }

@@ -70,6 +70,13 @@ pub fn change_context(context: ContextId, change: impl FnOnce(&mut Settings) -> 
     change(all.contexts.entry(context).or_insert(global))
 }
 
+/// A context is to leave reports, whatever else is set for it.
+pub fn enable(context: ContextId) {
+    let mut all = all();
+    let global = all.global.clone();
+    all.contexts.entry(context).or_insert(global).enabled = true;
+}
+
 /// Called where a context fails: writes the report, and ends the process if that is asked for too.
 pub fn kernel_failed(context: ContextId, report: &FaultReport) {
     let settings = of_context(context);

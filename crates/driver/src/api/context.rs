@@ -2,7 +2,7 @@
 
 use crate::contexts;
 use crate::error::CuResult;
-use crate::{stack, streams};
+use crate::{coredump, stack, streams};
 use cuda_abi::args::Out;
 use cuda_abi::driver::*;
 use device::limits::PRIORITIES;
@@ -176,7 +176,11 @@ fn cuCtxGetFlags(flags: Out<u32>) -> CuResult {
 
 #[entry_point]
 fn cuCtxSetFlags(flags: u32) -> CuResult {
-    contexts::current()?.set_flags(contexts::read_flags(flags)?)?;
+    let (context, flags) = (contexts::current()?, contexts::read_flags(flags)?);
+    context.set_flags(flags)?;
+    if flags.reports_failures {
+        coredump::enable(context.id());
+    }
     Ok(())
 }
 

@@ -122,6 +122,23 @@ pub fn contexts_have_settings_and_the_process_before_them() {
     assert_eq!(of_context(CU_COREDUMP_LIGHTWEIGHT, 1), [1]);
 }
 
+pub fn a_context_may_be_made_with_reports() {
+    new_context();
+    let (mut with, mut flags) = (CUcontext::NULL, 0);
+    cu!(cuCtxCreate_v4(&mut with, null_mut(), CU_CTX_SCHED_YIELD | CU_CTX_COREDUMP_ENABLE, 0); cuCtxGetFlags(&mut flags));
+    assert_eq!(flags, CU_CTX_SCHED_YIELD | CU_CTX_COREDUMP_ENABLE);
+    if ours_only("NVIDIA's driver needs the debugger's part of it") {
+        assert_eq!(of_context(CU_COREDUMP_ENABLE_ON_EXCEPTION, 1), [1]);
+        let (without, mut popped) = (create_context(), CUcontext::NULL);
+        assert_eq!(of_context(CU_COREDUMP_ENABLE_ON_EXCEPTION, 1), [0]);
+        cu!(cuCtxSetFlags(CU_CTX_COREDUMP_ENABLE));
+        assert_eq!(of_context(CU_COREDUMP_ENABLE_ON_EXCEPTION, 1), [1]);
+        cu!(cuCtxPopCurrent_v2(&mut popped));
+        assert_eq!(popped, without);
+    }
+    cu!(cuCtxDestroy_v2(with));
+}
+
 pub fn the_environment_names_the_file() {
     set_env("CUDA_COREDUMP_FILE", "/tmp/core.%p");
     new_context();
