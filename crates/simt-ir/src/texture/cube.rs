@@ -6,16 +6,14 @@ use crate::{Mufu, Type};
 /// The face of a cube that a direction meets, and where on it, from -1 to 1.
 pub(super) fn face(direction: [f32; 3]) -> (u32, [f64; 2]) {
     let major = direction.into_iter().fold(0f32, |most, x| most.max(x.abs()));
-    // The hardware divides first: nothing is left of numbers beside infinity, and infinity is no number then.
-    let [x, y, z] = direction.map(|x| match () {
-        () if major.is_finite() => x,
-        () if x.is_finite() => 0f32.copysign(x),
-        () => f32::NAN,
-    });
+    let reciprocal = f32::from_bits(eval(Mufu::Rcp, Type::F32, major.to_bits().into()) as u32);
+    // The hardware divides first: nothing is left of numbers beside those whose reciprocal is less than every normal number, nor of
+    // these, and infinity is no number then.
+    let [x, y, z] = direction.map(|x| if reciprocal == 0.0 { x * reciprocal } else { x });
     // What is no number is the least.
     let [ax, ay, az] = [x, y, z].map(|x| if x.is_nan() { -1.0 } else { x.abs() });
     let (face, s, t) = if az >= ax && az >= ay {
-        if z >= 0.0 { (4, x, -y) } else { (5, -x, -y) }
+        if z < 0.0 { (5, -x, -y) } else { (4, x, -y) }
     } else if ay >= ax {
         if y >= 0.0 { (2, x, z) } else { (3, x, -z) }
     } else if x >= 0.0 {
@@ -23,7 +21,6 @@ pub(super) fn face(direction: [f32; 3]) -> (u32, [f64; 2]) {
     } else {
         (1, z, -y)
     };
-    let reciprocal = f32::from_bits(eval(Mufu::Rcp, Type::F32, major.to_bits().into()) as u32);
     let place = |s: f32| {
         let place = s * reciprocal;
         // What is less than every normal number is none, and so is what is no number.
@@ -135,6 +132,30 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn directions_that_are_no_numbers_or_too_large() {
+        const NAN: f32 = f32::NAN;
+        const INF: f32 = f32::INFINITY;
+        // As an H200 has them.
+        for (direction, wanted) in [
+            ([NAN, NAN, NAN], 4),
+            ([-INF, INF, INF], 4),
+            ([NAN, INF, -INF], 4),
+            ([NAN, NAN, -1.0], 5),
+            ([2e9, NAN, -1.0], 0),
+            ([-1.0, -INF, INF], 0),
+            ([INF, -1.0, NAN], 2),
+            ([f32::MAX, -1.0, 2e9], 4),
+            ([-1.0, f32::MAX, -1.0], 4),
+            ([f32::MAX, NAN, -1.0], 4),
+        ] {
+            let (found, place) = face(direction);
+            assert_eq!(found, wanted, "{direction:?}");
+            assert!(place.iter().all(|s| s.abs() < 1e-6), "the middle of it, for {direction:?}");
+        }
+        assert_eq!(face([8e37, 4e37, 0.0]).0, 0, "not too large");
     }
 
     #[test]
