@@ -45,10 +45,16 @@ fn object_file(container: ContainerWriter) -> Vec<u8> {
     object.write().unwrap()
 }
 
-/// A static library of one member.
-fn archive(member: &[u8]) -> Vec<u8> {
-    let header = format!("!<arch>\n{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", "a.o/", 0, 0, 0, 644, member.len());
-    [header.as_bytes(), member].concat()
+/// A static library of these members.
+fn archive(members: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = b"!<arch>\n".to_vec();
+    for member in members {
+        let len = member.len();
+        bytes.extend(format!("{:<16}{:<12}{:<6}{:<6}{:<8}{len:<10}`\n", "a.o/", 0, 0, 0, 644).into_bytes());
+        bytes.extend(member);
+        bytes.resize(bytes.len().next_multiple_of(2), b'\n');
+    }
+    bytes
 }
 
 fn add(link: CUlinkState, kind: CUjitInputType, bytes: &[u8]) -> CUresult {
@@ -88,12 +94,43 @@ fn device_code_of_object_files_and_libraries_is_linked() {
     let both = ContainerWriter::new().entry(EntryWriter::elf(90, "code")).entry(EntryWriter::ptx(80, source));
     let object = object_file(both);
     assert_eq!(run_with(CU_JIT_INPUT_OBJECT, &object), Ok(42));
-    assert_eq!(run_with(CU_JIT_INPUT_LIBRARY, &archive(&object)), Ok(42));
+    assert_eq!(run_with(CU_JIT_INPUT_LIBRARY, &archive(std::slice::from_ref(&object))), Ok(42));
     // Without PTX for the device there is nothing to link, and the name stays open.
     let machine_code = object_file(ContainerWriter::new().entry(EntryWriter::elf(90, "code")));
-    assert_eq!(run_with(CU_JIT_INPUT_LIBRARY, &archive(&machine_code)), Err(CUDA_ERROR_INVALID_SOURCE));
+    assert_eq!(run_with(CU_JIT_INPUT_LIBRARY, &archive(&[machine_code])), Err(CUDA_ERROR_INVALID_SOURCE));
     assert_eq!(run_with(CU_JIT_INPUT_LIBRARY, b"no library"), Err(CUDA_ERROR_INVALID_IMAGE));
     assert_eq!(run_with(CU_JIT_INPUT_OBJECT, &object[..100]), Err(CUDA_ERROR_INVALID_IMAGE));
+}
+
+/// A function of the library that kernels launch kernels by, as NVIDIA's is made: of a call that its driver answers.
+const DEVICE_RUNTIME: &str = ".extern .func (.param .b32 r) cnpLaunchDeviceV2(.param .b64 a, .param .b64 b);
+.visible .func (.param .b32 r) cudaLaunchDeviceV2(.param .b64 a, .param .b64 b)
+{
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [a];
+    ld.param.u64 %rd2, [b];
+    {
+        .param .b64 p;
+        .param .b64 q;
+        .param .b32 s;
+        st.param.b64 [p], %rd1;
+        st.param.b64 [q], %rd2;
+        call.uni (s), cnpLaunchDeviceV2, (p, q);
+        ld.param.b32 %r1, [s];
+    }
+    st.param.b32 [r], %r1;
+    ret;
+}
+";
+
+#[test]
+fn the_library_that_kernels_launch_kernels_by_is_there_already() {
+    let member = |text: &str| {
+        object_file(ContainerWriter::new().entry(EntryWriter::ptx(80, format!("{HEADER}{text}"))))
+    };
+    let library = archive(&[member(DEVICE_RUNTIME), member(TRIPLE)]);
+    assert_eq!(run_with(CU_JIT_INPUT_LIBRARY, &library), Ok(42));
 }
 
 /// Each block writes its number, waits for the grid, and reads its neighbour's, over and over.

@@ -1,4 +1,4 @@
-//! What the file of an object tells: whether a runtime is inside, and where its functions are.
+//! What the file of an object tells: whether a runtime is inside, or NVIDIA's run-time compiler, and where their functions are.
 
 use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable};
@@ -19,6 +19,11 @@ const EVERY_RUNTIME_HAS: &[&[u8]] =
 const SINCE_11: &[u8] = b"cudaCtxResetPersistingL2Cache";
 const SINCE_12: &[u8] = b"cudaInitDevice";
 const ONLY_12: &[u8] = b"cudaGetDeviceProperties_v2";
+
+/// Functions of NVIDIA's run-time compiler (NVRTC) that hand out machine code, and those with the same parameters that hand out the
+/// PTX that it was made of.
+const COMPILER_PAIRS: [(&[u8], &[u8]); 2] =
+    [(b"nvrtcGetCUBINSize", b"nvrtcGetPTXSize"), (b"nvrtcGetCUBIN", b"nvrtcGetPTX")];
 
 /// Where nvcc puts kernels, and the structure that points at them.
 const KERNEL_SECTIONS: &[&[u8]] = &[b".nv_fatbin", b".nvFatBinSegment"];
@@ -61,6 +66,8 @@ pub struct Image<'data> {
     uses_another: bool,
     /// Functions with a runtime's names, by address. Empty where the symbols do not mention a runtime.
     functions: Vec<Function<'data>>,
+    /// Functions of NVRTC's that [`COMPILER_PAIRS`] names.
+    compiler: Vec<Function<'data>>,
     /// Where any symbol of executable code begins. Empty likewise.
     beginnings: Vec<u64>,
 }
@@ -81,6 +88,7 @@ impl<'data> Image<'data> {
             }),
             uses_another: false,
             functions: Vec::new(),
+            compiler: Vec::new(),
             beginnings: Vec::new(),
         };
         for kind in [elf::SHT_SYMTAB, elf::SHT_DYNSYM] {
@@ -101,7 +109,9 @@ impl<'data> Image<'data> {
         };
         let strings =
             sections.section(SectionIndex(section.sh_link(LITTLE) as usize))?.data(LITTLE, self.data)?;
-        if memchr::memmem::find(strings, REGISTRATION).is_none() {
+        let mentions = |name: &[u8]| memchr::memmem::find(strings, name).is_some();
+        let (has_runtime, has_compiler) = (mentions(REGISTRATION), mentions(COMPILER_PAIRS[0].0));
+        if !has_runtime && !has_compiler {
             return Ok(());
         }
         let symbols = SymbolTable::parse(LITTLE, self.data, sections, index, section)?;
@@ -116,7 +126,13 @@ impl<'data> Image<'data> {
                 continue;
             }
             self.beginnings.push(address);
-            if symbol.st_type() != elf::STT_FUNC || !is_runtime_name(name) {
+            if symbol.st_type() != elf::STT_FUNC {
+                continue;
+            }
+            if is_compiler_name(name) {
+                self.compiler.push(Function { name, address, size: symbol.st_size(LITTLE) });
+            }
+            if !has_runtime || !is_runtime_name(name) {
                 continue;
             }
             match symbol.st_size(LITTLE) {
@@ -149,6 +165,13 @@ impl<'data> Image<'data> {
         };
         // Looked for last: this reads the whole file.
         if memchr::memmem::find(self.data, OURS_READS).is_some() { Inside::Nothing } else { found }
+    }
+
+    /// Each function of NVRTC inside that hands out machine code, with the one to call in its place. None where any of them is missing.
+    pub fn compiler_functions(&self) -> Vec<(Function<'data>, Function<'data>)> {
+        let find = |wanted: &[u8]| self.compiler.iter().find(|function| function.name == wanted).copied();
+        let pairs = COMPILER_PAIRS.iter().map(|(code, text)| find(code).zip(find(text)));
+        pairs.collect::<Option<_>>().unwrap_or_default()
     }
 
     fn defines(&self, name: &[u8]) -> bool {
@@ -189,6 +212,10 @@ impl<'data> Image<'data> {
 fn is_runtime_name(name: &[u8]) -> bool {
     let rest = name.strip_prefix(b"__").unwrap_or(name).strip_prefix(b"cuda");
     rest.is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_uppercase))
+}
+
+fn is_compiler_name(name: &[u8]) -> bool {
+    COMPILER_PAIRS.iter().any(|(code, text)| name == *code || name == *text)
 }
 
 /// Code that is mapped as it is: never written to, so the file's bytes are those in memory.

@@ -1,4 +1,4 @@
-//! `libanywarp_redirect.so`: runs programs that carry NVIDIA's runtime inside.
+//! `libanywarp_redirect.so`: runs programs that carry NVIDIA's runtime inside, or ask NVIDIA's run-time compiler for machine code.
 //!
 //! nvcc links NVIDIA's Runtime API into programs unless told `-cudart shared`. That copy works with NVIDIA's own driver
 //! only. It leaves its symbols in the file, though, so what debuggers and checkers do can be done here: every function
@@ -15,6 +15,9 @@
 //! 3. [`jump`] plans the bytes to write. A plan covers all functions or there is none: never is half of NVIDIA's runtime
 //!    left in use. [`memory`] checks that the object in memory is the one in the file, and writes.
 //! 4. The jumps lead to [`stubs`], which open our `libcudart.so` at the first call.
+//!
+//! NVIDIA's run-time compiler (NVRTC) keeps the PTX that it makes machine code of. What asks for the machine code
+//! (`nvrtcGetCUBIN`), which no CPU can run, gets that PTX: drivers take either. A jump inside that library does it.
 //!
 //! The same interface asks where to find an object that is needed. Ours come first, even where a program names a folder of
 //! its own for NVIDIA's ([`ours::instead_of`]).
@@ -104,6 +107,15 @@ fn redirect(map: &LinkMap) {
     let path = path.unwrap_or_default();
     // What the loader accepted and this reader does not has no tables to find a runtime by.
     let Ok(image) = Image::parse(file.bytes()) else { return };
+    match hand_out_ptx(&image, map.load_bias) {
+        Ok(false) => {}
+        Ok(true) => log(&path, "what asks for machine code gets PTX"),
+        Err(reason) => {
+            let found =
+                format!("is NVIDIA's run-time compiler, which cannot be led to hand out PTX: {reason}");
+            warn(&path, &found, ADVICE_COMPILER);
+        }
+    }
     match image.inside() {
         Inside::Nothing => {}
         Inside::Hidden => {
@@ -125,6 +137,22 @@ fn redirect(map: &LinkMap) {
 const ADVICE_STRIPPED: &str = "Its CUDA calls will fail. Keep its symbols (no `strip`, no `-s`), or link it with `nvcc -cudart shared` \
                                or with Anywarp's libcudart_static.a.";
 const ADVICE_RELINK: &str = "Its CUDA calls will fail. Link it with `nvcc -cudart shared` of CUDA 11, 12 or 13, or with Anywarp's libcudart_static.a.";
+
+const ADVICE_COMPILER: &str = "Programs that ask it for machine code rather than PTX will fail: let them compile for `compute_XX` in place of `sm_XX`.";
+
+/// Leads what hands out machine code in NVIDIA's run-time compiler to what hands out PTX. Answers whether the object is one.
+fn hand_out_ptx(image: &Image, load_bias: usize) -> Result<bool, String> {
+    let pairs = image.compiler_functions();
+    let in_memory =
+        |address: u64| (load_bias as u64).checked_add(address).ok_or("it lies beyond the end of memory");
+    let requests = pairs.iter().map(|(function, instead)| {
+        Ok(jump::Request { function: *function, target: in_memory(instead.address)? })
+    });
+    let patches = jump::plan(image, requests.collect::<Result<_, String>>()?, load_bias as u64)?;
+    // SAFETY: the loader has mapped this object and nothing has run in it yet: it is not relocated.
+    unsafe { memory::write(image, &patches, load_bias) }?;
+    Ok(!pairs.is_empty())
+}
 
 /// Redirects every function of the runtime in an object, or none. Answers what was done.
 fn lead_to_ours(image: &Image, version: u32, load_bias: usize) -> Result<String, String> {

@@ -188,6 +188,18 @@ fn calls_that_are_passed_on_are_no_runtime() {
 }
 
 #[test]
+fn a_compiler_that_is_asked_for_machine_code_hands_out_ptx() {
+    let folder = Folder::new("compiler");
+    let opens = folder.build("opens", &["opens.c"], &[]);
+    let shared = ["-shared", "-fPIC"];
+    let whole = folder.build("libnvrtc.so.13", &["compiler.c"], &shared);
+    let part = folder.build("part.so", &["compiler.c"], &[&shared[..], &["-DPART"]].concat());
+    let run = |library: &Path| folder.run(&opens, &["now", library.to_str().unwrap()]);
+    assert_output(&run(&whole), "2 ptx\n", "");
+    assert_output(&run(&part), "1 cubin\n", "");
+}
+
+#[test]
 fn programs_without_a_runtime_open_none() {
     let folder = Folder::new("none");
     let program = folder.build("opens", &["opens.c"], &[]);

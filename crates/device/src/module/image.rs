@@ -2,6 +2,7 @@
 
 use fatbin::raw::Image;
 use fatbin::{Container, Fatbin, FatbinError, Target, objects};
+use ptx::target::Device;
 
 use crate::{Error, Result};
 
@@ -82,7 +83,10 @@ pub fn texts_of_objects(bytes: &[u8], sm: u32) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     for container in objects::containers(bytes).map_err(damaged)? {
         if let Some(entry) = container.choose_ptx(Target::new(sm)).map_err(damaged)? {
-            texts.push(ptx::text_of_image(&entry.payload().map_err(damaged)?).into_owned());
+            let text = ptx::text_of_image(&entry.payload().map_err(damaged)?).into_owned();
+            if !ptx::provided::is_device_runtime(&text, Device { sm }) {
+                texts.push(text);
+            }
         }
     }
     Ok(texts)
