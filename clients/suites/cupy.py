@@ -4,7 +4,7 @@ import harness
 
 NAME = "cupy"
 VERSION = "14.2.0"
-HOW = "`anywarp run` redirects the runtime of CUDA 13 inside its modules; PTX of NVRTC, and of fat binaries"
+HOW = "`anywarp run` redirects the runtime of CUDA 13 inside its modules; PTX of NVRTC, which it asks for machine code, and of fat binaries"
 GAPS = {}
 
 
@@ -21,8 +21,6 @@ def checks(home, library, version, toolkit, nvrtc):
     env = {
         **harness.environment(home, library, nvrtc),
         "CUDA_PATH": toolkit,
-        # Machine code would be of no use.
-        "CUPY_COMPILE_WITH_PTX": 1,
         "CUPY_CACHE_DIR": home / "sources",
     }
     return harness.redirected_checks(home, library, "with_cupy.py", [version], env)
