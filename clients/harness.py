@@ -270,13 +270,13 @@ def redirected_checks(home, library, program, arguments, env, seconds=600):
     return printed_checks(log, run(command, home, env, seconds, log))
 
 
-def pytest(home, folder, env, arguments, seconds, prefix=""):
-    """Runs pytest in a client's environment; a run that ends before its time is one more failure."""
+def pytest(home, folder, env, arguments, seconds, prefix="", through=()):
+    """Runs pytest in a client's environment, through another command if there is one; a run that ends before its time is one more failure."""
     part = re.sub(r"\W+", "-", prefix.strip())
     results, log = home / f"results-{part}.xml", home / f"run-{part}.log"
     results.unlink(missing_ok=True)
     command = [python(home), "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", f"--junitxml={results}"]
-    status = run([*command, *arguments], folder, env, seconds, log)
+    status = run([*through, *command, *arguments], folder, env, seconds, log)
     if not results.exists():
         return [Test(f"{prefix or 'pytest'} as a whole", "failed", f"ended with {status}, see {log}")]
     tests = []
