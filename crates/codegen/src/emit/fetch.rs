@@ -4,15 +4,18 @@
 //! less than could. Blocks come in order, so what their threads read one after another goes on beyond where the current block ends: a kernel that reads more than the
 //! caches keep asks for what is some way ahead. What it names so need not be memory: nothing is accessed. Processors that see
 //! far enough ahead by themselves lose what asking takes.
+//!
+//! What lanes have in rows of their own, near to each other, a loop reads some lines of in each iteration. Where the next are farther on than that, as the blocks of
+//! quantized numbers in the rows of a matrix that several warps share, no processor sees it go on: an iteration asks for what the next one reads.
 
 use std::collections::HashSet;
 
-use simt_ir::{Access, Order, Space, Value as IrValue};
+use simt_ir::{Access, Block, Def, IntBinary, Op, Order, Space, Type as IrType, Value as IrValue};
 
 use super::address::Address;
 use super::function::Emitter;
 use super::memory::Pattern;
-use crate::llvm::Value;
+use crate::llvm::{IntPredicate, Value};
 
 /// Bytes of which the caches of one processor keep little. Below, what asks takes longer than what it spares.
 const MANY: u64 = 4 << 20;
@@ -22,6 +25,12 @@ const DISTANCE: i64 = 4096;
 const LINE: u32 = 64;
 /// Pieces of memory that a block may read for it to ask for any. With more of them it is not memory alone that it waits for.
 const MOST: usize = 4;
+/// Bytes by which a loop moves rows on at least for its iterations to ask for the next one's. Below, processors see it go on.
+const FAR: u64 = 256;
+/// Lines that an iteration asks for at most at one place.
+const LINES: u32 = 7;
+/// How far definitions are followed.
+const DEPTH: u32 = 16;
 
 /// What the code being emitted reads in order.
 #[derive(Default)]
@@ -30,6 +39,8 @@ pub(super) struct Fetches<'c> {
     pieces: Vec<(Value<'c>, u32)>,
     /// The addresses, which may be read at several distances.
     seen: HashSet<IrValue>,
+    /// Rows that have been asked for: where lanes begin, in which block, and which piece of so many lines.
+    rows: HashSet<(IrValue, Block, i64)>,
 }
 
 impl<'c> Emitter<'_, 'c> {
@@ -44,6 +55,72 @@ impl<'c> Emitter<'_, 'c> {
         let Pattern::Consecutive(start) = self.pattern(address, bytes, 1, true) else { return };
         if self.fetches.seen.insert(value) {
             self.fetches.pieces.push((start, bytes * self.unit.lanes));
+        }
+    }
+
+    /// Asks for what the next iteration of the loop around reads of the lanes' rows at this address, of so many bytes each.
+    pub(super) fn fetch_next_rows(&mut self, address: IrValue, access: Access, bytes: u32) {
+        let is_plain = access.order == Order::Weak && matches!(access.space, Space::Global | Space::Generic);
+        let (start, moves) = self.before_moves(address);
+        let is_far = |step: &i64| step.unsigned_abs() >= FAR;
+        let Some(step) = self.step(&moves).filter(is_far) else { return };
+        let is_wide = self.p.func.ty(address) == IrType::I64;
+        if self.is_quick() || !is_plain || !is_wide || !self.p.shapes.of(start).is_varying() {
+            return;
+        }
+        let reach = LINE * LINES;
+        if !self.fetches.rows.insert((start, self.current, access.offset.div_euclid(reach.into()))) {
+            return;
+        }
+        let b = self.unit.b;
+        let lanes = self.vector(start);
+        let (first, last) = (b.extract(lanes, 0), b.extract(lanes, self.unit.lanes - 1));
+        let moved = moves.into_iter().fold(first, |sum, by| b.add(sum, self.natural(by)));
+        let next = self.offset(moved, access.offset + step);
+        let span = b.sub(last, first);
+        let are_near = b.icmp(IntPredicate::Ule, span, span.ty().int_const((reach - LINE - bytes).into()));
+        let (asks, after) = (b.append_block("fetch"), b.append_block("fetched"));
+        b.cond_br(are_near, asks, after);
+        b.position_at_end(asks);
+        for line in 0..LINES {
+            self.prefetch(self.offset(next, (line * LINE).into()));
+        }
+        b.br(after);
+        b.position_at_end(after);
+    }
+
+    /// By what the loop around moves on the sum of these numbers in each iteration, if it is one of them that it moves by a constant.
+    fn step(&self, moves: &[IrValue]) -> Option<i64> {
+        let p = self.p;
+        let around = p.loops.innermost(self.current)?;
+        let mut steps = moves.iter().filter_map(|value| {
+            let Def::Param(block, at) = p.func.def(*value) else { return None };
+            let is_of_loop = p.loops.headed_by(block) == Some(around);
+            let mut next = p.cfg.passed(&p.func, block, at as usize).filter(|_| is_of_loop);
+            next.find_map(|arg| self.moved_by(arg, *value, DEPTH))
+        });
+        steps.next().filter(|_| steps.next().is_none())
+    }
+
+    /// What constants a value is more than a loop's parameter, whichever way control has come.
+    fn moved_by(&self, value: IrValue, param: IrValue, depth: u32) -> Option<i64> {
+        if value == param {
+            return Some(0);
+        }
+        let (p, depth) = (self.p, depth.checked_sub(1)?);
+        match p.func.def(value) {
+            Def::Param(block, at) if p.loops.headed_by(block).is_none() => {
+                let mut ways = p.cfg.passed(&p.func, block, at as usize);
+                let one = self.moved_by(ways.next()?, param, depth)?;
+                ways.all(|arg| self.moved_by(arg, param, depth) == Some(one)).then_some(one)
+            }
+            Def::Result(..) => {
+                let data = p.func.def_inst(value).filter(|data| data.op == Op::Int(IntBinary::Add))?;
+                let by = (0..2).find_map(|at| Some((data.args[1 - at], p.func.constant(data.args[at])?)));
+                let (before, more) = by?;
+                self.moved_by(before, param, depth)?.checked_add(more as i64)
+            }
+            _ => None,
         }
     }
 
