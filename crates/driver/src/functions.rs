@@ -138,6 +138,22 @@ impl Function {
         }
     }
 
+    /// Launches it. In a capture, its node has the stream's priority, unless the launch has one.
+    ///
+    /// # Safety
+    /// As for the device's function.
+    unsafe fn launch(&self, stream: &Stream, launch: &Launch, parameters: &[u8]) -> CuResult {
+        // SAFETY: the caller's duty.
+        unsafe { self.function.launch(stream, launch, parameters) }?;
+        let priority = stream.priority();
+        if priority == 0 {
+            return Ok(());
+        }
+        let mut value = CUlaunchAttributeValue { bytes: [0; 64] };
+        value.bytes[..4].copy_from_slice(&priority.to_ne_bytes());
+        remember_in_capture(stream, &[(CU_LAUNCH_ATTRIBUTE_PRIORITY, value)])
+    }
+
     fn hint(&self, hint: Hint) -> i32 {
         self.function.kernel().hint(hint)
     }
@@ -220,9 +236,8 @@ pub unsafe fn launch(
     };
     // SAFETY: the caller's duty.
     unsafe { pack_into(parameters, layout, kernel_params, extra) }?;
-    // SAFETY: the program keeps the kernel and the host in order, as with every device.
-    unsafe { function.function.launch(&stream, &launch, parameters) }?;
-    Ok(())
+    // SAFETY: the caller's duty.
+    unsafe { function.launch(&stream, &launch, parameters) }
 }
 
 /// Launches a kernel with what the deprecated functions have set.
@@ -238,8 +253,7 @@ pub fn launch_prepared(function: CUfunction, grid: [u32; 3], stream: CUstream) -
         cluster: None,
     };
     // SAFETY: the program keeps the kernel and the host in order, as with every device.
-    unsafe { function.function.launch(&stream, &launch, &prepared.parameters) }?;
-    Ok(())
+    unsafe { function.launch(&stream, &launch, &prepared.parameters) }
 }
 
 /// Makes one cooperative launch for each device. All streams get to it before one begins, and none goes on before all are over,
@@ -331,19 +345,12 @@ impl Asked {
         wanted.map(|(handle, (may_block, start))| Ok((find(handle, may_block)?, start))).collect()
     }
 
-    /// If the stream captures: the node of the launch, which is the newest, has what the launch permits or prefers.
+    /// If the stream captures: the node of the launch has what the launch permits or prefers.
     pub fn remember_in_capture(&self, stream: CUstream, default: DefaultStream) -> CuResult {
         if self.hints.is_empty() {
             return Ok(());
         }
-        let (status, Some(info)) = streams::find(stream, default)?.capture_status()? else { return Ok(()) };
-        if status == CaptureStatus::Active {
-            for tip in &info.dependencies {
-                let (node, _) = graphs::find_node(graphs::node_handle(&info.graph, tip.node)?)?;
-                self.hints.iter().for_each(|(attribute, value)| node.set_attribute(*attribute, *value));
-            }
-        }
-        Ok(())
+        remember_in_capture(&*streams::find(stream, default)?, &self.hints)
     }
 
     /// Whether clusters of the preferred size would be possible: made of whole clusters of the other, which the launch or its function says, and
@@ -402,6 +409,21 @@ pub unsafe fn asked(attributes: *const CUlaunchAttribute, count: u32) -> CuResul
         }
     }
     Ok(asked)
+}
+
+/// If the stream captures: the node of the newest launch has these attributes.
+fn remember_in_capture(
+    stream: &Stream,
+    attributes: &[(CUlaunchAttributeID, CUlaunchAttributeValue)],
+) -> CuResult {
+    let (status, Some(info)) = stream.capture_status()? else { return Ok(()) };
+    if status == CaptureStatus::Active {
+        for tip in &info.dependencies {
+            let (node, _) = graphs::find_node(graphs::node_handle(&info.graph, tip.node)?)?;
+            attributes.iter().for_each(|(attribute, value)| node.set_attribute(*attribute, *value));
+        }
+    }
+    Ok(())
 }
 
 /// What is kept of an attribute's value: a priority is brought into the range that there is, as a stream's.

@@ -23,6 +23,15 @@ pub fn find(handle: CUmemoryPool) -> CuResult<Arc<Pool>> {
     Ok(known(handle)?.pool.clone())
 }
 
+/// The pool of a handle, of which everything is known.
+///
+/// # Errors
+/// [`CUDA_ERROR_INVALID_VALUE`] for one that is not this process's, too.
+pub fn find_own(handle: CUmemoryPool) -> CuResult<Arc<Pool>> {
+    let pool = find(handle)?;
+    if platform()?.memory().is_imported(&pool) { Err(CUDA_ERROR_INVALID_VALUE.into()) } else { Ok(pool) }
+}
+
 fn known(handle: CUmemoryPool) -> CuResult<Arc<Known>> {
     POOLS.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_VALUE.into())
 }
@@ -252,6 +261,9 @@ pub fn import(descriptor: OwnedFd) -> CuResult<CUmemoryPool> {
 }
 
 /// Makes a pool's handle stale; its allocations stay. What it was the pool of goes back to the one it came with.
+///
+/// # Errors
+/// [`CUDA_ERROR_INVALID_VALUE`] for pools that are there by themselves, and for another process's of which there are allocations.
 pub fn destroy(handle: CUmemoryPool) -> CuResult {
     let Known { pool, sort } = &*known(handle)?;
     let is_default = match *sort {
@@ -273,8 +285,8 @@ pub fn destroy(handle: CUmemoryPool) -> CuResult {
     if is_default {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
+    platform()?.memory().close_shared_pool(pool)?;
     POOLS.remove(handle.0).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
-    platform()?.memory().close_shared_pool(pool);
     Ok(())
 }
 

@@ -23,7 +23,6 @@ pub struct PhysicalMemory {
     /// Unique in the process.
     id: u64,
     is_shareable: bool,
-    is_imported: bool,
     purpose: Purpose,
     /// Counted as used of the device; not if it is another process's.
     charged: Option<Arc<AddressSpace>>,
@@ -165,8 +164,7 @@ impl PhysicalMemory {
             }
         })?;
         let id = PhysicalMemory::new_id();
-        let is_imported = false;
-        Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable, is_imported, purpose, charged }))
+        Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable, purpose, charged }))
     }
 
     /// Memory of another process, by a descriptor that it has sent.
@@ -179,8 +177,8 @@ impl PhysicalMemory {
             return Err(Error::InvalidValue);
         }
         let (id, purpose) = (PhysicalMemory::new_id(), Purpose::of_name(&file.name()));
-        let (is_shareable, is_imported, charged) = (true, true, None);
-        Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable, is_imported, purpose, charged }))
+        // Who made it shares it.
+        Ok(Arc::new(PhysicalMemory { file, device, id, is_shareable: false, purpose, charged: None }))
     }
 
     fn new_id() -> u64 {
@@ -191,19 +189,14 @@ impl PhysicalMemory {
     /// A descriptor to send to another process.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] for memory that was not made to be shared.
+    /// [`Error::InvalidValue`] for memory that was not made to be shared, or not here.
     pub fn export(&self) -> Result<OwnedFd> {
         if self.is_shareable { self.file.duplicate() } else { Err(Error::InvalidValue) }
     }
 
-    /// Whether it was made to be shared.
+    /// Whether it was made to be shared, here.
     pub fn is_shareable(&self) -> bool {
         self.is_shareable
-    }
-
-    /// Whether it is another process's, or came as that does.
-    pub fn is_imported(&self) -> bool {
-        self.is_imported
     }
 
     pub(super) fn file(&self) -> &SharedFile {
@@ -266,7 +259,8 @@ impl AddressSpace {
     /// Sets addresses aside, where the program wishes if they are free there (0: it has no wish). Nothing is there.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] for a size that is no multiple of [`GRANULARITY`] or an alignment that is no power of two.
+    /// [`Error::InvalidValue`] for a size that is no multiple of [`GRANULARITY`], an alignment that is no power of two, and a wish that is
+    /// not aligned.
     pub fn reserve(&self, device: usize, size: u64, align: u64, wish: u64) -> Result<u64> {
         // 0 stands for the least.
         let aligned = align == 0 || align.is_power_of_two();
@@ -274,9 +268,12 @@ impl AddressSpace {
             return Err(Error::InvalidValue);
         }
         let align = align.max(GRANULARITY);
+        if !wish.is_multiple_of(align) {
+            return Err(Error::InvalidValue);
+        }
         let mut mappings = self.mappings.lock();
         let mut heap = self.device(device)?.own.heap.lock();
-        let is_granted = wish != 0 && wish.is_multiple_of(align) && heap.take_addresses_at(wish, size);
+        let is_granted = wish != 0 && heap.take_addresses_at(wish, size);
         let start = if is_granted { wish } else { heap.take_addresses(size, align)? };
         drop(heap);
         mappings.reservations.insert(start, (size, device));
@@ -399,10 +396,10 @@ impl AddressSpace {
         })
     }
 
-    /// Takes what is mapped in a range out of its reservation. There may be gaps, and nothing.
+    /// Takes what is mapped in a range out of its reservations. There may be gaps, and nothing.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] for a range that is not in a reservation, and for one with a part of a mapping.
+    /// [`Error::InvalidValue`] for a range that is not in one reservation or several side by side, and for one with a part of a mapping.
     pub fn unmap(&self, start: u64, size: u64) -> Result<()> {
         let mut mappings = self.mappings.lock();
         for base in mappings.within(start, size)? {
@@ -490,11 +487,17 @@ impl AddressSpace {
 }
 
 impl Mappings {
-    /// The starts of the mappings in a range of a reservation, none of which goes beyond it.
+    /// The starts of the mappings in a range of reservations side by side, none of which goes beyond it.
     fn within(&self, start: u64, size: u64) -> Result<Vec<u64>> {
         let end = start.checked_add(size).filter(|end| *end > start).ok_or(Error::InvalidValue)?;
-        let reserved = self.reservations.range(..=start).next_back();
-        reserved.filter(|(base, (len, _))| end <= **base + len).ok_or(Error::InvalidValue)?;
+        let (mut reserved, mut reached) = (self.reservations.range(..end).rev(), end);
+        while reached > start {
+            let (base, (len, _)) = reserved.next().ok_or(Error::InvalidValue)?;
+            if base + len < reached {
+                return Err(Error::InvalidValue);
+            }
+            reached = *base;
+        }
         let before = self.mapped.range(..start).next_back();
         let is_cut = |(base, mapped): (&u64, &Mapped)| base + mapped.len > start;
         let mut found = Vec::new();
@@ -593,14 +596,17 @@ mod tests {
         assert_eq!((mapping.reserved, mapping.mapped), (start..start + 4 * g, start + 3 * g..start + 4 * g));
         drop(mapping.memory);
         assert_eq!(space.unreserve(start, 4 * g), Err(Error::InvalidValue));
+        assert_eq!(space.reserve(0, g, 0, start + 4 * g + 1), Err(Error::InvalidValue));
         let behind = space.reserve(0, g, 0, start + 4 * g).unwrap();
         assert_eq!(behind, start + 4 * g);
+        space.unmap(start + 2 * g, 3 * g).expect("the reservations are side by side");
+        assert_eq!(space.unmap(start + 2 * g, 4 * g), Err(Error::InvalidValue));
         let elsewhere = space.reserve(0, g, 0, start + 4 * g).unwrap();
         assert!(elsewhere >= behind + g || elsewhere + g <= start);
         space.unreserve(behind, g).unwrap();
         space.unreserve(elsewhere, g).unwrap();
+        assert_eq!(space.unmap(start, 5 * g), Err(Error::InvalidValue));
         space.unmap(start, 2 * g).unwrap();
-        space.unmap(start + 3 * g, g).unwrap();
         assert_eq!(word(start), None);
         space.unreserve(start, 4 * g).unwrap();
         let copy = PhysicalMemory::import(0, memory.export().unwrap()).unwrap();

@@ -130,13 +130,20 @@ impl AddressSpace {
         Ok(base)
     }
 
-    /// The pool's handle is gone: its memory goes with its last allocation.
-    pub fn close_shared_pool(&self, pool: &Pool) {
+    /// The pool's handle goes, if it is a shared pool's: its memory goes with its last allocation.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for another process's pool that has allocations here.
+    pub fn close_shared_pool(&self, pool: &Pool) -> Result<()> {
         let mut pools = self.shared_pools.lock();
         if let Some(shared) = pools.by_id.get_mut(&pool.id()) {
+            if shared.free.is_none() && shared.used > 0 {
+                return Err(Error::InvalidValue);
+            }
             shared.is_closed = true;
             self.end_if_unused(&mut pools, pool.id());
         }
+        Ok(())
     }
 
     /// Room for an allocation in a shared pool; `None` if the pool is none.
@@ -242,12 +249,14 @@ mod tests {
             assert_eq!(guard::load::<u32>(theirs + 16), Ok(7));
         }
         assert!(space.is_imported(&imported) && !space.is_imported(&pool) && space.is_shared(&pool));
-        for address in [theirs, first, second] {
+        assert_eq!(space.close_shared_pool(&imported), Err(Error::InvalidValue));
+        for address in [theirs, first] {
             space.free(address, |_| true).unwrap();
         }
+        space.close_shared_pool(&imported).unwrap();
+        space.close_shared_pool(&pool).unwrap();
+        space.free(second, |_| true).unwrap();
         assert_eq!(pool.used().current, 0);
-        space.close_shared_pool(&imported);
-        space.close_shared_pool(&pool);
         assert!(space.shared_pools.lock().by_id.is_empty());
     }
 }

@@ -1,12 +1,12 @@
 //! Context management.
 
-use crate::contexts;
+use crate::contexts::{self, Context};
 use crate::error::CuResult;
 use crate::{coredump, stack, streams};
 use cuda_abi::args::Out;
 use cuda_abi::driver::*;
 use device::limits::PRIORITIES;
-use device::{CacheConfig, Limit, SharedConfig};
+use device::{CacheConfig, Event, Limit, SharedConfig};
 use entry_macros::entry_point;
 use std::sync::Arc;
 
@@ -247,14 +247,18 @@ fn cuCtxGetExecAffinity(pExecAffinity: Out<CUexecAffinityParam>, r#type: CUexecA
     Ok(())
 }
 
+/// What a context does with an event. It is not the current one without its name.
+fn named_with_event(context: CUcontext, event: CUevent) -> CuResult<(Arc<Context>, Arc<Event>)> {
+    if context.is_null() {
+        return Err(CUDA_ERROR_INVALID_CONTEXT.into());
+    }
+    Ok((contexts::named_or_current(context)?, streams::find_event(event)?))
+}
+
 /// The event stands for the work of all streams. It must be of the same context.
 #[entry_point]
 fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> CuResult {
-    // It is not for the current context without its name.
-    if hCtx.is_null() {
-        return Err(CUDA_ERROR_INVALID_CONTEXT.into());
-    }
-    let (context, event) = (contexts::named_or_current(hCtx)?, streams::find_event(hEvent)?);
+    let (context, event) = named_with_event(hCtx, hEvent)?;
     if let Some(partition) = context.partition() {
         return Ok(partition.record(&event)?);
     }
@@ -267,7 +271,7 @@ fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> CuResult {
 
 #[entry_point]
 fn cuCtxWaitEvent(hCtx: CUcontext, hEvent: CUevent) -> CuResult {
-    let (context, event) = (contexts::named_or_current(hCtx)?, streams::find_event(hEvent)?);
+    let (context, event) = named_with_event(hCtx, hEvent)?;
     match context.partition() {
         Some(partition) => partition.wait_event(&event)?,
         None => context.wait_event(&event)?,

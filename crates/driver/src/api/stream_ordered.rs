@@ -69,7 +69,7 @@ fn cuMemPoolDestroy(pool: CUmemoryPool) -> CuResult {
 #[entry_point]
 fn cuMemPoolTrimTo(pool: CUmemoryPool, minBytesToKeep: usize) -> CuResult {
     device::graph::check_unsafe_call()?;
-    pools::find(pool)?.trim(minBytesToKeep as u64);
+    pools::find_own(pool)?.trim(minBytesToKeep as u64);
     Ok(())
 }
 
@@ -79,7 +79,7 @@ unsafe fn cuMemPoolGetAttribute(
     attr: CUmemPool_attribute,
     value: *mut c_void,
 ) -> CuResult {
-    let pool = pools::find(pool)?;
+    let pool = pools::find_own(pool)?;
     // SAFETY: the manual wants an int for the first three attributes and a 64-bit number for the others.
     let (flag, bytes) = unsafe { (Out::new(value.cast::<i32>()), Out::new(value.cast::<u64>())) };
     match attr {

@@ -7,7 +7,7 @@ use crate::platform::{device, platform};
 use crate::pools::is_node;
 use cuda_abi::args::{Array, In, Out};
 use cuda_abi::driver::*;
-use device::memory::{Access, Accessor, GRANULARITY, Mapping, MemoryPlace, PAGE, PhysicalMemory, Purpose};
+use device::memory::{Access, Accessor, GRANULARITY, Mapping, MemoryPlace, PhysicalMemory, Purpose};
 use entry_macros::entry_point;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -40,17 +40,6 @@ fn retain(memory: Arc<PhysicalMemory>) -> CuResult<CUmemGenericAllocationHandle>
     Ok(handle as CUmemGenericAllocationHandle)
 }
 
-/// A name for memory that other systems' processes, or other machines, know: on no Linux machine by itself.
-fn check_handle_type(kind: CUmemAllocationHandleType) -> CuResult {
-    match kind {
-        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR => Ok(()),
-        CU_MEM_HANDLE_TYPE_NONE | CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT => {
-            Err(CUDA_ERROR_INVALID_VALUE.into())
-        }
-        _ => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
-    }
-}
-
 /// What properties ask for: memory of a device, or of the host, which goes with the first; shared by descriptors or not at all.
 fn wanted(prop: &CUmemAllocationProp) -> CuResult<(usize, Purpose)> {
     let (location, shared) = (prop.location, prop.requestedHandleTypes);
@@ -66,8 +55,13 @@ fn wanted(prop: &CUmemAllocationProp) -> CuResult<(usize, Purpose)> {
         CU_MEM_LOCATION_TYPE_HOST_NUMA if is_node(location.id) => (0, MemoryPlace::Node(location.id as u32)),
         _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
     };
-    if shared != CU_MEM_HANDLE_TYPE_NONE {
-        check_handle_type(shared)?;
+    match shared {
+        CU_MEM_HANDLE_TYPE_NONE | CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR => {}
+        CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT => {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
+        // There are no handles for other machines.
+        _ => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
     }
     let tiles = prop.usage & CU_MEM_CREATE_USAGE_TILE_POOL != 0;
     // Memory for tiles is a device's, and this process's.
@@ -101,7 +95,7 @@ fn cuMemAddressReserve(
     flags: u64,
 ) -> CuResult {
     ptr.check()?;
-    if flags != 0 || !addr.0.is_multiple_of(PAGE) {
+    if flags != 0 {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     let (size, alignment) = (size as u64, alignment as u64);
@@ -213,8 +207,8 @@ fn cuMemGetAccess(flags: Out<u64>, location: In<CUmemLocation>, ptr: CUdeviceptr
     let accessor = accessor(location.get()?).ok_or(CUDA_ERROR_INVALID_DEVICE)?;
     let access = match platform()?.memory().mapping(ptr.0) {
         Ok(mapping) => mapping.accessors.get(&accessor).copied().unwrap_or(Access::None),
-        // What the program has not mapped itself may be used as it is.
-        Err(_) => memory::find(ptr.0)?.map(|_| Access::ReadWrite).ok_or(CUDA_ERROR_INVALID_VALUE)?,
+        // What the program has not mapped itself nobody has been given access to: it may be used as it is.
+        Err(_) => memory::find(ptr.0)?.map(|_| Access::None).ok_or(CUDA_ERROR_INVALID_VALUE)?,
     };
     flags.set(access_code(access).0.into())?;
     Ok(())
@@ -265,7 +259,7 @@ fn cuMemGetAllocationPropertiesFromHandle(
 
 /// How memory was made to be handed to other processes. Of what came from one nothing is told.
 pub(super) fn handle_types(memory: &PhysicalMemory) -> CUmemAllocationHandleType {
-    match memory.is_shareable() && !memory.is_imported() {
+    match memory.is_shareable() {
         true => CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
         false => CU_MEM_HANDLE_TYPE_NONE,
     }
@@ -287,10 +281,9 @@ unsafe fn cuMemExportToShareableHandle(
 ) -> CuResult {
     // SAFETY: a place for a descriptor, which is what handles of the one supported type are.
     let place = unsafe { Out::new(shareableHandle.cast::<i32>()) }.check()?;
-    if flags != 0 {
+    if flags != 0 || handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    check_handle_type(handleType)?;
     place.set(find(handle)?.export()?.into_raw_fd())?;
     Ok(())
 }
@@ -303,7 +296,11 @@ unsafe fn cuMemImportFromShareableHandle(
     shHandleType: CUmemAllocationHandleType,
 ) -> CuResult {
     handle.check()?;
-    check_handle_type(shHandleType)?;
+    match shHandleType {
+        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR => {}
+        CU_MEM_HANDLE_TYPE_NONE => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+        _ => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+    }
     let descriptor = i32::try_from(osHandle as usize).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
     // SAFETY: the manual wants an open descriptor; it is used during the call only.
     let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };

@@ -29,6 +29,16 @@ fn ended(stream: CUstream) -> CUresult {
     code!(cuStreamEndCapture(stream, &mut CUgraph(0)))
 }
 
+/// Likewise where another thread ends it.
+fn ended_elsewhere(stream: CUstream) -> CUresult {
+    let context = current();
+    let end = move || {
+        cu!(cuCtxSetCurrent(context));
+        ended(stream)
+    };
+    std::thread::spawn(end).join().unwrap()
+}
+
 /// In captures of their own, calls have these codes, and the captures end with those.
 fn each_in_a_capture(mode: CUstreamCaptureMode, s: CUstream, cases: &[Case]) {
     let told = cases.iter().map(|(name, call, ..)| {
@@ -413,28 +423,26 @@ pub fn captured_events_are_not_asked_for() {
 }
 
 pub fn a_capture_is_ended_by_its_thread() {
-    let context = new_context();
-    let elsewhere = move |s| {
-        let end = move || {
-            cu!(cuCtxSetCurrent(context));
-            ended(s)
-        };
-        std::thread::spawn(end).join().unwrap()
-    };
+    new_context();
     for mode in [GLOBAL, THREAD] {
         let s = own_stream();
         cu!(cuStreamBeginCapture_v2(s, mode));
-        assert_eq!(elsewhere(s), CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "{mode:?}");
-        // One that is spoiled any thread ends.
-        let recorded = plain_event();
-        cu!(cuEventRecord(recorded, s));
+        assert_eq!(ended_elsewhere(s), CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "{mode:?}");
+    }
+    let s = own_stream();
+    cu!(cuStreamBeginCapture_v2(s, RELAXED));
+    assert_eq!(ended_elsewhere(s), CUDA_SUCCESS);
+}
+
+pub fn a_spoiled_capture_is_ended_by_any_thread() {
+    new_context();
+    for mode in [GLOBAL, THREAD] {
+        let (s, recorded) = (own_stream(), plain_event());
+        cu!(cuStreamBeginCapture_v2(s, mode); cuEventRecord(recorded, s));
         fails!(CUDA_ERROR_CAPTURED_EVENT, cuEventQuery(recorded));
-        assert_eq!(elsewhere(s), SPOILED, "{mode:?}");
+        assert_eq!(ended_elsewhere(s), SPOILED, "{mode:?}");
         let mut status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
         cu!(cuStreamIsCapturing(s, &mut status));
         assert_eq!(status, CU_STREAM_CAPTURE_STATUS_NONE);
     }
-    let s = own_stream();
-    cu!(cuStreamBeginCapture_v2(s, RELAXED));
-    assert_eq!(elsewhere(s), CUDA_SUCCESS);
 }

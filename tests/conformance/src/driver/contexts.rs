@@ -489,4 +489,5 @@ pub fn all_work_of_a_context_waits_for_an_event() {
     // SAFETY: four bytes that the copy has filled.
     assert_eq!(unsafe { host.cast::<u32>().read() }, 7 + 8 * 64 * 128);
     fails!(CUDA_ERROR_INVALID_HANDLE, cuCtxWaitEvent(context, CUevent::NULL));
+    fails!(CUDA_ERROR_INVALID_CONTEXT, cuCtxWaitEvent(CUcontext::NULL, event));
 }

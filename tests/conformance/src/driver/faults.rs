@@ -44,7 +44,9 @@ pub fn an_illegal_address_sticks_to_the_context() {
     fails!(BROKEN, cuModuleLoadData(&mut module, image.as_ptr().cast()));
     // Handles go all the same.
     fails!(BROKEN, cuEventDestroy_v2(event));
-    fails!(CUDA_ERROR_INVALID_HANDLE, cuEventDestroy_v2(event));
+    if ours_only("NVIDIA's driver reads what it has freed: it answers by chance, or crashes") {
+        fails!(CUDA_ERROR_INVALID_HANDLE, cuEventDestroy_v2(event));
+    }
     fails!(BROKEN, cuStreamDestroy_v2(stream));
     // What needs no healthy context goes on working.
     let (context, mut count, mut device) = (current(), 0, -1);

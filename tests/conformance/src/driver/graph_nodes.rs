@@ -375,6 +375,35 @@ pub fn nodes_of_captured_launches_have_what_those_prefer() {
     }
 }
 
+pub fn nodes_of_captured_launches_have_the_priority_of_the_stream() {
+    new_context();
+    let (function, p) = (kernel(c"poke"), alloc(4));
+    let (mut least, mut greatest) = (9, 9);
+    cu!(cuCtxGetStreamPriorityRange(&mut least, &mut greatest));
+    for of_stream in [least, greatest] {
+        // Where the launch names one, it has that.
+        for (named, told) in [(None, of_stream), (Some(least), least), (Some(greatest), greatest)] {
+            let (mut s, mut graph, mut node, mut count) =
+                (CUstream::NULL, CUgraph::NULL, CUgraphNode::NULL, 1);
+            let mut value = CUlaunchAttributeValue { bytes: [0; 64] };
+            value.bytes[..4].copy_from_slice(&named.unwrap_or_default().to_ne_bytes());
+            let mut attributes = [CUlaunchAttribute { id: CU_LAUNCH_ATTRIBUTE_PRIORITY, pad: [0; 4], value }];
+            let given = usize::from(named.is_some());
+            cu!(cuStreamCreateWithPriority(&mut s, CU_STREAM_NON_BLOCKING, of_stream));
+            let config = one_thread_in(s, &mut attributes[..given]);
+            cu!(
+                cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL);
+                cuLaunchKernelEx(&config, function, [arg(&p)].as_mut_ptr(), null_mut());
+                cuStreamEndCapture(s, &mut graph);
+                cuGraphGetNodes(graph, &mut node, &mut count);
+                cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &mut value);
+            );
+            assert_eq!(value.word(0) as i32, told, "{of_stream} {named:?}");
+            cu!(cuGraphDestroy(graph); cuStreamDestroy_v2(s));
+        }
+    }
+}
+
 pub fn flags_say_how_a_graph_is_made_ready() {
     new_context();
     let main = graph();

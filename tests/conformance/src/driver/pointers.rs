@@ -137,15 +137,24 @@ pub fn memory_of_a_shared_pool_tells_how_it_is_shared() {
     }
 }
 
-pub fn what_is_not_mapped_apart_may_be_used() {
+pub fn to_what_is_not_mapped_apart_nobody_has_been_given_access() {
     new_context();
     let place = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 0 };
-    let (mut host, mut managed, mut flags) = (null_mut(), CUdeviceptr(0), 0);
+    let of_host = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST, id: 0 };
+    let of_node = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST_NUMA, id: 0 };
+    let own_node = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, id: 0 };
+    let nowhere = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_NONE, id: 0 };
+    let (mut host, mut managed) = (null_mut(), CUdeviceptr(0));
     cu!(cuMemHostAlloc(&mut host, 64, 0); cuMemAllocManaged(&mut managed, 64, CU_MEM_ATTACH_GLOBAL));
     for p in [alloc(64), CUdeviceptr(host as u64), managed] {
-        cu!(cuMemGetAccess(&mut flags, &place, p));
-        assert_eq!(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0.into());
-        flags = 0;
+        for place in [place, of_host, of_node] {
+            let mut flags = 9;
+            cu!(cuMemGetAccess(&mut flags, &place, p));
+            assert_eq!(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE.0.into());
+        }
+        for place in [own_node, nowhere] {
+            fails!(CUDA_ERROR_INVALID_DEVICE, cuMemGetAccess(&mut 9, &place, p));
+        }
     }
     let granule = 2 << 20;
     for p in [alloc(64), managed] {

@@ -540,6 +540,8 @@ pub fn a_shared_pool_is_exported_and_imported() {
         assert_eq!(read::<u8>(theirs, 1000), [7; 1000]);
         cu!(cuMemsetD8_v2(theirs, 8, 1000));
         assert_eq!(read::<u8>(p, 1000), [8; 1000], "the same memory");
+        // The pool is there as long as they are.
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolDestroy(imported));
         cu!(cuMemFree_v2(theirs));
     } else {
         assert!(!is_ours(), "{code:?}");
@@ -548,6 +550,15 @@ pub fn a_shared_pool_is_exported_and_imported() {
     let mut none = CUdeviceptr(0);
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemAllocFromPoolAsync(&mut none, 64, imported, CUstream::NULL));
     fails!(CUDA_ERROR_INVALID_VALUE, cuDeviceSetMemPool(0, imported));
+    // It tells nothing of itself, and keeps nothing that could be given back.
+    for attribute in 1..9 {
+        let (attribute, mut value) = (CUmemPool_attribute(attribute), 0u64);
+        fails!(
+            CUDA_ERROR_INVALID_VALUE,
+            cuMemPoolGetAttribute(imported, attribute, (&raw mut value).cast::<c_void>())
+        );
+    }
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolTrimTo(imported, 0));
     let place = (&raw mut descriptor).cast::<c_void>();
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(place, own, kind, 1));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(place, pool(&props()), kind, 0));

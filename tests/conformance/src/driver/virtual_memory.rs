@@ -44,9 +44,17 @@ pub fn addresses_are_where_they_are_wished() {
     let mut elsewhere = CUdeviceptr(0);
     cu!(cuMemAddressReserve(&mut elsewhere, g, 0, third, 0));
     assert!(elsewhere.0 >= third.0 + 2 * g as u64 || elsewhere.0 + g as u64 <= second.0);
+    // And nobody wishes what is not aligned.
+    let beside = first.0.next_multiple_of(1 << 30) + g as u64;
+    for (wish, alignment) in [(first.0 + 1, 0), (first.0 + 4096, 0), (first.0 + 4096, g), (beside, 1 << 30)] {
+        let wish = CUdeviceptr(wish);
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemAddressReserve(&mut elsewhere, g, alignment, wish, 0));
+    }
+    // Both are cleared at once, and given back one by one.
+    cu!(cuMemUnmap(second, 4 * g); cuMemUnmap(second, 2 * g));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemRetainAllocationHandle(&mut 0, third.0 as *mut c_void));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemAddressFree(second, 4 * g));
     cu!(
-        cuMemUnmap(second, 2 * g);
-        cuMemUnmap(third, 2 * g);
         cuMemAddressFree(second, 2 * g);
         cuMemAddressFree(third, 2 * g);
         cuMemAddressFree(elsewhere, g);
@@ -118,12 +126,22 @@ pub fn memory_is_exported_and_imported() {
     assert_eq!(read::<u8>(p, 64), [6; 64], "the same memory");
     let place = (&raw mut descriptor).cast::<c_void>();
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(place, handle, kind, 1));
-    for other in [CU_MEM_HANDLE_TYPE_NONE, CU_MEM_HANDLE_TYPE_WIN32] {
+    let fabric = CU_MEM_HANDLE_TYPE_FABRIC;
+    for other in [CU_MEM_HANDLE_TYPE_NONE, CU_MEM_HANDLE_TYPE_WIN32, fabric] {
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(place, handle, other, 0));
     }
     let descriptor_of = descriptor as usize as *mut c_void;
     let none = CU_MEM_HANDLE_TYPE_NONE;
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemImportFromShareableHandle(&mut 0, descriptor_of, none));
+    fails!(
+        CUDA_ERROR_NOT_SUPPORTED,
+        cuMemImportFromShareableHandle(&mut 0, descriptor_of, CU_MEM_HANDLE_TYPE_WIN32)
+    );
+    let mut of_fabric = [0u8; 64];
+    let of_fabric = of_fabric.as_mut_ptr().cast::<c_void>();
+    fails!(CUDA_ERROR_NOT_SUPPORTED, cuMemImportFromShareableHandle(&mut 0, of_fabric, fabric));
+    // Who made memory hands it on.
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(place, imported, kind, 0));
     // What was imported does not tell how.
     let mut told = allocation_prop();
     cu!(cuMemGetAllocationPropertiesFromHandle(&mut told, handle));
@@ -157,10 +175,12 @@ pub fn access_is_given_across_gaps() {
     let prop = allocation_prop();
     cu!(cuMemUnmap(at(1), g); cuMemCreate(&mut memory, g, &prop, 0); cuMemMap(at(2), g, 0, memory, 0));
     cu!(cuMemSetAccess(p, 3 * g, &read_only, 1));
-    for granule in [0, 2] {
-        let mut flags = 9;
-        cu!(cuMemGetAccess(&mut flags, &prop.location, at(granule)));
-        assert_eq!(flags, 1);
+    if ours_only("NVIDIA's driver gives less access where there is a gap") {
+        for granule in [0, 2] {
+            let mut flags = 9;
+            cu!(cuMemGetAccess(&mut flags, &prop.location, at(granule)));
+            assert_eq!(flags, 1);
+        }
     }
     // It begins and ends with something.
     for (from, granules) in [(0, 2), (1, 1), (1, 2)] {
@@ -288,18 +308,21 @@ pub fn kernels_only_load_where_they_may_read() {
 pub fn work_under_way_keeps_the_access_that_it_began_with() {
     new_context();
     let (p, g) = mapped(&allocation_prop(), &[access_of_device(CU_MEM_ACCESS_FLAGS_PROT_READWRITE)]);
-    for (round, flags) in
-        [CU_MEM_ACCESS_FLAGS_PROT_READ, CU_MEM_ACCESS_FLAGS_PROT_NONE].into_iter().enumerate()
-    {
+    let filled_as_access_goes = |size: usize, flags, value| {
         for _ in 0..8 {
-            cu!(cuMemsetD8Async(p, round as u8 + 1, g, CUstream::NULL));
+            cu!(cuMemsetD8Async(p, value, size, CUstream::NULL));
         }
         cu!(
             cuMemSetAccess(p, g, &access_of_device(flags), 1);
             cuCtxSynchronize();
             cuMemSetAccess(p, g, &access_of_device(CU_MEM_ACCESS_FLAGS_PROT_READWRITE), 1);
         );
-        assert_eq!(read::<u8>(CUdeviceptr(p.0 + g as u64 - 8), 8), [round as u8 + 1; 8]);
+        assert_eq!(read::<u8>(CUdeviceptr(p.0 + size as u64 - 8), 8), [value; 8]);
+    };
+    filled_as_access_goes(64, CU_MEM_ACCESS_FLAGS_PROT_READ, 1);
+    if ours_only("NVIDIA's driver waits for nothing: the work fails") {
+        filled_as_access_goes(g, CU_MEM_ACCESS_FLAGS_PROT_READ, 2);
+        filled_as_access_goes(g, CU_MEM_ACCESS_FLAGS_PROT_NONE, 3);
     }
 }
 
