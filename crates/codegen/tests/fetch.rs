@@ -65,9 +65,35 @@ fn nothing_is_asked_for_that_does_not_go_on() {
     assert_eq!(asked(anywhere, Level::Avx512, Plan::FULL), [4096, 4160]);
 }
 
+/// A loop over what each lane has of structures of so many bytes, which goes on by so much.
+fn structures(bytes: u32, step: u32, load: &str) -> String {
+    format!(
+        "ld.param.u64 %x, [x]; mul.wide.u32 %step, %t, {bytes}; add.u64 %x, %x, %step; mov.b32 %f0, 0f00000000;\n\
+         loop: {load} add.rn.f32 %f0, %f0, %f1; add.u64 %x, %x, {step};\n\
+         sub.u32 %n, %n, 1; setp.ne.u32 %p, %n, 0; @%p bra loop; st.global.f32 [%y], %f0;"
+    )
+}
+
+#[test]
+fn a_loop_asks_for_structures_that_are_farther_on() {
+    let load = "ld.global.f32 %f1, [%x];";
+    let lines = |count: u32, from: u32| (0..count).map(move |line| from + 64 * line);
+    for level in [Level::Avx2, Level::Avx512] {
+        let asked = |bytes, step, load| asked(&structures(bytes, step, load), level, Plan::FULL);
+        assert_eq!(asked(12, 2304, load), lines(7, 2304).collect::<Vec<_>>(), "{level:?}");
+        assert!(asked(12, 128, load).is_empty(), "{level:?}: processors see it go on");
+        assert!(asked(48, 2304, load).is_empty(), "{level:?}: lanes are far apart");
+        let parts = "ld.global.f32 %f1, [%x]; ld.global.f32 %f2, [%x+8]; add.rn.f32 %f1, %f1, %f2;";
+        assert_eq!(asked(12, 2304, parts).len(), 7, "{level:?}: the same lines");
+    }
+}
+
 #[test]
 fn quick_code_asks_for_nothing() {
-    assert!(asked(SUM, Level::Avx512, Plan::QUICK).is_empty());
+    let in_a_loop = structures(12, 2304, "ld.global.f32 %f1, [%x];");
+    for step in [SUM, &in_a_loop] {
+        assert!(asked(step, Level::Avx512, Plan::QUICK).is_empty());
+    }
 }
 
 #[test]

@@ -5,12 +5,15 @@
 //! caches keep asks for what is some way ahead. What it names so need not be memory: nothing is accessed. Processors that see
 //! far enough ahead by themselves lose what asking takes.
 //!
-//! What lanes have in rows of their own, near to each other, a loop reads some lines of in each iteration. Where the next are farther on than that, as the blocks of
-//! quantized numbers in the rows of a matrix that several warps share, no processor sees it go on: an iteration asks for what the next one reads.
+//! Where lanes read near each other but not side by side, an iteration of a loop reads some lines. Where the next one's are farther on than that, as the blocks of
+//! quantized numbers in the rows of a matrix that several warps share, no processor sees it go on: each iteration asks for what the next one reads.
 
 use std::collections::HashSet;
 
-use simt_ir::{Access, Block, Def, IntBinary, Op, Order, Space, Type as IrType, Value as IrValue};
+use simt_ir::{
+    Access, Block, Convert, Def, IntBinary, Op, Order, Shift, Space, Type as IrType, Value as IrValue,
+};
+use transform::LoopId;
 
 use super::address::Address;
 use super::function::Emitter;
@@ -25,8 +28,10 @@ const DISTANCE: i64 = 4096;
 const LINE: u32 = 64;
 /// Pieces of memory that a block may read for it to ask for any. With more of them it is not memory alone that it waits for.
 const MOST: usize = 4;
-/// Bytes by which a loop moves rows on at least for its iterations to ask for the next one's. Below, processors see it go on.
+/// Bytes by which a loop goes on at least for its iterations to ask for what the next one reads. Below, processors see it go on.
 const FAR: u64 = 256;
+/// Places in a block that it asks at.
+const MOST_PLACES: usize = 12;
 /// Lines that an iteration asks for at most at one place.
 const LINES: u32 = 7;
 /// How far definitions are followed.
@@ -39,8 +44,8 @@ pub(super) struct Fetches<'c> {
     pieces: Vec<(Value<'c>, u32)>,
     /// The addresses, which may be read at several distances.
     seen: HashSet<IrValue>,
-    /// Rows that have been asked for: where lanes begin, in which block, and which piece of so many lines.
-    rows: HashSet<(IrValue, Block, i64)>,
+    /// What iterations ask for: where lanes are before they have moved, in which block, and which piece of so many lines.
+    next: HashSet<(IrValue, Block, i64)>,
 }
 
 impl<'c> Emitter<'_, 'c> {
@@ -58,48 +63,79 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
-    /// Asks for what the next iteration of the loop around reads of the lanes' rows at this address, of so many bytes each.
-    pub(super) fn fetch_next_rows(&mut self, address: IrValue, access: Access, bytes: u32) {
+    /// Asks for what the next iteration of the loop around reads where this load of so many bytes a lane does, if lanes are near to each other.
+    pub(super) fn fetch_next(&mut self, value: IrValue, access: Access, address: &Address<'c>, bytes: u32) {
         let is_plain = access.order == Order::Weak && matches!(access.space, Space::Global | Space::Generic);
-        let (start, moves) = self.before_moves(address);
-        let is_far = |step: &i64| step.unsigned_abs() >= FAR;
-        let Some(step) = self.step(&moves).filter(is_far) else { return };
-        let is_wide = self.p.func.ty(address) == IrType::I64;
-        if self.is_quick() || !is_plain || !is_wide || !self.p.shapes.of(start).is_varying() {
+        if self.is_quick() || !is_plain || self.p.func.ty(value) != IrType::I64 {
             return;
         }
+        let Some(around) = self.p.loops.innermost(self.current) else { return };
+        let Some(step) = self.step(value, around, DEPTH).filter(|step| step.unsigned_abs() >= FAR) else {
+            return;
+        };
+        let is_scattered = !matches!(self.pattern(address, bytes, 1, true), Pattern::Consecutive(_));
+        let here = self.fetches.next.iter().filter(|(_, block, _)| *block == self.current);
+        if !is_scattered || here.count() >= MOST_PLACES {
+            return;
+        }
+        let (start, moves) = self.before_moves(value);
         let reach = LINE * LINES;
-        if !self.fetches.rows.insert((start, self.current, access.offset.div_euclid(reach.into()))) {
+        let piece = (access.offset + i64::from(reach / 2)).div_euclid(reach.into());
+        if !self.fetches.next.insert((start, self.current, piece)) {
             return;
         }
         let b = self.unit.b;
-        let lanes = self.vector(start);
-        let (first, last) = (b.extract(lanes, 0), b.extract(lanes, self.unit.lanes - 1));
-        let moved = moves.into_iter().fold(first, |sum, by| b.add(sum, self.natural(by)));
-        let next = self.offset(moved, access.offset + step);
-        let span = b.sub(last, first);
+        let (first, span) = match address {
+            Address::Affine(base, offsets) => {
+                let least = offsets.iter().min().copied().unwrap_or(0);
+                let most = offsets.iter().max().copied().unwrap_or(0);
+                (self.offset(*base, least), self.unit.types.i64.int_const((most - least) as u64))
+            }
+            Address::Varying(_) | Address::Indexed(..) => {
+                let lanes = self.vector(start);
+                let (first, last) = (b.extract(lanes, 0), b.extract(lanes, self.unit.lanes - 1));
+                let moved = moves.into_iter().fold(first, |sum, by| b.add(sum, self.natural(by)));
+                (self.offset(moved, access.offset), b.sub(last, first))
+            }
+            Address::Uniform(_) | Address::Rows { .. } => return,
+        };
         let are_near = b.icmp(IntPredicate::Ule, span, span.ty().int_const((reach - LINE - bytes).into()));
+        if are_near.as_int() == Some(0) {
+            return;
+        }
         let (asks, after) = (b.append_block("fetch"), b.append_block("fetched"));
         b.cond_br(are_near, asks, after);
         b.position_at_end(asks);
         for line in 0..LINES {
-            self.prefetch(self.offset(next, (line * LINE).into()));
+            self.prefetch(self.offset(first, step + i64::from(line * LINE)));
         }
         b.br(after);
         b.position_at_end(after);
     }
 
-    /// By what the loop around moves on the sum of these numbers in each iteration, if it is one of them that it moves by a constant.
-    fn step(&self, moves: &[IrValue]) -> Option<i64> {
-        let p = self.p;
-        let around = p.loops.innermost(self.current)?;
-        let mut steps = moves.iter().filter_map(|value| {
-            let Def::Param(block, at) = p.func.def(*value) else { return None };
-            let is_of_loop = p.loops.headed_by(block) == Some(around);
-            let mut next = p.cfg.passed(&p.func, block, at as usize).filter(|_| is_of_loop);
-            next.find_map(|arg| self.moved_by(arg, *value, DEPTH))
-        });
-        steps.next().filter(|_| steps.next().is_none())
+    /// By what a value is greater in the next iteration of a loop, if it is by a constant. That it could wrap is nothing to what is only asked for.
+    fn step(&self, value: IrValue, around: LoopId, depth: u32) -> Option<i64> {
+        let (p, depth) = (self.p, depth.checked_sub(1)?);
+        if p.def_block[value.index()].is_none_or(|block| !p.loops.contains(around, block)) {
+            return Some(0);
+        }
+        let data = match p.func.def(value) {
+            Def::Param(block, at) if p.loops.headed_by(block) == Some(around) => {
+                let mut next = p.cfg.passed(&p.func, block, at as usize);
+                return next.find_map(|arg| self.moved_by(arg, value, DEPTH));
+            }
+            _ => p.func.def_inst(value)?,
+        };
+        let of = |at: usize| self.step(data.args[at], around, depth);
+        let constant = || p.func.constant(data.args[1]).map(|bits| bits as i64);
+        match data.op {
+            Op::Int(IntBinary::Add) => of(0)?.checked_add(of(1)?),
+            Op::Int(IntBinary::Sub) => of(0)?.checked_sub(of(1)?),
+            Op::Int(IntBinary::Mul) => of(0)?.checked_mul(constant()?),
+            Op::Shift(Shift::Left) => of(0)?.checked_mul(1i64.checked_shl(constant()? as u32)?),
+            Op::Convert(Convert::ZExt | Convert::SExt) => of(0),
+            _ => None,
+        }
     }
 
     /// What constants a value is more than a loop's parameter, whichever way control has come.
@@ -118,7 +154,12 @@ impl<'c> Emitter<'_, 'c> {
                 let data = p.func.def_inst(value).filter(|data| data.op == Op::Int(IntBinary::Add))?;
                 let by = (0..2).find_map(|at| Some((data.args[1 - at], p.func.constant(data.args[at])?)));
                 let (before, more) = by?;
-                self.moved_by(before, param, depth)?.checked_add(more as i64)
+                // Numbers of 32 bits are kept without their signs.
+                let more = match p.func.ty(value) {
+                    IrType::I32 => i64::from(more as u32 as i32),
+                    _ => more as i64,
+                };
+                self.moved_by(before, param, depth)?.checked_add(more)
             }
             _ => None,
         }

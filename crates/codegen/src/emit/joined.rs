@@ -130,7 +130,6 @@ impl<'c> Emitter<'_, 'c> {
         let first_access = Access { offset: first, ..access };
         let row = self.address(value, first_access);
         let bytes = size * count as u32;
-        self.fetch_next_rows(value, first_access, bytes);
         let by_rows = |this: &mut Self| Ok(this.load_scattered(&row, lane, count as u32, mark));
         let side_by_side = match self.lane_distance(value, DEPTH) == Some(bytes.into()) {
             true => self.side_by_side(value, first_access, &row, bytes),
