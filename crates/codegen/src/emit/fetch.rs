@@ -66,7 +66,8 @@ impl<'c> Emitter<'_, 'c> {
     /// Asks for what the next iteration of the loop around reads where this load of so many bytes a lane does, if lanes are near to each other.
     pub(super) fn fetch_next(&mut self, value: IrValue, access: Access, address: &Address<'c>, bytes: u32) {
         let is_plain = access.order == Order::Weak && matches!(access.space, Space::Global | Space::Generic);
-        if self.is_quick() || !is_plain || self.p.func.ty(value) != IrType::I64 {
+        let gains = !self.is_quick() && self.unit.machine.cpu().looks_for_order();
+        if !gains || !is_plain || self.p.func.ty(value) != IrType::I64 {
             return;
         }
         let Some(around) = self.p.loops.innermost(self.current) else { return };

@@ -319,7 +319,8 @@ pub fn work_under_way_keeps_the_access_that_it_began_with() {
         );
         assert_eq!(read::<u8>(CUdeviceptr(p.0 + size as u64 - 8), 8), [value; 8]);
     };
-    filled_as_access_goes(64, CU_MEM_ACCESS_FLAGS_PROT_READ, 1);
+    // To give what there is takes nothing from anybody.
+    filled_as_access_goes(64, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 1);
     if ours_only("NVIDIA's driver waits for nothing: the work fails") {
         filled_as_access_goes(g, CU_MEM_ACCESS_FLAGS_PROT_READ, 2);
         filled_as_access_goes(g, CU_MEM_ACCESS_FLAGS_PROT_NONE, 3);
