@@ -20,15 +20,15 @@ const ROUNDS: u64 = 8;
 
 /// Whether `program` may run with subnormals flushed by the processor, and gains by it.
 pub fn in_hardware(program: &Program, cpu: &Cpu) -> bool {
-    let effects = |func| effects(func, cpu).map(|(_, effect)| effect);
-    let any = |wanted| program.functions.iter().flat_map(effects).any(|effect| effect == wanted);
+    let all = || program.functions.iter().flat_map(|func| effects(func, cpu));
+    let any = |wanted| all().any(|(_, effect)| effect == wanted);
     if any(Effect::Differs) || !any(Effect::Gains) {
         return false;
     }
     let (mut gains, mut apart) = (0u64, 0u64);
     for func in &program.functions {
         let loops = loops_of(func);
-        for (block, effect) in self::effects(func, cpu) {
+        for (block, effect) in effects(func, cpu) {
             let sum = match effect {
                 Effect::Gains => &mut gains,
                 Effect::Apart => &mut apart,

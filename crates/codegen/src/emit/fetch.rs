@@ -34,8 +34,8 @@ const FAR: u64 = 256;
 const MOST_PLACES: usize = 12;
 /// Lines that an iteration asks for at most at one place.
 const LINES: u32 = 7;
-/// How far definitions are followed.
-const DEPTH: u32 = 16;
+/// How many definitions are looked at for what a loop moves an address by.
+const DEFINITIONS: u32 = 100;
 
 /// What the code being emitted reads in order.
 #[derive(Default)]
@@ -48,13 +48,17 @@ pub(super) struct Fetches<'c> {
     next: HashSet<(IrValue, Block, i64)>,
 }
 
+/// Whether it may be asked for: it is device memory, which nobody waits for.
+fn is_plain(access: Access) -> bool {
+    access.order == Order::Weak && matches!(access.space, Space::Global | Space::Generic)
+}
+
 impl<'c> Emitter<'_, 'c> {
     /// Notes what a load reads whose lanes, of so many bytes each, lie one after another, and which no loop repeats: that goes on elsewhere.
     pub(super) fn note_read(&mut self, value: IrValue, access: Access, address: &Address<'c>, bytes: u32) {
-        let is_plain = access.order == Order::Weak && matches!(access.space, Space::Global | Space::Generic);
         let goes_on =
             matches!(address, Address::Affine(..)) && self.p.loops.innermost(self.current).is_none();
-        if self.is_quick() || !is_plain || !goes_on {
+        if self.is_quick() || !is_plain(access) || !goes_on {
             return;
         }
         let Pattern::Consecutive(start) = self.pattern(address, bytes, 1, true) else { return };
@@ -65,15 +69,14 @@ impl<'c> Emitter<'_, 'c> {
 
     /// Asks for what the next iteration of the loop around reads where this load of so many bytes a lane does, if lanes are near to each other.
     pub(super) fn fetch_next(&mut self, value: IrValue, access: Access, address: &Address<'c>, bytes: u32) {
-        let is_plain = access.order == Order::Weak && matches!(access.space, Space::Global | Space::Generic);
         let gains = !self.is_quick() && self.unit.machine.cpu().looks_for_order();
-        if !gains || !is_plain || self.p.func.ty(value) != IrType::I64 {
+        if !gains || !is_plain(access) || self.p.func.ty(value) != IrType::I64 {
             return;
         }
         let Some(around) = self.p.loops.innermost(self.current) else { return };
-        let Some(step) = self.step(value, around, DEPTH).filter(|step| step.unsigned_abs() >= FAR) else {
-            return;
-        };
+        let mut left = DEFINITIONS;
+        let step = self.step(value, around, &mut left).filter(|step| step.unsigned_abs() >= FAR);
+        let Some(step) = step else { return };
         let is_scattered = !matches!(self.pattern(address, bytes, 1, true), Pattern::Consecutive(_));
         let here = self.fetches.next.iter().filter(|(_, block, _)| *block == self.current);
         if !is_scattered || here.count() >= MOST_PLACES {
@@ -115,20 +118,22 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// By what a value is greater in the next iteration of a loop, if it is by a constant. That it could wrap is nothing to what is only asked for.
-    fn step(&self, value: IrValue, around: LoopId, depth: u32) -> Option<i64> {
-        let (p, depth) = (self.p, depth.checked_sub(1)?);
+    /// So many definitions may still be looked at.
+    fn step(&self, value: IrValue, around: LoopId, left: &mut u32) -> Option<i64> {
+        let p = self.p;
+        *left = left.checked_sub(1)?;
         if p.def_block[value.index()].is_none_or(|block| !p.loops.contains(around, block)) {
             return Some(0);
         }
         let data = match p.func.def(value) {
             Def::Param(block, at) if p.loops.headed_by(block) == Some(around) => {
                 let mut next = p.cfg.passed(&p.func, block, at as usize);
-                return next.find_map(|arg| self.moved_by(arg, value, DEPTH));
+                return next.find_map(|arg| self.moved_by(arg, value, left));
             }
             _ => p.func.def_inst(value)?,
         };
-        let of = |at: usize| self.step(data.args[at], around, depth);
-        let constant = || p.func.constant(data.args[1]).map(|bits| bits as i64);
+        let mut of = |at: usize| self.step(data.args[at], around, left);
+        let constant = || self.signed_constant(data.args[1]);
         match data.op {
             Op::Int(IntBinary::Add) => of(0)?.checked_add(of(1)?),
             Op::Int(IntBinary::Sub) => of(0)?.checked_sub(of(1)?),
@@ -140,30 +145,32 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// What constants a value is more than a loop's parameter, whichever way control has come.
-    fn moved_by(&self, value: IrValue, param: IrValue, depth: u32) -> Option<i64> {
+    fn moved_by(&self, value: IrValue, param: IrValue, left: &mut u32) -> Option<i64> {
         if value == param {
             return Some(0);
         }
-        let (p, depth) = (self.p, depth.checked_sub(1)?);
+        let p = self.p;
+        *left = left.checked_sub(1)?;
         match p.func.def(value) {
             Def::Param(block, at) if p.loops.headed_by(block).is_none() => {
                 let mut ways = p.cfg.passed(&p.func, block, at as usize);
-                let one = self.moved_by(ways.next()?, param, depth)?;
-                ways.all(|arg| self.moved_by(arg, param, depth) == Some(one)).then_some(one)
+                let one = self.moved_by(ways.next()?, param, left)?;
+                ways.all(|arg| self.moved_by(arg, param, left) == Some(one)).then_some(one)
             }
             Def::Result(..) => {
                 let data = p.func.def_inst(value).filter(|data| data.op == Op::Int(IntBinary::Add))?;
-                let by = (0..2).find_map(|at| Some((data.args[1 - at], p.func.constant(data.args[at])?)));
-                let (before, more) = by?;
-                // Numbers of 32 bits are kept without their signs.
-                let more = match p.func.ty(value) {
-                    IrType::I32 => i64::from(more as u32 as i32),
-                    _ => more as i64,
-                };
-                self.moved_by(before, param, depth)?.checked_add(more)
+                let by = |at: usize| Some((data.args[1 - at], self.signed_constant(data.args[at])?));
+                let (before, more) = by(0).or_else(|| by(1))?;
+                self.moved_by(before, param, left)?.checked_add(more)
             }
             _ => None,
         }
+    }
+
+    /// A constant, with its sign: numbers of 32 bits are kept without.
+    fn signed_constant(&self, value: IrValue) -> Option<i64> {
+        let bits = self.p.func.constant(value)?;
+        Some(if self.p.func.ty(value) == IrType::I32 { (bits as u32 as i32).into() } else { bits as i64 })
     }
 
     /// Asks for what comes some way after what has been noted, where the kernel reads much.

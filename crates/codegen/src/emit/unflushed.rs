@@ -6,7 +6,7 @@ use simt_ir::{Op, Type as IrType};
 use super::function::Emitter;
 use crate::flush;
 use crate::llvm::{Function, Value};
-use crate::math::{Lowering, value_type};
+use crate::math::value_type;
 
 /// How the names of such functions begin.
 const NAME: &str = "unflushed.";
@@ -36,7 +36,7 @@ impl<'c> Emitter<'_, 'c> {
     /// as LLVM knows of no other order between arithmetic and what sets the processor.
     fn unflushed(&self, op: Op, args: &[Value<'c>], types: &[IrType], result: IrType) -> Value<'c> {
         let b = self.unit.b;
-        let (cpu, i32) = (self.unit.machine.cpu(), self.unit.types.i32);
+        let i32 = self.unit.types.i32;
         let is_test = result == IrType::Pred;
         let ty = match is_test {
             // A byte for each bit.
@@ -60,7 +60,7 @@ impl<'c> Emitter<'_, 'c> {
             set(float_control::STANDARD, &memory);
             let args: Vec<_> =
                 memory.iter().zip(&params).map(|(place, ty)| b.load(*ty, *place, 64)).collect();
-            let value = Lowering::new(b, cpu).op(op, &args, types, result);
+            let value = self.unit.math().flushing(false).op(op, &args, types, result);
             let value = value.expect("what is flushed has a meaning");
             b.store(if is_test { b.zext(value, ty) } else { value }, answer, 64);
             set(float_control::FLUSHING, &[answer]);

@@ -1,7 +1,7 @@
 //! Static shared memory: where its variables are, and how much of it each kernel has.
 
 use crate::ast::{Linkage, Module, StateSpace, Variable};
-use crate::names::NameMap;
+use crate::names::{NameMap, NameSet};
 use crate::resolve::{OperandKind, ResolvedFunction, Symbol};
 use crate::visit::addresses;
 use simt_ir::RESERVED_SHARED;
@@ -130,10 +130,8 @@ impl<'m, 'a> SharedUses<'m, 'a> {
     /// Bytes of static shared memory of a kernel, where that is plain from the names.
     pub(super) fn bytes(&self, module: &Module<'_>, kernel: &str) -> Option<u32> {
         let mut used: Vec<Instance<'m, 'a>> = Vec::new();
-        let mut seen = vec![kernel];
-        let mut next = 0;
-        while let Some(&name) = seen.get(next) {
-            next += 1;
+        let (mut pending, mut seen) = (vec![kernel], NameSet::from_iter([kernel]));
+        while let Some(name) = pending.pop() {
             // One that is only declared uses nothing.
             let Some(uses) = self.functions.get(name) else { continue };
             if uses.goes_further {
@@ -143,11 +141,7 @@ impl<'m, 'a> SharedUses<'m, 'a> {
             if !uses.is_entry || name == kernel {
                 used.extend(&uses.shared);
             }
-            for callee in &uses.functions {
-                if !seen.contains(callee) {
-                    seen.push(callee);
-                }
-            }
+            pending.extend(uses.functions.iter().filter(|callee| seen.insert(**callee)));
         }
         // Elsewhere the order of first use matters too.
         let mut sized: Vec<&Variable<'_>> = used.iter().map(|(v, _)| *v).filter(|v| !is_dynamic(v)).collect();
