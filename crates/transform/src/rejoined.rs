@@ -89,7 +89,7 @@ fn left(
 }
 
 /// The conditions by which control leaves a loop.
-fn exits(func: &Function, cfg: &Cfg, loops: &Loops, id: LoopId) -> Vec<Value> {
+pub fn exits(func: &Function, cfg: &Cfg, loops: &Loops, id: LoopId) -> Vec<Value> {
     let leaving = loops.exit_edges(id, cfg).into_iter().map(|(from, _)| from);
     let cond = |from: Block| match &func.block(from).term {
         Terminator::Branch { cond, .. } => Some(*cond),

@@ -1,6 +1,6 @@
 //! What bounds an index, and how values differ between lanes where nothing leaves its bounds.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use kernel_abi::XLayout;
 use simt_ir::{Convert, Def, Function, Inst, IntBinary, IntCmp, Op, Shift, Space, SpecialReg, Type, Value};
@@ -12,6 +12,9 @@ use crate::rows::InRow;
 
 /// How far definitions are followed.
 pub const DEPTH: u32 = 64;
+
+/// How many values are looked at for one that something follows from.
+const FOLLOWED: usize = 256;
 
 /// How a value differs between lanes, as far as it is easily seen: what is computed from it decides, not this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -139,22 +142,36 @@ impl<'a> Lanes<'a> {
         (may_part && is_even).then_some(Bound { result: param, usual: *usual, tests })
     }
 
-    /// A choice between what grows evenly and what is the same for all lanes: usually the former.
+    /// A choice, at an edge, between what grows evenly and what is the same for all lanes: usually the former. Or between two steps that are, as
+    /// `x == 0 ? 0 : -1`: usually what lanes have that are at no edge.
     fn choice(&mut self, result: Value, cond: Value, first: Value, second: Value) -> Option<Bound> {
         let func = self.search.func;
         let data = func.def_inst(cond)?;
         let Op::IntCmp(cmp) = data.op else { return None };
         let [a, b] = [data.args[0], data.args[1]].map(|arg| self.in_bounds(arg));
         let is_index = matches!(func.ty(a), Type::I32 | Type::I64);
+        let compared = (self.kind(a), self.kind(b));
+        if !is_index || !matches!(compared, (Kind::Even, Kind::Same) | (Kind::Same, Kind::Even)) {
+            return None;
+        }
         let [first, second] = [first, second].map(|arg| self.in_bounds(arg));
-        let (usual, cmp) = match (self.kind(first), self.kind(second)) {
-            (Kind::Even, Kind::Same) => (first, cmp),
-            (Kind::Same, Kind::Even) => (second, inverse(cmp)),
+        let is_first = match (self.kind(first), self.kind(second)) {
+            (Kind::Even, Kind::Same) => true,
+            (Kind::Same, Kind::Even) => false,
+            (Kind::Same, Kind::Same) => match cmp {
+                IntCmp::Eq => false,
+                IntCmp::Ne => true,
+                // Those at the edge stay where they are.
+                _ => match [first, second].map(|step| func.constant(step) == Some(0)) {
+                    [true, false] => false,
+                    [false, true] => true,
+                    _ => return None,
+                },
+            },
             _ => return None,
         };
-        let compared = (self.kind(a), self.kind(b));
-        let is_edge = is_index && matches!(compared, (Kind::Even, Kind::Same) | (Kind::Same, Kind::Even));
-        is_edge.then(|| Bound { result, usual, tests: vec![(cmp, a, Some(b))] })
+        let (usual, cmp) = if is_first { (first, cmp) } else { (second, inverse(cmp)) };
+        Some(Bound { result, usual, tests: vec![(cmp, a, Some(b))] })
     }
 
     /// What a value is if nothing leaves its bounds.
@@ -257,6 +274,27 @@ impl<'a> Lanes<'a> {
         let Search { func, cfg, .. } = *self.search;
         let Def::Param(block, index) = func.def(param) else { return Vec::new() };
         cfg.passed(func, block, index as usize).collect()
+    }
+
+    /// Whether a value is computed from something bounded, by whatever operations and ways.
+    pub fn follows(&self, value: Value) -> bool {
+        let mut seen: HashSet<Value> = HashSet::new();
+        let mut open = vec![value];
+        while let Some(value) = open.pop() {
+            if self.usual.contains_key(&value) {
+                return true;
+            }
+            if seen.len() > FOLLOWED {
+                return false;
+            }
+            let args = match self.search.func.def_inst(value) {
+                Some(data) if data.op.is_pure() => data.args.clone(),
+                Some(_) => continue,
+                None => self.passed(value),
+            };
+            open.extend(args.into_iter().filter(|arg| seen.insert(*arg)));
+        }
+        false
     }
 
     /// Whether an address is computed from something bounded.

@@ -19,7 +19,7 @@ use simt_ir::{Block, Cfg, Def, DomTree, Function, Inst, IntBinary, Op, Target, T
 use self::lanes::{Bound, Comparison, DEPTH, Kind, Lanes, may_bound};
 use crate::rejoined::{self, Rejoined};
 use crate::rows::{self, InRow};
-use crate::{Loops, cancel, decide, lcssa, normalize, prepare, reroll, simplify, traps};
+use crate::{LoopId, Loops, cancel, decide, lcssa, normalize, prepare, reroll, simplify, traps};
 
 /// The most instructions that are there twice.
 const MOST: usize = 600;
@@ -170,10 +170,12 @@ impl Search<'_> {
         if bounds.is_empty() {
             return None;
         }
+        let others = self.others(block);
+        let in_step = self.in_step(&mut lanes, &others);
         let mut is_regular = |inst: &Inst| {
             let data = self.func.inst(*inst);
             lanes::is_access(&data.op)
-                && lanes.is_bounded(data.args[0], DEPTH)
+                && (in_step.contains(inst) || lanes.is_bounded(data.args[0], DEPTH))
                 && lanes.kind(data.args[0]) != Kind::Any
         };
         let meet = |inst: &Inst| self.func.inst(*inst).op.is_convergent();
@@ -181,7 +183,6 @@ impl Search<'_> {
         let here = &here[..here.iter().position(meet).unwrap_or(here.len())];
         let regular = here.iter().filter(|inst| is_regular(inst)).count();
         let last = here.iter().rposition(&mut is_regular);
-        let others = self.others(block);
         let elsewhere: Vec<Inst> =
             others.iter().flat_map(|other| &self.func.block(*other).insts).copied().collect();
         let regular_elsewhere = elsewhere.iter().filter(|inst| is_regular(inst)).count();
@@ -196,6 +197,26 @@ impl Search<'_> {
         let end = at + last? + 1;
         bounds.retain(|bound| bound.is_of(self.func, &insts[at..end]));
         pays(end - at, regular).then_some(Part { block, at, bounds, end: Some(end), others: Vec::new() })
+    }
+
+    /// What is in loops that lanes may leave one by one, and leave together if nothing leaves its bounds: how often they run follows from what is bounded.
+    fn in_step(&self, lanes: &mut Lanes<'_>, blocks: &[Block]) -> HashSet<Inst> {
+        let mut steady: HashMap<LoopId, bool> = HashMap::new();
+        let mut found = HashSet::new();
+        for &block in blocks {
+            let Some(id) = self.loops.innermost(block) else { continue };
+            let is_steady = *steady.entry(id).or_insert_with(|| {
+                let exits = rejoined::exits(self.func, self.cfg, self.loops, id);
+                blocks.contains(&self.loops.get(id).header)
+                    && !exits.is_empty()
+                    && exits.iter().all(|exit| lanes.kind(*exit) == Kind::Same)
+                    && exits.iter().any(|exit| lanes.follows(*exit))
+            });
+            if is_steady {
+                found.extend(&self.func.block(block).insts);
+            }
+        }
+        found
     }
 
     /// The other blocks that control comes to only through this one, in the same loop.

@@ -79,9 +79,24 @@ fn what_stays_within_bounds_is_loaded_side_by_side() {
         let beyond = b.inst(Op::IntCmp(IntCmp::GtS), &[x, limit], Type::Pred);
         b.inst(Op::Select, &[beyond, zero, x], Type::I32)
     };
-    let indices: [Bounded; 6] = [
+    // Those at an edge stay where they are.
+    let stays_at: Bounded = |b, x, limit| {
+        let (zero, one) = (b.constant(Type::I32, 0), b.constant(Type::I32, 1));
+        let at_edge = b.inst(Op::IntCmp(IntCmp::Eq), &[x, limit], Type::Pred);
+        let step = b.inst(Op::Select, &[at_edge, zero, one], Type::I32);
+        int(b, IntBinary::Add, x, step)
+    };
+    let stays_from: Bounded = |b, x, limit| {
+        let (zero, one) = (b.constant(Type::I32, 0), b.constant(Type::I32, 1));
+        let within = b.inst(Op::IntCmp(IntCmp::LtS), &[x, limit], Type::Pred);
+        let step = b.inst(Op::Select, &[within, one, zero], Type::I32);
+        int(b, IntBinary::Add, x, step)
+    };
+    let indices: [Bounded; 8] = [
         nearest,
         other_side,
+        stays_at,
+        stays_from,
         |b, x, limit| int(b, IntBinary::RemS, x, limit),
         |b, x, limit| {
             let beyond = int(b, IntBinary::Add, x, limit);
@@ -226,4 +241,39 @@ fn lanes_that_leave_a_loop_together_are_still_side_by_side() {
     // Not all warps need leave it together: the code for others is no rare one.
     assert_eq!(loads(split(&func, &shape()).expect("lanes may part")), [[1, 1], [0, 0]]);
     assert!(split(&two_loops(false), &shape()).is_none(), "all lanes take as many iterations");
+}
+
+#[test]
+fn lanes_with_as_many_iterations_leave_a_loop_together() {
+    let mut b = FunctionBuilder::new("kernel", Signature::default());
+    let [base, limit, tid] = given(&mut b);
+    let count = int(&mut b, IntBinary::DivU, tid, limit);
+    let (body, end) = (b.block(), b.block());
+    let (x, left) = (b.var(Type::I32), b.var(Type::I32));
+    b.write(x, tid);
+    b.write(left, count);
+    b.terminate(Terminator::Jump(Target::new(body)));
+    b.switch_to(body);
+    let (old, rest) = (b.read(x), b.read(left));
+    let loaded = load(&mut b, base, old);
+    b.effect(Op::Store(Access::weak(Space::Global, 4096)), &[base, loaded]);
+    let (step, less) = (b.constant(Type::I32, 64), b.constant(Type::I32, u64::from(u32::MAX)));
+    let (new, rest) = (int(&mut b, IntBinary::Add, old, step), int(&mut b, IntBinary::Add, rest, less));
+    b.write(x, new);
+    b.write(left, rest);
+    let none = b.constant(Type::I32, 0);
+    let cond = b.inst(Op::IntCmp(IntCmp::Ne), &[rest, none], Type::Pred);
+    let (then, otherwise) = (Target::new(body), Target::new(end));
+    b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
+    b.switch_to(end);
+    b.terminate(Terminator::Exit);
+    let func = b.finish();
+    let divergent = |func: Function| {
+        let p = crate::prepare(func, true, &shape()).unwrap();
+        p.shapes.divergent_loops().to_vec()
+    };
+    assert_eq!(divergent(func.clone()), [true]);
+    let mut found = divergent(split(&func, &shape()).expect("lanes may part"));
+    found.sort_unstable();
+    assert_eq!(found, [false, true]);
 }
