@@ -284,3 +284,50 @@ fn a_pack_is_computed_at_once() {
     assert_eq!(products(Plot { one_alone: true, ..PLOT }), PLOT.rows * PLOT.count);
     assert_eq!(products(PLOT), PLOT.rows);
 }
+
+/// Threads below a limit that double what each has of one array, so many words in a row, into another.
+fn doubled(count: usize, is_guarded: bool) -> Program {
+    let mut text = String::from(
+        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry kernel(.param .u64 from, .param .u64 to)\n{\n\
+         .reg .pred %p;\n.reg .b32 %t, %i, %n;\n.reg .f32 %v;\n.reg .b64 %from, %to, %x;\n\
+         ld.param.u64 %from, [from];\nld.param.u64 %to, [to];\nmov.u32 %t, %tid.x;\n",
+    );
+    let bytes = 4 * count;
+    writeln!(text, "mul.wide.u32 %x, %t, {bytes};\nadd.s64 %from, %from, %x;\nadd.s64 %to, %to, %x;")
+        .unwrap();
+    // What a constant bounds would be decided.
+    let limit = THREADS * count - 3;
+    writeln!(text, "mul.lo.u32 %t, %t, {count};\nmov.u32 %n, %ctaid.x;\nadd.s32 %n, %n, {limit};").unwrap();
+    for at in 0..count {
+        let place = 4 * at;
+        if is_guarded {
+            writeln!(text, "add.s32 %i, %t, {at};\nsetp.ge.s32 %p, %i, %n;\n@%p bra L{at};").unwrap();
+        }
+        writeln!(
+            text,
+            "ld.global.f32 %v, [%from+{place}];\nadd.f32 %v, %v, %v;\nst.global.f32 [%to+{place}], %v;"
+        )
+        .unwrap();
+        if is_guarded {
+            writeln!(text, "L{at}:").unwrap();
+        }
+    }
+    text.push_str("ret;\n}\n");
+    launch::kernel_of(&text)
+}
+
+#[test]
+fn what_is_stored_as_it_was_loaded_stays_together() {
+    let launch = Launch { grid: [1, 1, 1], block: [THREADS as u32, 1, 1] };
+    let cpu = Cpu::level_cpu(Level::Avx512);
+    for (count, is_guarded) in [(2, false), (4, false), (8, false), (16, false), (8, true), (4, true)] {
+        let program = doubled(count, is_guarded);
+        let apart = |words: &mut [u64]| [words.as_mut_ptr() as u64, words[1600..].as_mut_ptr() as u64];
+        let in_place = |words: &mut [u64]| [words.as_mut_ptr() as u64; 2];
+        launch.must_agree(&program, &words(), apart, format_args!("{count}, {is_guarded}"));
+        launch.must_agree(&program, &words(), in_place, format_args!("{count}, {is_guarded}, in place"));
+        let text = codegen::emit_text(&program, &launch.shape(), &cpu, Text::Ir).unwrap();
+        let sum = format!("= fadd <{} x float>", 32 * count);
+        assert!(text.contains(&sum), "{count}, {is_guarded}: {text}");
+    }
+}

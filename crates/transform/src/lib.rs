@@ -16,6 +16,7 @@ pub mod dispatch;
 pub mod drift;
 pub mod facts;
 pub mod gang;
+mod guards;
 pub mod halves;
 pub mod held;
 pub mod in_step;

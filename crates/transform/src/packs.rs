@@ -18,8 +18,12 @@ use simt_ir::{Access, Block, Def, Inst, InstData, IntBinary, Op, Order, Space, T
 use crate::pairs::{self, Together};
 use crate::{LaneShape, Prepared};
 
-/// The most elements of a lane, as many as a vector load has.
-const MOST: usize = 4;
+/// The most elements of a lane.
+const MOST: usize = 16;
+/// The most bytes of a lane that are loaded one by one.
+pub const MOST_BYTES: i64 = 64;
+/// The most arrays that are tested to be apart.
+pub const MOST_ARRAYS: usize = 4;
 /// The most packs that are looked at to tell whether one may be told apart.
 const MOST_BESIDE: usize = 200;
 
@@ -98,6 +102,30 @@ impl Packs {
     }
 }
 
+/// Whether packs have so many values.
+fn is_count(count: usize) -> bool {
+    count > 1 && count <= MOST && count.is_power_of_two()
+}
+
+/// Whether a test at the beginning of a block could show that its loads and stores are of arrays apart from each other.
+pub fn may_be_apart(p: &Prepared, block: Block) -> bool {
+    let mut arrays = HashSet::new();
+    p.func.block(block).insts.iter().all(|inst| {
+        let data = p.func.inst(*inst);
+        match data.op {
+            Op::Load(access) if matches!(access.space, Space::Param | Space::Const) => true,
+            Op::Load(access) | Op::Store(access) => {
+                arrays.insert(data.args[0]);
+                access.order == Order::Weak
+                    && access.space == Space::Global
+                    && matches!(p.shapes.of(data.args[0]), LaneShape::Uniform | LaneShape::Affine(_))
+                    && p.shapes.checks(data.args[0]).is_empty()
+            }
+            op => op.is_pure(),
+        }
+    }) && arrays.len() <= MOST_ARRAYS
+}
+
 /// The first arguments of an edge that a pack of parameters gets.
 pub fn passed(p: &Prepared, target: &Target, pack: &[Value]) -> Vec<Value> {
     let arg = |param: &Value| match p.func.def(*param) {
@@ -149,8 +177,8 @@ struct Search<'a> {
     loads: HashSet<usize>,
     /// Those that begin in words: which.
     words: HashMap<usize, Value>,
-    /// Those that come of words. Outside of loops too, they are told apart only where that is rarer.
-    of_words: HashSet<usize>,
+    /// Those that come of words, or of what a block outside of loops loads and stores. Outside of loops too, they are told apart only where that is rarer.
+    strict: HashSet<usize>,
     /// What is put together as words, and by the instructions that begin with that, the numbers.
     joined: Vec<Together>,
     firsts: HashMap<Inst, [Value; 2]>,
@@ -180,8 +208,8 @@ impl<'a> Search<'a> {
             |value: &Value| !edges.contains_key(value) && uses.get(value).is_some_and(|uses| uses.len() == 1);
         joined.retain(|word| word.between.iter().all(is_for_it));
         let firsts = joined.iter().flat_map(|word| word.first.map(|inst| (inst, word.numbers))).collect();
-        let (packs, of, loads, words, of_words, queue) = Default::default();
-        Search { p, uses, edges, packs, of, loads, words, of_words, joined, firsts, queue }
+        let (packs, of, loads, words, strict, queue) = Default::default();
+        Search { p, uses, edges, packs, of, loads, words, strict, joined, firsts, queue }
     }
 
     /// Packs of what is taken out of words, if that is a float each or both are whole numbers.
@@ -209,11 +237,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Packs of what is loaded in loops.
+    /// Packs of what is loaded, in loops, or in any block that stores.
     fn begin(&mut self) {
         let p = self.p;
         for &block in p.cfg.order() {
-            if p.loops.innermost(block).is_none() || !p.full[block.index()] {
+            let in_loop = p.loops.innermost(block).is_some();
+            // Outside of loops it pays where all of it is stored together.
+            let is_strict = !in_loop;
+            if in_loop && !p.full[block.index()] || is_strict && !self.stores(block) {
                 continue;
             }
             let insts = &p.func.block(block).insts;
@@ -227,25 +258,42 @@ impl<'a> Search<'a> {
                 {
                     continue;
                 }
+                let element = p.func.ty(data.results[0]);
+                let Some(count) = self.interleaved(data.args[0], element) else { continue };
                 let values = match access.lanes {
-                    1 => [4, 2].into_iter().find_map(|count| self.neighbours(&insts[at..], count)),
-                    2 | 4 => Some(data.results.clone()),
-                    _ => None,
+                    1 => self.neighbours(block, &insts[at..], count),
+                    lanes => (count == usize::from(lanes)).then(|| data.results.clone()),
                 };
                 if let Some(values) = values
-                    && self.is_interleaved(data, values.len())
                     && self.could_be(&values)
+                    && (!is_strict || self.stays(&values))
                 {
-                    let pack = self.add(values, false);
+                    let pack = self.add(values, is_strict);
                     self.loads.insert(pack);
                 }
             }
         }
     }
 
-    /// What a load and those of its neighbours have, in order: so many in all, before memory may change.
-    fn neighbours(&self, insts: &[Inst], count: usize) -> Option<Vec<Value>> {
+    /// Whether a block stores.
+    fn stores(&self, block: Block) -> bool {
         let func = &self.p.func;
+        func.block(block).insts.iter().any(|inst| matches!(func.inst(*inst).op, Op::Store(_)))
+    }
+
+    /// Whether nothing of this is used in other blocks.
+    fn stays(&self, values: &[Value]) -> bool {
+        values.iter().all(|value| {
+            let uses = self.uses.get(value).into_iter().flatten();
+            !self.edges.contains_key(value)
+                && uses.into_iter().all(|(user, ..)| Some(*user) == self.p.def_block[value.index()])
+        })
+    }
+
+    /// What a load and those of its neighbours have, in order: so many in all, before memory may change, if it does not turn out to be other memory.
+    fn neighbours(&self, block: Block, insts: &[Inst], count: usize) -> Option<Vec<Value>> {
+        let func = &self.p.func;
+        let passes = may_be_apart(self.p, block);
         let own = func.inst(insts[0]);
         let access = own.op.access()?;
         let mut found: HashMap<i64, Vec<Value>> = HashMap::new();
@@ -258,6 +306,7 @@ impl<'a> Search<'a> {
                         found.entry(other.offset).or_default().push(data.results[0]);
                     }
                 }
+                Op::Store(_) if passes => {}
                 op if op.is_pure() => {}
                 _ => break,
             }
@@ -273,13 +322,16 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Whether lanes of so many elements each lie one after another, in pieces that fill vectors.
-    fn is_interleaved(&self, data: &InstData, count: usize) -> bool {
-        let LaneShape::Affine(offsets) = self.p.shapes.of(data.args[0]) else { return false };
-        let step = i64::from(self.p.func.ty(data.results[0]).bits() / 8) * count as i64;
+    /// How many elements each lane has at such addresses if lanes lie one after another, in pieces that fill vectors.
+    fn interleaved(&self, address: Value, element: Type) -> Option<usize> {
+        let LaneShape::Affine(offsets) = self.p.shapes.of(address) else { return None };
+        let size = i64::from(element.bits() / 8);
+        let step = offsets.get(1)?.wrapping_sub(offsets[0]);
+        let count = step.checked_div(size).filter(|count| count * size == step)?;
         let piece = offsets.len().min(16);
         let steps = |piece: &[i64]| piece.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == step);
-        offsets.chunks(piece).all(steps)
+        let count = usize::try_from(count).ok().filter(|count| is_count(*count) && step <= MOST_BYTES)?;
+        offsets.chunks(piece).all(steps).then_some(count)
     }
 
     /// Whether values that are in no pack could be one.
@@ -288,11 +340,12 @@ impl<'a> Search<'a> {
         let ty = p.func.ty(values[0]);
         let block = p.def_block[values[0].index()];
         let distinct: HashSet<Value> = values.iter().copied().collect();
-        matches!(values.len(), 2 | MOST)
+        is_count(values.len())
             && distinct.len() == values.len()
             && !matches!(ty, Type::Pred | Type::I8)
-            && block
-                .is_some_and(|block| p.full[block.index()] || ty.bits() == 16 && !self.is_passed(values[0]))
+            && block.is_some_and(|block| {
+                p.full[block.index()] || !self.is_passed(values[0]) && (ty.bits() == 16 || self.stays(values))
+            })
             && values.iter().all(|value| {
                 p.func.ty(*value) == ty
                     && p.def_block[value.index()] == block
@@ -305,10 +358,10 @@ impl<'a> Search<'a> {
         matches!(self.p.func.def(value), Def::Param(..))
     }
 
-    fn add(&mut self, values: Vec<Value>, is_of_words: bool) -> usize {
+    fn add(&mut self, values: Vec<Value>, is_strict: bool) -> usize {
         let pack = self.packs.len();
-        if is_of_words {
-            self.of_words.insert(pack);
+        if is_strict {
+            self.strict.insert(pack);
         }
         values.iter().for_each(|value| {
             self.of.insert(*value, pack);
@@ -326,34 +379,34 @@ impl<'a> Search<'a> {
     fn grow(&mut self) {
         while let Some(pack) = self.queue.pop_front() {
             let values = self.packs[pack].clone();
-            let is_of_words = self.of_words.contains(&pack);
-            self.operands(&values, is_of_words);
-            self.results(&values, is_of_words);
+            let is_strict = self.strict.contains(&pack);
+            self.operands(&values, is_strict);
+            self.results(&values, is_strict);
             for (_, target, _) in self.edges.get(&values[0]).cloned().unwrap_or_default() {
                 let at = |value: &Value| target.args.iter().position(|arg| arg == value);
                 let Some(at) = values.iter().map(at).collect::<Option<Vec<_>>>() else { continue };
                 let params = &self.p.func.block(target.block).params;
-                self.want(&at.into_iter().map(|at| params[at]).collect::<Vec<_>>(), is_of_words);
+                self.want(&at.into_iter().map(|at| params[at]).collect::<Vec<_>>(), is_strict);
             }
         }
     }
 
     /// What a pack comes from should be packs.
-    fn operands(&mut self, values: &[Value], is_of_words: bool) {
+    fn operands(&mut self, values: &[Value], is_strict: bool) {
         let p = self.p;
         match p.func.def(values[0]) {
             Def::Param(block, _) => {
                 for &from in p.cfg.preds(block) {
                     for target in p.func.block(from).term.targets() {
                         if target.block == block {
-                            self.want(&passed(p, target, values), is_of_words);
+                            self.want(&passed(p, target, values), is_strict);
                         }
                     }
                 }
             }
             Def::Result(inst, _) if is_allowed(&p.func.inst(inst).op) => {
                 for at in 0..p.func.inst(inst).args.len() {
-                    self.want(&operand(p, values, at), is_of_words);
+                    self.want(&operand(p, values, at), is_strict);
                 }
             }
             _ => {}
@@ -361,7 +414,7 @@ impl<'a> Search<'a> {
     }
 
     /// What a pack goes into should be packs.
-    fn results(&mut self, values: &[Value], is_of_words: bool) {
+    fn results(&mut self, values: &[Value], is_strict: bool) {
         let p = self.p;
         for (block, inst, at) in self.uses.get(&values[0]).cloned().unwrap_or_default() {
             let own = p.func.inst(inst);
@@ -386,13 +439,13 @@ impl<'a> Search<'a> {
                 found.next().filter(|_| found.next().is_none())
             };
             if let Some(results) = values.iter().map(like).collect::<Option<Vec<_>>>() {
-                self.want(&results, is_of_words);
+                self.want(&results, is_strict);
             }
         }
     }
 
     /// Makes values a pack, if they may be one.
-    fn want(&mut self, values: &[Value], is_of_words: bool) {
+    fn want(&mut self, values: &[Value], is_strict: bool) {
         let func = &self.p.func;
         if !self.could_be(values) {
             return;
@@ -407,7 +460,7 @@ impl<'a> Search<'a> {
             Def::Removed => false,
         };
         if alike {
-            self.add(values.to_vec(), is_of_words);
+            self.add(values.to_vec(), is_strict);
         }
     }
 
@@ -475,7 +528,7 @@ impl<'a> Search<'a> {
     /// Whether fewer packs are told apart than are words as they are, among those that a pack of words is computed with: to tell one apart takes as
     /// much as to do that with a word.
     fn pays_to_part(&self, pack: usize) -> bool {
-        if !self.of_words.contains(&pack) {
+        if !self.strict.contains(&pack) {
             return false;
         }
         let joined: HashSet<[Value; 2]> = self.joined.iter().map(|word| word.numbers).collect();
@@ -517,7 +570,7 @@ impl<'a> Search<'a> {
     fn fate(&self, pack: usize, block: Block) -> Fate {
         let p = self.p;
         let values = &self.packs[pack];
-        let is_of_words = self.of_words.contains(&pack);
+        let is_strict = self.strict.contains(&pack);
         let (mut together, mut apart) = (0, false);
         for (at, value) in values.iter().enumerate() {
             for (user, inst, index) in self.uses.get(value).into_iter().flatten() {
@@ -528,9 +581,11 @@ impl<'a> Search<'a> {
                         && results.get(at) == data.results.first()
                         && operand(p, results, *index) == *values
                 });
-                let whole = whole || self.firsts.get(inst).is_some_and(|numbers| numbers[..] == values[..]);
+                let whole = whole
+                    || self.firsts.get(inst).is_some_and(|numbers| numbers[..] == values[..])
+                    || is_strict && *index == 1 && self.is_stored_together(data, values, at);
                 together += usize::from(whole);
-                apart |= !whole && !self.is_rare(*user, block, is_of_words);
+                apart |= !whole && !self.is_rare(*user, block, is_strict);
             }
         }
         for (place, value) in values.iter().enumerate() {
@@ -541,10 +596,29 @@ impl<'a> Search<'a> {
                     params.get(place) == Some(&param) && passed(p, target, params) == *values
                 });
                 together += usize::from(whole);
-                apart |= !whole && !self.is_rare(*from, block, is_of_words);
+                apart |= !whole && !self.is_rare(*from, block, is_strict);
             }
         }
         Fate { together, apart }
+    }
+
+    /// Whether a store of one of these values is beside stores of all others, one after another as the values are.
+    fn is_stored_together(&self, store: &InstData, values: &[Value], at: usize) -> bool {
+        let func = &self.p.func;
+        let Op::Store(own) = store.op else { return false };
+        let size = i64::from(func.ty(values[0]).bits() / 8);
+        let is_beside = |(value, place): (&Value, i64)| {
+            let access = Access { offset: own.offset + (place - at as i64) * size, ..own };
+            self.uses.get(value).into_iter().flatten().any(|(_, inst, index)| {
+                let data = func.inst(*inst);
+                *index == 1 && data.op == Op::Store(access) && data.args[0] == store.args[0]
+            })
+        };
+        own.lanes == 1
+            && own.order == Order::Weak
+            && own.space != Space::Local
+            && self.interleaved(store.args[0], func.ty(values[0])) == Some(values.len())
+            && values.iter().zip(0..).all(is_beside)
     }
 
     fn depth(&self, block: Block) -> usize {
@@ -552,8 +626,8 @@ impl<'a> Search<'a> {
     }
 
     /// Whether control passes `user` less often than what is in loops around `block`, or no loop is around it and it is not about words.
-    fn is_rare(&self, user: Block, block: Block, is_of_words: bool) -> bool {
-        self.depth(user) < self.depth(block).max(usize::from(!is_of_words))
+    fn is_rare(&self, user: Block, block: Block, is_strict: bool) -> bool {
+        self.depth(user) < self.depth(block).max(usize::from(!is_strict))
     }
 }
 

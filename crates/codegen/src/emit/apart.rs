@@ -9,12 +9,10 @@ use std::collections::BTreeMap;
 
 use simt_ir::{Access, Block, Inst, InstData, Op, Order, Space, Value as IrValue};
 use transform::LaneShape;
+use transform::packs::MOST_ARRAYS;
 
 use super::function::Emitter;
 use crate::llvm::{IntPredicate, Value};
-
-/// The most arrays of a block: each is compared with each.
-const ARRAYS: usize = 4;
 
 /// A load or a store of a block.
 #[derive(Clone, Copy)]
@@ -59,6 +57,11 @@ impl<'c> Emitter<'_, 'c> {
         self.ahead.apart = extents.into_iter().map(|(base, _)| base).collect();
     }
 
+    /// Whether a test could let accesses of a block go together that otherwise stay in order.
+    pub(super) fn may_have_arrays_apart(&self, block: Block) -> bool {
+        self.arrays(block).is_some_and(|arrays| arrays.len() > 1)
+    }
+
     /// The arrays of a block, by what their addresses are computed from; nothing if their accesses had better stay in order.
     fn arrays(&self, block: Block) -> Option<BTreeMap<IrValue, Extent>> {
         let p = self.p;
@@ -90,7 +93,7 @@ impl<'c> Emitter<'_, 'c> {
             after_store += usize::from(stores > 0 && !own.is_store);
         }
         let has_rows = extents.values().any(|extent| extent.count > 1);
-        (has_rows && after_store > 0 && extents.len() <= ARRAYS).then_some(extents)
+        (has_rows && after_store > 0 && extents.len() <= MOST_ARRAYS).then_some(extents)
     }
 
     /// What a load or a store is that may pass others.

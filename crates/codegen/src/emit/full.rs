@@ -73,7 +73,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let b = self.unit.b;
         let mask = self.active();
         let results = self.needed_at_end(block);
-        let before = self.joined.clone();
+        let before = (self.joined.clone(), self.made.clone());
         let (some, after) = (b.append_block("some"), b.append_block("either"));
         let branch = b.cond_br(b.all(mask), full, some);
         b.mark_odds(branch, 2000, 1);
@@ -97,7 +97,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         }
         self.forget_since(mark);
         b.position_at_end(some);
-        self.joined = before;
+        (self.joined, self.made) = before;
         self.knowing(ActiveLanes::NotAll, |this| this.insts_once(block))?;
         let rare = self.naturals(&results);
         let rare_end = b.block();
@@ -129,8 +129,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
             return *known;
         }
         let p = self.p;
-        let has_two =
-            !self.is_quick() && !p.full[block.index()] && self.is_worth_two(block) && !p.is_rare(block);
+        let may_differ = || !p.full[block.index()] || self.may_have_arrays_apart(block);
+        let has_two = !self.is_quick() && may_differ() && self.is_worth_two(block) && !p.is_rare(block);
         let start = has_two.then(|| self.unit.b.append_block(&format!("b{}.all", block.0)));
         self.full_versions.insert(block, start);
         start

@@ -57,7 +57,7 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(false);
         }
         let neighbours = self.neighbours(inst, access, own_rows::MOST);
-        for &count in self.counts(size) {
+        for count in self.counts(size, data.results[0]) {
             let step = i64::from(size);
             let Some(first) = (0..count).map(|before| access.offset - before * step).find(|first| {
                 let mut wanted = (0..count).map(|index| first + index * step);
@@ -241,10 +241,12 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
-    /// How many elements of so many bytes are tried as pieces, most first.
-    fn counts(&self, size: u32) -> &'static [i64] {
+    /// How many elements of so many bytes are tried as pieces, most first: as many as stay together with this one.
+    fn counts(&self, size: u32, value: IrValue) -> Vec<i64> {
         let picks = self.picks_from_two() && (size > 1 || self.unit.machine.cpu().has("avx512vbmi"));
-        if picks { &COUNTS_OF_ANY } else { &COUNTS }
+        let counts: &[i64] = if picks { &COUNTS_OF_ANY } else { &COUNTS };
+        let together = self.packs.of(value).map(|(pack, _)| pack.len() as i64);
+        together.into_iter().chain(counts.iter().copied()).collect()
     }
 
     /// This instruction and all that follow it in its block.
@@ -322,7 +324,7 @@ impl<'c> Emitter<'_, 'c> {
         };
         let mut sorted = offsets.to_vec();
         sorted.sort_unstable();
-        for &count in self.counts(size) {
+        for count in self.counts(size, data.args[1]) {
             let step = i64::from(size);
             if sorted.windows(2).any(|pair| pair[1].wrapping_sub(pair[0]) < count * step) {
                 continue;

@@ -29,6 +29,9 @@ pub(super) enum Pattern<'c> {
     Indexed(Value<'c>, Value<'c>, u32),
 }
 
+/// Registers that one load fills.
+const MOST_AT_ONCE: u32 = 8;
+
 impl<'c> Pattern<'c> {
     /// Where its pieces begin, and the lanes of each, if a vector of so many lanes lies one lane after another in each.
     pub(super) fn pieces(self, lanes: u32) -> Option<(Vec<Value<'c>>, u32)> {
@@ -335,10 +338,23 @@ impl<'c> Emitter<'_, 'c> {
         address: &Address<'c>,
         lane: Type<'c>,
         count: u32,
-        mark: Mark,
+        mut mark: Mark,
     ) -> Result<Option<Value<'c>>, CompileError> {
         let pattern = self.pattern(address, lane.scalar_bits() / 8, count, true);
-        let Some((starts, lanes)) = pattern.pieces(self.unit.lanes) else { return Ok(None) };
+        let Some((mut starts, mut lanes)) = pattern.pieces(self.unit.lanes) else { return Ok(None) };
+        let register = self.unit.machine.cpu().registers().bytes;
+        let bytes = lane.scalar_bits() / 8 * count;
+        // LLVM loads the parts of a long vector the last one first, which processors do not see coming: volatile loads stay in order.
+        if starts.len() == 1 && lanes * bytes > MOST_AT_ONCE * register {
+            let (b, i64) = (self.unit.b, self.unit.types.i64);
+            let each = (register / bytes).clamp(1, lanes);
+            let start = starts[0];
+            starts = (0..lanes / each)
+                .map(|at| b.add(start, i64.int_const(u64::from(at * each * bytes))))
+                .collect();
+            lanes = each;
+            mark = Mark::Volatile;
+        }
         self.load_pieces(lane, &starts, lanes, count, mark).map(Some)
     }
 

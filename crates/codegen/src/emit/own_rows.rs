@@ -14,7 +14,7 @@ use crate::llvm::{Type, Value};
 pub(super) const BYTES: u32 = 16;
 
 /// The most bytes of a row.
-pub(super) const MOST: u32 = 64;
+pub(super) const MOST: u32 = transform::packs::MOST_BYTES as u32;
 
 impl<'c> Emitter<'_, 'c> {
     /// Whether `count` elements of so many bytes are loaded so.

@@ -19,7 +19,7 @@ use simt_ir::{Block, Cfg, Def, DomTree, Function, Inst, IntBinary, Op, Target, T
 use self::lanes::{Bound, Comparison, DEPTH, Kind, Lanes, may_bound};
 use crate::rejoined::{self, Rejoined};
 use crate::rows::{self, InRow};
-use crate::{LoopId, Loops, cancel, decide, lcssa, normalize, prepare, reroll, simplify, traps};
+use crate::{LoopId, Loops, cancel, decide, guards, lcssa, normalize, prepare, reroll, simplify, traps};
 
 /// The most instructions that are there twice.
 const MOST: usize = 600;
@@ -37,7 +37,7 @@ const TERMS: u32 = 4;
 pub fn split(kernel: &Function, shape: &Shape) -> Option<Function> {
     let mut insts = kernel.blocks().flat_map(|block| &kernel.block(block).insts);
     let bounds = |inst: &Inst| may_bound(kernel, *inst) || rows::divides(kernel, *inst);
-    if !rejoined::may_have(kernel) && !insts.any(bounds) {
+    if !rejoined::may_have(kernel) && !guards::may_have(kernel) && !insts.any(bounds) {
         return None;
     }
     let mut func = kernel.clone();
@@ -48,6 +48,7 @@ pub fn split(kernel: &Function, shape: &Shape) -> Option<Function> {
     let is_rolled = reroll::reroll(&mut func);
     prepare::isolate_barriers(&mut func);
     normalize::normalize(&mut func, true).ok()?;
+    let is_straightened = guards::straighten(&mut func);
     again::compute(&mut func);
     // Nothing uses what this adds until a part does, so it comes after what removes that.
     let around = once_around(&mut func);
@@ -72,7 +73,7 @@ pub fn split(kernel: &Function, shape: &Shape) -> Option<Function> {
     for part in &parts {
         part.divide(&mut func);
     }
-    (is_rolled || !parts.is_empty()).then_some(func)
+    (is_rolled || is_straightened || !parts.is_empty()).then_some(func)
 }
 
 /// Remainders of what has the divisor added, as `(x + width - 1) % width`: so that nothing is divided that is below zero. It is usually taken off again. After: the
