@@ -338,22 +338,24 @@ impl<'c> Emitter<'_, 'c> {
         address: &Address<'c>,
         lane: Type<'c>,
         count: u32,
-        mut mark: Mark,
+        mark: Mark,
     ) -> Result<Option<Value<'c>>, CompileError> {
         let pattern = self.pattern(address, lane.scalar_bits() / 8, count, true);
-        let Some((mut starts, mut lanes)) = pattern.pieces(self.unit.lanes) else { return Ok(None) };
+        let Some((starts, lanes)) = pattern.pieces(self.unit.lanes) else { return Ok(None) };
+        let size = lane.scalar_bits() / 8;
         let register = self.unit.machine.cpu().registers().bytes;
-        let bytes = lane.scalar_bits() / 8 * count;
         // LLVM loads the parts of a long vector the last one first, which processors do not see coming: volatile loads stay in order.
-        if starts.len() == 1 && lanes * bytes > MOST_AT_ONCE * register {
-            let (b, i64) = (self.unit.b, self.unit.types.i64);
-            let each = (register / bytes).clamp(1, lanes);
-            let start = starts[0];
-            starts = (0..lanes / each)
-                .map(|at| b.add(start, i64.int_const(u64::from(at * each * bytes))))
+        if let [start] = starts[..]
+            && lanes * count * size > MOST_AT_ONCE * register
+            && self.is_full()
+        {
+            let (b, i64, elements) = (self.unit.b, self.unit.types.i64, register / size);
+            let starts: Vec<_> = (0..lanes * count * size / register)
+                .map(|at| b.add(start, i64.int_const(u64::from(at * register))))
                 .collect();
-            lanes = each;
-            mark = Mark::Volatile;
+            let mask = self.unit.types.bit.vector(lanes * count).all_ones();
+            let parts = self.load_runs(lane, &starts, elements, 1, mask, Mark::Volatile)?;
+            return Ok(Some(self.concatenated(parts)));
         }
         self.load_pieces(lane, &starts, lanes, count, mark).map(Some)
     }
@@ -560,12 +562,9 @@ impl<'c> Emitter<'_, 'c> {
         starts.iter().zip(active).map(|(start, active)| b.select(active, *start, some)).collect()
     }
 
-    /// Vectors of one length, a power of two of them, one after another.
-    pub(super) fn concatenated(&self, mut pieces: Vec<Value<'c>>) -> Value<'c> {
-        while pieces.len() > 1 {
-            pieces = pieces.chunks(2).map(|pair| self.unit.b.concat(pair[0], pair[1])).collect();
-        }
-        pieces[0]
+    /// Vectors of one length, one after another.
+    pub(super) fn concatenated(&self, pieces: Vec<Value<'c>>) -> Value<'c> {
+        self.unit.b.concatenated(&pieces)
     }
 
     /// Each lane of a mask `count` times.

@@ -79,6 +79,18 @@ impl<'c> Builder<'c> {
         self.shuffle(a, b, &lanes)
     }
 
+    /// Vectors of one length, one after another.
+    #[track_caller]
+    pub fn concatenated(&self, pieces: &[Value<'c>]) -> Value<'c> {
+        let lanes = pieces.len() as u32 * pieces[0].ty().lanes();
+        let mut pieces = pieces.to_vec();
+        pieces.resize(pieces.len().next_power_of_two(), pieces[0].ty().poison());
+        while pieces.len() > 1 {
+            pieces = pieces.chunks(2).map(|pair| self.concat(pair[0], pair[1])).collect();
+        }
+        if pieces[0].ty().lanes() == lanes { pieces[0] } else { self.subvector(pieces[0], 0, lanes) }
+    }
+
     /// `count` lanes of `a` from lane `start` on.
     #[track_caller]
     pub fn subvector(&self, a: Value<'c>, start: u32, count: u32) -> Value<'c> {
