@@ -6,7 +6,7 @@
 //! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]). What barriers suspend is kept in few places
 //! ([`places`]). What is loaded together may stay together ([`packs`]), and
 //! what a block keeps for itself in shared memory may stay in registers ([`held`]). Where indices are bounded, or lanes may leave a loop apart from each
-//! other, code for warps of which that is not so may stand beside ([`within`]), as may loops that compilers unrolled, rolled again ([`reroll`]), and loops for the few lanes that stay in them longest ([`stragglers`]). Some have blocks that load the same as others beside and below them
+//! other, code for warps of which that is not so may stand beside ([`within`]), as for those whose lanes have all elements that are guarded ([`guards`](mod@guards)), as may loops that compilers unrolled, rolled again ([`reroll`]), and loops for the few lanes that stay in them longest ([`stragglers`]). Some have blocks that load the same as others beside and below them
 //! ([`tiled`]), and some come to the same fault whenever they run ([`retrace`]).
 
 pub mod cancel;
