@@ -90,6 +90,8 @@ pub enum Error {
     CapturedEvent,
     /// The capture was begun by another thread.
     StreamCaptureWrongThread,
+    /// A graph that was made ready cannot do what it is to do instead: that has another form.
+    GraphExecUpdateFailure,
     /// Not implemented; the text names what.
     NotSupported(String),
     /// A failure inside this implementation; the text says which.
@@ -139,6 +141,7 @@ impl fmt::Display for Error {
             Error::StreamCaptureImplicit => "the default stream would depend on captured work",
             Error::CapturedEvent => "the event was recorded in a capture",
             Error::StreamCaptureWrongThread => "the capture was begun by another thread",
+            Error::GraphExecUpdateFailure => "a graph of another form",
             Error::NotSupported(what) => return write!(f, "not supported: {what}"),
             Error::Internal(what) => return write!(f, "internal failure: {what}"),
         };

@@ -34,11 +34,14 @@ pub const CONSTANT_MEMORY: u32 = 64 << 10;
 pub const MAX_PARAMS: u32 = 32764;
 /// Bytes of local memory of a thread.
 pub const MAX_STACK: u64 = 512 << 10;
-/// The least that a buffer of output has, and bytes that it is a multiple of; likewise the heap of kernels.
+/// The least and the most that a buffer of output has, and bytes that it is a multiple of; likewise the heap of kernels.
 const LEAST_PRINTF: u64 = 512 << 10;
+const MOST_PRINTF: u64 = 2 << 30;
 const PRINTF_PIECE: u64 = 256;
 const LEAST_HEAP: u64 = 4 << 20;
 const HEAP_PIECE: u64 = 64 << 10;
+/// Launches by kernels that can be outstanding, at most.
+const MOST_PENDING: u64 = 1 << 20;
 /// Least and most urgent priority of a stream.
 pub const PRIORITIES: (i32, i32) = (0, -5);
 /// Most bytes of a window of memory for which a program says how it is accessed.
@@ -125,12 +128,12 @@ impl Limits {
         match limit {
             Limit::StackSize => self.stack = at_most(MAX_STACK - 16)?.next_multiple_of(16),
             Limit::PrintfFifoSize => {
-                self.printf = at_most(1 << 32)?.max(LEAST_PRINTF).next_multiple_of(PRINTF_PIECE);
+                self.printf = value.clamp(LEAST_PRINTF, MOST_PRINTF).next_multiple_of(PRINTF_PIECE);
             }
             Limit::MallocHeapSize => {
                 self.heap = at_most(1 << 40)?.max(LEAST_HEAP).next_multiple_of(HEAP_PIECE);
             }
-            Limit::DevRuntimePendingLaunchCount => self.pending_launches = at_most(1 << 20)?.max(32),
+            Limit::DevRuntimePendingLaunchCount => self.pending_launches = value.clamp(32, MOST_PENDING),
             Limit::MaxL2FetchGranularity => self.fetch_granularity = at_most(128)?,
             Limit::PersistingL2CacheSize => self.persisting = at_most(1 << 30)?,
             Limit::DevRuntimeSyncDepth

@@ -158,9 +158,9 @@ fn a_loop_runs_as_long_as_its_condition_holds() {
     let (_, choice) = body.add_conditional(ConditionalKind::Switch, own, 3, &[counted]).unwrap();
     choice.bodies()[2].add(call(&adder, [words + 16, 1]), &[]).unwrap();
     choice.bodies()[1].add(Operation::Host(Arc::new(|| ())), &[]).unwrap();
-    assert!(graph.misplaced_in_bodies().is_some(), "a host function");
+    assert!(graph.misplaced_in_bodies(setup.context.memory()).is_some(), "a host function");
     choice.bodies()[1].remove(choice.bodies()[1].nodes()[0]).unwrap();
-    assert!(graph.misplaced_in_bodies().is_none());
+    assert!(graph.misplaced_in_bodies(setup.context.memory()).is_none());
     let executable = ExecutableGraph::new(&graph);
     let stream = stream(&setup);
     for _ in 0..3 {

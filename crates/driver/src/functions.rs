@@ -1,5 +1,6 @@
 //! Kernels behind handles: attributes and launches.
 
+use crate::api::stream_attributes::is_possible;
 use crate::error::CuResult;
 use crate::handle::{self, Kind, Table};
 use crate::parameters::{Parameter, pack_into};
@@ -439,6 +440,10 @@ pub fn kept(attribute: CUlaunchAttributeID, mut value: CUlaunchAttributeValue) -
 pub fn is_hint(attribute: CUlaunchAttributeID, value: CUlaunchAttributeValue) -> bool {
     let first = value.word(0);
     match attribute {
+        CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => {
+            // SAFETY: the member is plain numbers and lies at the beginning of the union's 64 bytes.
+            is_possible(&unsafe { value.bytes.as_ptr().cast::<CUaccessPolicyWindow>().read_unaligned() })
+        }
         CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => value.bytes[..2].iter().all(|domain| *domain < 4),
         CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN | CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING => {
             first <= 1

@@ -122,7 +122,7 @@ pub fn copy_of(handle: CUgraph) -> CuResult<Arc<Graph>> {
 /// Whether nodes of a graph have what there is once: addresses, or conditions. What a conditional node chooses from is its
 /// own.
 fn is_one_of_its_kind(graph: &Graph) -> bool {
-    graph.has_memory_nodes() || graph.has_conditional_nodes() || graph.is_body()
+    graph.has_memory_nodes() || graph.has_conditions() || graph.is_body()
 }
 
 /// Why a graph cannot be made ready.
@@ -163,7 +163,7 @@ fn check_structure(graph: &Arc<Graph>) -> Result<(), Unready> {
         let reason = CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
         return Err(Unready { code, reason, node: CUgraphNode::NULL });
     }
-    if let Some((body, node)) = graph.misplaced_in_bodies() {
+    if let Some((body, node)) = graph.misplaced_in_bodies(platform()?.memory()) {
         let reason = CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
         return Err(Unready { code, reason, node: node_handle(&body, node)? });
     }
@@ -374,23 +374,12 @@ pub fn set_in_executable(executable: CUgraphExec, node: CUgraphNode, work: Work)
         operation => {
             let node = node_id(node)?;
             let before = executable.operation(node)?;
-            check_ends(&before, &operation)?;
             let operation = operation.with_attributes_of(&before);
             operation.check_clusters()?;
             executable.set_operation(node, operation)?;
         }
     }
     Ok(())
-}
-
-/// A copy that is ready stays one of memory that the device knows, or does not, at each end.
-fn check_ends(before: &Operation, now: &Operation) -> CuResult {
-    let (Operation::Copy(before), Operation::Copy(now)) = (before, now) else { return Ok(()) };
-    let memory = platform()?.memory();
-    match (before.check(memory), now.check(memory)) {
-        (Ok(before), Ok(now)) if before != now => Err(CUDA_ERROR_INVALID_VALUE.into()),
-        _ => Ok(()),
-    }
 }
 
 impl Node {

@@ -160,7 +160,8 @@ pub struct KernelInfo {
     pub flush_subnormals: bool,
     /// Its blocks may wait for each other: none may keep another from starting.
     pub waits: bool,
-    /// They could, by a wait that is not seen in its code: threads meet in a loop that ends by what one of them reads.
+    /// They could, by a wait that is not seen in its code: threads meet in a loop that ends by what one of them reads. Or they let time pass in a
+    /// loop, so that the length of one launch says nothing of the next.
     pub may_wait: bool,
     /// Consecutive warps of a block that the code runs as one: see [`WarpEntry`](crate::WarpEntry). 1 when each runs by itself.
     pub gang: u32,

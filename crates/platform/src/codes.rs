@@ -47,6 +47,7 @@ pub fn code(error: &Error) -> CUresult {
         Error::StreamCaptureImplicit => CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
         Error::CapturedEvent => CUDA_ERROR_CAPTURED_EVENT,
         Error::StreamCaptureWrongThread => CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
+        Error::GraphExecUpdateFailure => CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,
         Error::NotSupported(_) => CUDA_ERROR_NOT_SUPPORTED,
         Error::Internal(_) => CUDA_ERROR_UNKNOWN,
     }

@@ -133,6 +133,12 @@ pub fn describe_3d(parameters: &cudaMemcpy3DParms) -> CudaResult<Option<CUDA_MEM
         BoxEnd { array: CUarray(p.srcArray.0), pointer: p.srcPtr, position: p.srcPos },
         BoxEnd { array: CUarray(p.dstArray.0), pointer: p.dstPtr, position: p.dstPos },
     );
+    // An array is not the host's.
+    let from_host = matches!(p.kind, cudaMemcpyHostToHost | cudaMemcpyHostToDevice);
+    let to_host = matches!(p.kind, cudaMemcpyHostToHost | cudaMemcpyDeviceToHost);
+    if from_host && !source.array.is_null() || to_host && !destination.array.is_null() {
+        return Err(cudaErrorInvalidValue);
+    }
     let scale = scale(&source, &destination)?;
     let Some(extent) = extent_in_bytes(p.extent, scale)? else { return Ok(None) };
     let source = source.end(source_type(p.kind), scale, &extent)?;

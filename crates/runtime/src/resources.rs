@@ -90,7 +90,7 @@ pub fn from_driver(resource: &CUDA_RESOURCE_DESC) -> CudaResult<cudaResourceDesc
 /// Whether a resource can be read so.
 ///
 /// # Errors
-/// [`cudaErrorInvalidResourceHandle`] for no array at all, [`cudaErrorInvalidNormSetting`] for what has more than 16 bits, or is a fraction already, read as one, and [`cudaErrorInvalidFilterSetting`] for
+/// [`cudaErrorInvalidResourceHandle`] for no array at all, [`cudaErrorInvalidNormSetting`] for what has more than 16 bits and is read as a fraction, or is one and is not, and [`cudaErrorInvalidFilterSetting`] for
 /// integers between which there is nothing.
 pub fn check_reading(resource: &CUDA_RESOURCE_DESC, texture: &cudaTextureDesc) -> CudaResult {
     let format = match resource.resType {
@@ -124,7 +124,8 @@ pub fn check_reading(resource: &CUDA_RESOURCE_DESC, texture: &cudaTextureDesc) -
     if between && INTEGERS.contains(&format) && (no_fraction || texture.readMode == cudaReadModeElementType) {
         return Err(cudaErrorInvalidFilterSetting);
     }
-    if as_fraction && no_fraction { Err(cudaErrorInvalidNormSetting) } else { Ok(()) }
+    let is_misread = if as_fraction { no_fraction } else { FRACTIONS.contains(&format) };
+    if is_misread { Err(cudaErrorInvalidNormSetting) } else { Ok(()) }
 }
 
 /// Formats that are not read as fractions of one.
@@ -134,6 +135,32 @@ const NO_FRACTIONS: [CUarray_format; 5] = [
     CU_AD_FORMAT_SIGNED_INT32,
     CU_AD_FORMAT_FLOAT,
     CU_AD_FORMAT_UNORM_INT_101010_2,
+];
+
+/// Formats of fractions of one, which are not read otherwise.
+const FRACTIONS: [CUarray_format; 22] = [
+    CU_AD_FORMAT_UNORM_INT8X1,
+    CU_AD_FORMAT_UNORM_INT8X2,
+    CU_AD_FORMAT_UNORM_INT8X4,
+    CU_AD_FORMAT_UNORM_INT16X1,
+    CU_AD_FORMAT_UNORM_INT16X2,
+    CU_AD_FORMAT_UNORM_INT16X4,
+    CU_AD_FORMAT_SNORM_INT8X1,
+    CU_AD_FORMAT_SNORM_INT8X2,
+    CU_AD_FORMAT_SNORM_INT8X4,
+    CU_AD_FORMAT_SNORM_INT16X1,
+    CU_AD_FORMAT_SNORM_INT16X2,
+    CU_AD_FORMAT_SNORM_INT16X4,
+    CU_AD_FORMAT_BC1_UNORM,
+    CU_AD_FORMAT_BC1_UNORM_SRGB,
+    CU_AD_FORMAT_BC2_UNORM,
+    CU_AD_FORMAT_BC2_UNORM_SRGB,
+    CU_AD_FORMAT_BC3_UNORM,
+    CU_AD_FORMAT_BC3_UNORM_SRGB,
+    CU_AD_FORMAT_BC4_UNORM,
+    CU_AD_FORMAT_BC4_SNORM,
+    CU_AD_FORMAT_BC5_UNORM,
+    CU_AD_FORMAT_BC5_SNORM,
 ];
 
 /// Formats of whole numbers.

@@ -25,7 +25,8 @@ pub struct Polling {
     pub lanes_wait: Vec<LoopId>,
     /// Headers of all of them.
     pub headers: Vec<Block>,
-    /// There may be others: loops in which threads meet, and that end by what is read in them. One thread could wait, and tell the others.
+    /// There may be others: loops in which threads meet, and that end by what is read in them: one thread could wait, and tell the others. Or
+    /// loops that pass time, of whatever length.
     pub may_hide: bool,
 }
 
@@ -44,8 +45,11 @@ pub fn find(
     for id in loops.ids() {
         let search = Search::new(func, cfg, loops, id);
         let Found { looks, reads, takes, carried, through_frame, .. } = search.decisive();
-        if looks.is_empty() {
+        // What a loop without a way out waits for is the end of the launch, by a failure of another thread.
+        let is_endless = loops.exit_edges(id, cfg).is_empty();
+        if looks.is_empty() && !is_endless {
             polling.may_hide |= (reads || through_frame) && search.threads_meet();
+            polling.may_hide |= search.passes_time();
             continue;
         }
         let header = loops.get(id).header;
@@ -77,12 +81,11 @@ fn others_act(func: &Function, cfg: &Cfg, loops: &Loops, linear: &Linear, id: Lo
         let mut insts = func.block(block).insts.iter().map(|inst| func.inst(*inst));
         let first = insts.find_map(|data| match data.op {
             Op::Store(access) => (!matches!(access.space, Space::Local)).then_some(true),
-            Op::Atomic(..)
-            | Op::AtomicCas(_)
-            | Op::Call(_)
-            | Op::CallIndirect(_)
-            | Op::Syscall(_)
-            | Op::Refuse(_) => Some(true),
+            Op::Atomic(..) | Op::AtomicCas(_) | Op::Call(_) | Op::CallIndirect(_) | Op::Syscall(_) => {
+                Some(true)
+            }
+            // An address is looked at by every access.
+            Op::Refuse(refusal) if refusal != simt_ir::Refusal::Misaligned => Some(true),
             // There they wait for those in the loop, on any device.
             Op::Barrier { count: false, .. } | Op::ClusterBarrier(ClusterBarrier::Wait) => Some(false),
             op if op.is_convergent() => {
@@ -192,6 +195,15 @@ impl<'a> Search<'a> {
             .iter()
             .flat_map(|block| self.func.block(*block).insts.clone())
             .collect()
+    }
+
+    /// Whether its threads sleep or look at a clock.
+    fn passes_time(&self) -> bool {
+        self.insts().iter().any(|inst| match self.func.inst(*inst).op {
+            Op::Nanosleep => true,
+            Op::SpecialReg(reg) => reg.is_counter(),
+            _ => false,
+        })
     }
 
     fn threads_meet(&self) -> bool {
@@ -562,6 +574,34 @@ mod tests {
         b.switch_to(end);
         b.terminate(Terminator::Exit);
         prepare(b.finish(), true, &Shape::of([1; 3], [32, 1, 1])).unwrap().polling
+    }
+
+    #[test]
+    fn a_loop_that_passes_time_hides_a_wait() {
+        let asleep = until_zero(
+            |b, _| {
+                let time = b.constant(Type::I32, 100);
+                b.effect(Op::Nanosleep, &[time]);
+                b.inst(Op::SpecialReg(SpecialReg::LaneId), &[], Type::I32)
+            },
+            false,
+        );
+        assert!(asleep.may_hide);
+        let clock = |b: &mut FunctionBuilder, _| b.inst(Op::SpecialReg(SpecialReg::Clock), &[], Type::I32);
+        assert!(until_zero(clock, false).may_hide);
+        let lane = |b: &mut FunctionBuilder, _| b.inst(Op::SpecialReg(SpecialReg::LaneId), &[], Type::I32);
+        assert!(!until_zero(lane, false).may_hide);
+    }
+
+    #[test]
+    fn a_loop_without_a_way_out_waits_for_the_end() {
+        let mut b = FunctionBuilder::new("k", Signature::default());
+        let body = b.block();
+        b.terminate(Terminator::Jump(Target::new(body)));
+        b.switch_to(body);
+        b.terminate(Terminator::Jump(Target::new(body)));
+        let polling = prepare(b.finish(), true, &Shape::of([1; 3], [32, 1, 1])).unwrap().polling;
+        assert_eq!(polling.yields.len(), 1);
     }
 
     #[test]

@@ -503,7 +503,12 @@ impl Grid {
                     better.begin();
                 }
             }
-            Some(fault) => {
+            Some(mut fault) => {
+                // Where there could be memory, a GPU finds that there is no code to load.
+                if fault.kind == FaultKind::InvalidPc && fault.address.is_none_or(|to| to < ADDRESSES) {
+                    fault.kind = FaultKind::IllegalAddress;
+                    fault.detail = "call of what is no function".into();
+                }
                 let locate = self.parts.ready.locate.as_ref();
                 let source = fault.ptx_line.and_then(|line| locate?(line));
                 self.queue.domain().health.fail(FaultReport {
@@ -533,6 +538,8 @@ impl Drop for Grid {
     }
 }
 
+/// Addresses beyond which no memory can be.
+const ADDRESSES: u64 = 1 << 49;
 /// Nanoseconds of a launch for each thread that is called for it, of those that look for work.
 const WORTH_CALLING: u64 = 2_000;
 /// Nanoseconds below which a launch runs on one thread: waking another takes longer. Each that is woken up takes as much.

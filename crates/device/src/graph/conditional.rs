@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use super::executable::{Steps, works_of};
 use super::{Graph, NodeId, Operation};
 use crate::lock::{Rank, RankedMutex};
-use crate::memory::Kind;
+use crate::memory::{AddressSpace, Kind};
 use crate::stream::Work;
 use crate::{Context, Error, Result};
 
@@ -98,6 +98,9 @@ impl Graph {
     /// Makes a condition for a node of this graph, or of a body in it; answers its handle. With a default it has that value
     /// whenever a launch of the graph begins.
     pub fn add_condition(&self, context: &Arc<Context>, default: Option<u32>) -> Result<u64> {
+        if let Some(parent) = self.parent() {
+            return parent.add_condition(context, default);
+        }
         let address = context.allocate_as(2 * size_of::<u32>() as u64, Kind::Variable)?;
         self.memory().own(context.memory(), address);
         let running = Arc::new(RankedMutex::new(Rank::Output, 0));
@@ -134,6 +137,11 @@ impl Graph {
         Ok((node.inspect_err(|_| self.leave_condition(condition))?, conditional))
     }
 
+    /// Whether it has, or had, a condition. Nodes that go leave theirs.
+    pub fn has_conditions(&self) -> bool {
+        !self.conditions.lock().is_empty() || self.has_conditional_nodes()
+    }
+
     /// Whether it has a condition without a node, here or in a body.
     pub fn has_unused_conditions(&self) -> bool {
         let unused = self.conditions.lock().iter().any(|condition| !condition.is_used);
@@ -141,24 +149,29 @@ impl Graph {
     }
 
     /// A node of a conditional node's body, however deep, of a sort that cannot be there; and the body.
-    pub fn misplaced_in_bodies(&self) -> Option<(Arc<Graph>, NodeId)> {
+    pub fn misplaced_in_bodies(&self, space: &AddressSpace) -> Option<(Arc<Graph>, NodeId)> {
         let conditionals = self.conditionals();
         let bodies = conditionals.iter().flat_map(|node| node.bodies.iter());
         bodies.clone().find_map(|body| {
-            let here = body.misplaced().map(|node| (body.clone(), node));
-            here.or_else(|| body.misplaced_in_bodies())
+            let here = body.misplaced(space).map(|node| (body.clone(), node));
+            here.or_else(|| body.misplaced_in_bodies(space))
         })
     }
 
-    /// A node that cannot be in a body if this graph is one.
-    pub(super) fn misplaced(&self) -> Option<NodeId> {
+    /// A node that cannot be in a body if this graph is one. Nor can copies of memory that the device does not know.
+    pub(super) fn misplaced(&self, space: &AddressSpace) -> Option<NodeId> {
         // Each graph that is left to be looked at, with the node of this one that it is in; child graphs may be deep.
         let mut left = Vec::new();
         for node in self.nodes() {
             left.push((node, self.operation(node).ok()?));
             while let Some((node, operation)) = left.pop() {
                 match operation {
-                    Operation::Empty | Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_) => {}
+                    Operation::Copy(copy) => {
+                        if copy.check(space).is_ok_and(|pageable| pageable.to || pageable.from) {
+                            return Some(node);
+                        }
+                    }
+                    Operation::Empty | Operation::Kernel(_) | Operation::Fill(_) => {}
                     // Its bodies are looked at by themselves.
                     Operation::Conditional(_) => {}
                     Operation::Child(child) => {

@@ -265,7 +265,7 @@ impl ExecutableGraph {
         }
         let first = at - children;
         let all = 0..new.list.len();
-        check_form((&steps.list, first..at), (&new.list, all)).map_err(|_| Error::InvalidValue)?;
+        check_form((&steps.list, first..at), (&new.list, all)).map_err(|_| Error::GraphExecUpdateFailure)?;
         take_over(&mut Arc::make_mut(&mut steps).list[first..at], new.list);
         drop(steps);
         self.kept.lock().extend(kept);

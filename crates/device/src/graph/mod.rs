@@ -622,6 +622,7 @@ mod tests {
 
     #[test]
     fn graphs_are_in_each_other_however_deep() {
+        let space = crate::memory::AddressSpace::new(&[1 << 20]).unwrap();
         let mut graph = Graph::new();
         graph.add(Operation::Empty, &[]).unwrap();
         for _ in 0..100_000 {
@@ -629,7 +630,7 @@ mod tests {
             outer.add(Operation::Child(graph.duplicate()), &[]).unwrap();
             graph = outer;
         }
-        assert_eq!(graph.misplaced(), None);
+        assert_eq!(graph.misplaced(&space), None);
         let executable = ExecutableGraph::new(&graph);
         assert_eq!(executable.update(&graph.duplicate()), Ok(()));
         drop(graph);

@@ -143,7 +143,8 @@ impl Caller<'_> {
             }
             F::GetDeviceCount => put(a, 1_u32),
             F::GetDevice => put(a, 0_u32),
-            F::RuntimeGetVersion => put(a, 13_000_u32),
+            // What kernels are told has stayed that of the first version that had them call the runtime so.
+            F::RuntimeGetVersion => put(a, 6_000_u32),
             F::DeviceGetCacheConfig | F::DeviceGetSharedMemConfig => put(a, 0_u32),
             F::DeviceGetLimit => {
                 let limit = match b {

@@ -220,8 +220,8 @@ fn cuCtxGetLimit(pvalue: Out<usize>, limit: CUlimit) -> CuResult {
 #[entry_point]
 fn cuCtxSetLimit(limit: CUlimit, value: usize) -> CuResult {
     let context = contexts::current()?;
-    // It is the hardware's.
-    if limit == CU_LIMIT_SHMEM_SIZE {
+    // They are the hardware's.
+    if matches!(limit, CU_LIMIT_SHMEM_SIZE | CU_LIMIT_CIG_ENABLED) {
         return Err(CUDA_ERROR_NOT_PERMITTED.into());
     }
     device::graph::check_unsafe_call()?;

@@ -3,6 +3,7 @@
 
 use crate::arrays;
 use crate::error::{CuResult, Failure};
+use crate::platform::device;
 use crate::streams;
 use cuda_abi::args::{Array, Out};
 use cuda_abi::driver::*;
@@ -115,6 +116,15 @@ fn source_access(order: CUmemcpySrcAccessOrder, flags: u32) -> CuResult<SourceAc
     }
 }
 
+/// Whether what is said of where memory is could be: nothing, or a place that there is.
+fn check_hint(hint: &CUmemLocation) -> CuResult {
+    hint.r#type.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    if hint.r#type == CU_MEM_LOCATION_TYPE_DEVICE {
+        device(hint.id).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
+    }
+    Ok(())
+}
+
 /// The arrays of `cuMemcpyBatchAsync`.
 struct Rows {
     to: Array<CUdeviceptr>,
@@ -133,6 +143,8 @@ impl Rows {
         let attributes = spread(self.count, self.attributes, self.firsts, self.attributes_count)?;
         for (_, attributes) in &attributes {
             source_access(attributes.srcAccessOrder, attributes.flags)?;
+            check_hint(&attributes.srcLocHint)?;
+            check_hint(&attributes.dstLocHint)?;
         }
         run(stream, default, self.count, |index| {
             let (to, from) = (self.to.get(index)?.0, self.from.get(index)?.0);

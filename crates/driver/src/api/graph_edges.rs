@@ -116,7 +116,7 @@ fn cuGraphRemoveDependencies_v2(
     remove_edges(hGraph, from, to, edgeData, numDependencies)
 }
 
-/// What the edges are said to wait for does not matter.
+/// What the edges are said to wait for does not matter. A graph that allocates keeps its edges.
 fn remove_edges(
     graph: CUgraph,
     from: Array<CUgraphNode>,
@@ -126,6 +126,9 @@ fn remove_edges(
 ) -> CuResult {
     let graph = find(graph)?;
     read_starts(data, count)?;
+    if graph.has_memory_nodes() {
+        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+    }
     for (from, to) in read_nodes(from, count)?.into_iter().zip(read_nodes(to, count)?) {
         graph.remove_edge(from, to)?;
     }

@@ -29,6 +29,8 @@ fn cuMemAllocPitch_v2(
     dptr.check()?;
     pPitch.check()?;
     let context = contexts::current()?;
+    // There is none where there is no memory.
+    pPitch.set(0)?;
     let (address, pitch) = context.allocate_pitched(WidthInBytes as u64, Height as u64, ElementSizeBytes)?;
     dptr.set(CUdeviceptr(address))?;
     pPitch.set(pitch as usize)?;

@@ -42,7 +42,7 @@ mod primary_context;
 mod profiler;
 mod sets;
 mod stream;
-mod stream_attributes;
+pub mod stream_attributes;
 mod stream_capture;
 mod stream_memory;
 mod stream_ordered;

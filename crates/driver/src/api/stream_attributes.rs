@@ -116,20 +116,21 @@ fn window(value: &CUstreamAttrValue) -> CuResult<AccessWindow> {
     // SAFETY: the member is plain numbers and lies at the beginning of the union's 64 bytes.
     let window = unsafe { value.bytes.as_ptr().cast::<CUaccessPolicyWindow>().read_unaligned() };
     let (hit, miss) = (read_property(window.hitProp)?, read_property(window.missProp)?);
-    let bytes = window.num_bytes as u64;
-    if bytes > limits::ACCESS_WINDOW
-        || !(0.0..=1.0).contains(&window.hitRatio)
-        || miss == AccessProperty::Persisting
-    {
+    if !is_possible(&window) || miss == AccessProperty::Persisting {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     Ok(AccessWindow {
         address: window.base_ptr.cast::<c_void>() as u64,
-        bytes,
+        bytes: window.num_bytes as u64,
         hit_ratio: window.hitRatio,
         hit,
         miss,
     })
+}
+
+/// Whether a window is no larger than there are, and no more of it than all is to be accessed in one way.
+pub fn is_possible(window: &CUaccessPolicyWindow) -> bool {
+    window.num_bytes as u64 <= limits::ACCESS_WINDOW && (0.0..=1.0).contains(&window.hitRatio)
 }
 
 fn property_code(property: AccessProperty) -> CUaccessProperty {

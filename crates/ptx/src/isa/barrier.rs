@@ -1,6 +1,6 @@
 //! Barriers of a block and of a warp.
 
-use simt_ir::{BarrierKind, Op, Type, Value};
+use simt_ir::{BarrierKind, IntBinary, IntCmp, Op, Refusal, Type, Value};
 
 use super::rules::number;
 use super::{Form, form};
@@ -99,14 +99,26 @@ fn barrier(x: &mut Expander<'_, '_>, kind: BarrierKind) {
     let mut args = vec![x.src("a")];
     args.extend(x.src_if("b"));
     let count = args.len() == 2;
+    if count {
+        refuse_parts_of_warps(x, args[1]);
+    }
     x.body.b.effect(Op::Barrier { kind, count }, &args);
+}
+
+/// A barrier counts whole warps: another number of threads is an illegal instruction.
+fn refuse_parts_of_warps(x: &mut Expander<'_, '_>, threads: Value) {
+    let rest = x.int_imm(IntBinary::And, threads, 31);
+    let is_off = x.cmp_imm(IntCmp::Ne, rest, 0);
+    x.body.b.effect(Op::Refuse(Refusal::Illegal), &[is_off]);
 }
 
 fn reduce(x: &mut Expander<'_, '_>, kind: BarrierKind, count: bool) {
     let result = if kind == BarrierKind::RedPopc { Type::I32 } else { Type::Pred };
     let mut args: Vec<Value> = vec![x.src("a")];
     if count {
-        args.push(x.src("b"));
+        let threads = x.src("b");
+        refuse_parts_of_warps(x, threads);
+        args.push(threads);
     }
     args.push(x.src("c"));
     let value = x.op_ty(Op::Barrier { kind, count }, &args, result);

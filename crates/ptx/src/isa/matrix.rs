@@ -1,7 +1,9 @@
 //! Matrices whose elements lie spread over the registers of a warp: products, and rows of 8 to and from shared memory.
 
 use simt_ir::matrix::{Accumulator, Element, MatrixMultiply, Quads};
-use simt_ir::{Access, IntBinary, IntCmp, Op, Rounding, Shift, ShuffleMode, Space, SpecialReg, Type, Value};
+use simt_ir::{
+    Access, IntBinary, IntCmp, Op, Refusal, Rounding, Shift, ShuffleMode, Space, SpecialReg, Type, Value,
+};
 
 use super::memory::real_memory;
 use super::syntax::Chosen;
@@ -246,6 +248,20 @@ impl Rows {
         Some(Rows { space, base, offset })
     }
 
+    /// The addresses that rows of so many matrices begin at are multiples of a row's bytes. Other lanes hold none.
+    fn refuse_misaligned(&self, x: &mut Expander<'_, '_>, matrices: usize) {
+        let low = x.fit(self.base, Type::I32);
+        let start = x.int_imm(IntBinary::Add, low, self.offset as u64 & 0xf);
+        let odd = x.int_imm(IntBinary::And, start, 0xf);
+        let mut is_off = x.cmp_imm(IntCmp::Ne, odd, 0);
+        if matrices < 4 {
+            let lane = x.special(SpecialReg::LaneId);
+            let holds_one = x.cmp_imm(IntCmp::LtU, lane, 8 * matrices as u64);
+            is_off = x.int(IntBinary::And, is_off, holds_one);
+        }
+        x.body.b.effect(Op::Refuse(Refusal::Misaligned), &[is_off]);
+    }
+
     /// The place `bytes` behind the start of the row whose address that lane holds.
     fn place(&self, x: &mut Expander<'_, '_>, lane: Value, bytes: Value) -> Value {
         match x.type_of(self.base) {
@@ -298,9 +314,11 @@ impl Share {
 
 fn load_rows(x: &mut Expander<'_, '_>) {
     let Some(rows) = Rows::new(x) else { return };
+    let count = x.elements("d").len();
+    rows.refuse_misaligned(x, count);
     let share = Share::new(x);
     let mut values = Vec::new();
-    for matrix in 0..x.elements("d").len() {
+    for matrix in 0..count {
         let place = share.pair(x, &rows, matrix);
         let value = x.op_ty(Op::Load(rows.access()), &[place], Type::I32);
         values.push(if x.has("trans") { transposed(x, value) } else { value });
@@ -311,8 +329,10 @@ fn load_rows(x: &mut Expander<'_, '_>) {
 
 fn store_rows(x: &mut Expander<'_, '_>) {
     let Some(rows) = Rows::new(x) else { return };
+    let values = x.src_lanes("b", Type::I32);
+    rows.refuse_misaligned(x, values.len());
     let share = Share::new(x);
-    for (matrix, value) in x.src_lanes("b", Type::I32).into_iter().enumerate() {
+    for (matrix, value) in values.into_iter().enumerate() {
         let value = if x.has("trans") { transposed(x, value) } else { value };
         let place = share.pair(x, &rows, matrix);
         x.body.b.effect(Op::Store(rows.access()), &[place, value]);

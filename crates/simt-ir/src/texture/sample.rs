@@ -357,13 +357,15 @@ impl Reading<'_> {
                 })
             }
         };
+        // Signed bytes are made 16 bits wide here, as by a filter, before they are fractions.
+        let is_wide = self.channel().bytes() == 1 && self.channel().is_signed() && self.normalizes();
         let mut result = [0; 4];
         for (result, corner) in result.iter_mut().zip([2, 3, 1, 0]) {
             let mut taps = Taps::new();
             let filters = match corners[corner] {
                 Some(texel) => {
                     taps.add(WHOLE, texel);
-                    false
+                    is_wide
                 }
                 // Beyond the corner of a cube lies the mean of the others.
                 None => {

@@ -381,6 +381,7 @@ pub fn limits_begin_as_documented() {
 pub fn limits_are_set_for_one_context() {
     let a = new_context();
     fails!(CUDA_ERROR_NOT_PERMITTED, cuCtxSetLimit(CU_LIMIT_SHMEM_SIZE, 1000));
+    fails!(CUDA_ERROR_NOT_PERMITTED, cuCtxSetLimit(CU_LIMIT_CIG_ENABLED, 1));
     cu!(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1000));
     assert_eq!(limit(CU_LIMIT_STACK_SIZE), 1008);
     cu!(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
@@ -411,6 +412,11 @@ pub fn limits_have_limits() {
     fails!(CUDA_ERROR_INVALID_VALUE, cuCtxSetLimit(CUlimit(99), 1));
     fails!(CUDA_ERROR_UNSUPPORTED_LIMIT, cuCtxSetLimit(CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, 4));
     assert_eq!(limit(CU_LIMIT_STACK_SIZE), 1024);
+    // What is too much here becomes the most that there is.
+    cu!(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 1 << 40));
+    assert_eq!(limit(CU_LIMIT_PRINTF_FIFO_SIZE), 2 << 30);
+    cu!(cuCtxSetLimit(CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, 1 << 40));
+    assert!((1 << 16..1 << 24).contains(&limit(CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT)));
 }
 
 pub fn cache_preferences_are_kept() {

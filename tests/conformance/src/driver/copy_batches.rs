@@ -124,6 +124,10 @@ pub fn a_wrong_batch_does_nothing() {
     wrong(|batch| batch.attributes[0].srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_INVALID);
     wrong(|batch| batch.attributes[0].srcAccessOrder = CUmemcpySrcAccessOrder(9));
     wrong(|batch| batch.attributes[0].flags = 77);
+    wrong(|batch| {
+        batch.attributes[0].srcLocHint = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 99 }
+    });
+    wrong(|batch| batch.attributes[0].srcLocHint = CUmemLocation { r#type: CUmemLocationType(77), id: 0 });
     wrong(|batch| batch.to[1] = CUdeviceptr(0));
     wrong(|batch| batch.sizes[1] = 1 << 40);
     wrong(|batch| batch.to.clear());

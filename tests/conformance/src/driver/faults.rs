@@ -17,6 +17,14 @@ const FAULTS: &str = ".version 8.0
     trap;
     ret;
 }
+.visible .entry call(.param .u64 address)
+{
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [address];
+function: .callprototype _ ();
+    call %rd1, (), function;
+    ret;
+}
 ";
 
 fn poke(address: u64) -> CUresult {
@@ -61,6 +69,22 @@ pub fn a_trap_sticks_too() {
     fails!(CUDA_ERROR_LAUNCH_FAILED, cuCtxSynchronize());
     let mut pointer = CUdeviceptr(0);
     fails!(CUDA_ERROR_LAUNCH_FAILED, cuMemAlloc_v2(&mut pointer, 16));
+}
+
+fn call(address: u64) -> CUresult {
+    new_context();
+    let call = function(load(FAULTS), c"call");
+    assert_eq!(launch(call, 1, 1, CUstream::NULL, &mut [arg(&address)]), CUDA_SUCCESS);
+    // SAFETY: the context is the test's.
+    unsafe { cuCtxSynchronize() }
+}
+
+pub fn there_is_no_function_at_null() {
+    assert_eq!(call(0), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+pub fn there_is_no_function_beyond_all_memory() {
+    assert_eq!(call(0x7fff_ffff_ffff_0000), CUDA_ERROR_INVALID_PC);
 }
 
 pub fn a_misaligned_address_sticks_too() {

@@ -337,6 +337,56 @@ pub fn there_is_one_of_a_graph_with_conditional_nodes() {
     assert_eq!(kind, CU_GRAPH_NODE_TYPE_CONDITIONAL);
 }
 
+pub fn conditions_are_of_the_outermost_graph() {
+    let setup = Setup::new();
+    let main = graph();
+    let (first, bodies) = add(main, &[], condition(main, 1), IF, 1);
+    setup.mark(bodies[0], &[], 0);
+    let of_body = condition(bodies[0], 1);
+    let (_, others) = add(main, &[first], of_body, IF, 1);
+    setup.mark(others[0], &[], 1);
+    let (mut again, mut node) = (params(of_body, IF, 1), CUgraphNode::NULL);
+    let invalid = CUDA_ERROR_INVALID_VALUE;
+    fails!(invalid, cuGraphAddNode(&mut node, bodies[0], null(), 0, &mut again));
+    assert_eq!(setup.launch(instantiate(main), [0; 8])[..2], [1, 1]);
+}
+
+pub fn a_body_copies_memory_that_the_device_knows() {
+    let setup = Setup::new();
+    let (mut pinned, mut own) = (null_mut(), [0_u32; 4]);
+    cu!(cuMemHostAlloc(&mut pinned, 64, 0));
+    for (host, code) in
+        [(pinned, CUDA_SUCCESS), (own.as_mut_ptr().cast::<c_void>(), CUDA_ERROR_INVALID_VALUE)]
+    {
+        let (main, mut node, mut executable) = (graph(), CUgraphNode::NULL, CUgraphExec::NULL);
+        let (_, bodies) = add(main, &[], condition(main, 1), IF, 1);
+        // SAFETY: numbers, handles and pointers, for which zero is a value.
+        let nothing: CUDA_MEMCPY3D = unsafe { std::mem::zeroed() };
+        let copy = CUDA_MEMCPY3D {
+            srcMemoryType: CU_MEMORYTYPE_DEVICE,
+            srcDevice: setup.words,
+            dstMemoryType: CU_MEMORYTYPE_HOST,
+            dstHost: host,
+            WidthInBytes: 4,
+            Height: 1,
+            Depth: 1,
+            ..nothing
+        };
+        cu!(cuGraphAddMemcpyNode(&mut node, bodies[0], null(), 0, &copy, current()));
+        // SAFETY: a place for the answer; the memory is the test's.
+        assert_eq!(unsafe { cuGraphInstantiateWithFlags(&mut executable, main, 0) }, code);
+    }
+}
+
+pub fn a_graph_that_had_conditions_has_no_copies() {
+    let setup = Setup::new();
+    let main = graph();
+    let (node, bodies) = add(main, &[], condition(main, 1), IF, 1);
+    setup.mark(bodies[0], &[], 0);
+    cu!(cuGraphDestroyNode(node));
+    fails!(CUDA_ERROR_NOT_SUPPORTED, cuGraphClone(&mut CUgraph(0), main));
+}
+
 pub fn what_a_conditional_node_cannot_be() {
     let setup = Setup::new();
     let (main, other) = (graph(), graph());

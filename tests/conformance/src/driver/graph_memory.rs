@@ -42,6 +42,17 @@ fn instantiate(graph: CUgraph, flags: u64) -> CUgraphExec {
     executable
 }
 
+pub fn a_graph_that_allocates_keeps_its_edges() {
+    new_context();
+    let (graph, filled, _) = graph();
+    let (mut after, mut other) = (CUgraphNode::NULL, CUgraphNode::NULL);
+    cu!(cuGraphAddEmptyNode(&mut after, graph, &filled, 1); cuGraphAddEmptyNode(&mut other, graph, null(), 0));
+    let unsupported = CUDA_ERROR_NOT_SUPPORTED;
+    fails!(unsupported, cuGraphRemoveDependencies_v2(graph, &filled, &after, null(), 1));
+    fails!(unsupported, cuGraphRemoveDependencies_v2(graph, &other, &after, null(), 1));
+    cu!(cuGraphAddDependencies_v2(graph, &other, &after, null(), 1));
+}
+
 pub fn what_a_launch_allocates_is_in_use_until_it_is_freed() {
     new_context();
     let s = stream(CU_STREAM_NON_BLOCKING);

@@ -84,6 +84,7 @@ pub fn rows_are_pitched() {
     }
     for element in [0, 1, 2, 3, 5, 32] {
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemAllocPitch_v2(&mut pointer, &mut pitch, 100, 4, element));
+        assert_eq!(pitch, 0, "elements of {element}");
     }
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemAllocPitch_v2(null_mut(), &mut pitch, 100, 4, 4));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemAllocPitch_v2(&mut pointer, null_mut(), 100, 4, 4));

@@ -150,6 +150,38 @@ pub fn a_query_tells_whether_work_is_left() {
     cu!(cuStreamSynchronize(s); cuStreamQuery(s); cuStreamSynchronize_ptsz(s));
 }
 
+/// A kernel that sleeps for so many milliseconds.
+const SLEEPER: &str = "
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry sleep(.param .u32 count)
+{
+	.reg .pred %p;
+	.reg .b32 %n;
+	ld.param.u32 %n, [count];
+again:
+	setp.eq.u32 %p, %n, 0;
+	@%p ret;
+	nanosleep.u32 1000000;
+	sub.u32 %n, %n, 1;
+	bra again;
+}
+";
+
+pub fn a_launch_does_not_wait_for_a_kernel_that_was_short_before() {
+    new_context();
+    let (s, sleep) = (stream(CU_STREAM_NON_BLOCKING), function(load(SLEEPER), c"sleep"));
+    let go = |count: u32| assert_eq!(launch(sleep, 1, 1, s, &mut [arg(&count)]), CUDA_SUCCESS);
+    for _ in 0..20 {
+        go(0);
+        cu!(cuStreamSynchronize(s));
+    }
+    go(300);
+    fails!(CUDA_ERROR_NOT_READY, cuStreamQuery(s));
+    cu!(cuStreamSynchronize(s); cuStreamQuery(s));
+}
+
 pub fn the_legacy_stream_is_in_order_with_blocking_streams() {
     let context = new_context();
     let word = alloc_with(&[0u32; 4]);

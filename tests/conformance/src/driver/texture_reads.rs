@@ -43,6 +43,7 @@ fn kernels() -> CUmodule {
         ("cube", format!("tex.cube.v4.f32.f32 {to}, [%rd0, {{%f0, %f1, %f2, %f2}}]")),
         ("cubes", format!("tex.acube.v4.f32.f32 {to}, [%rd0, {{%r0, %f1, %f2, %f3}}]")),
         ("linear", format!("tex.1d.v4.f32.s32 {to}, [%rd0, {{%r0}}]")),
+        ("gathered", format!("tld4.r.2d.v4.f32.f32 {to}, [%rd0, {{%f0, %f1}}]")),
         ("level", format!("tex.level.2d.v4.f32.f32 {to}, [%rd0, {{%f0, %f1}}], %f2")),
         (
             "stored",
@@ -144,6 +145,29 @@ fn texture(
     let (mut object, view) = (0, view.map_or(null(), std::ptr::from_ref));
     cu!(cuTexObjectCreate(&mut object, resource, &desc, view));
     object
+}
+
+pub fn signed_bytes_are_gathered_as_fractions_of_16_bits() {
+    new_context();
+    let descriptor = array_descriptor([8, 1, 0], CU_AD_FORMAT_SIGNED_INT8, 1, CUDA_ARRAY3D_TEXTURE_GATHER);
+    let (bytes, mut array) = ([0_i8, 32, 64, 127, -32, -116, -127, -128], CUarray::NULL);
+    cu!(
+        cuArray3DCreate_v2(&mut array, &descriptor);
+        cuMemcpyHtoA_v2(array, 0, bytes.as_ptr().cast(), 8);
+    );
+    let module = kernels();
+    let at = |name, places: [[f32; 4]; 8]| {
+        let results = read_at(function(module, name), texture(&of_array(array), false, None), &places);
+        results.into_iter().map(|texel| texel[if name == c"gathered" { 3 } else { 0 }]).collect::<Vec<_>>()
+    };
+    let fraction = |value: i32, most: i32| (f64::from(value) / f64::from(most)) as f32;
+    let wide = [0, 8256, 16513, 32767, -8256, -29929, -32767, -32767].map(|value| fraction(value, 32767));
+    // The last of the four texels is the one at the place.
+    let between = std::array::from_fn(|index| [index as f32 + 1.0, 0.5, 0.0, 0.0]);
+    assert_eq!(at(c"gathered", between), wide);
+    let inside = std::array::from_fn(|index| [index as f32 + 0.5, 0.5, 0.0, 0.0]);
+    let narrow = bytes.map(|value| fraction(i32::from(value).max(-127), 127));
+    assert_eq!(at(c"d2", inside), narrow);
 }
 
 pub fn every_kind_of_array_is_read_where_it_was_written() {

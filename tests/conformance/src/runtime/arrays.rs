@@ -223,6 +223,10 @@ pub fn boxes_count_in_texels() {
     check(&|| cuda!(cudaMemcpy3DPeerAsync_ptsz(&peer, DEFAULT)));
     let far = cudaMemcpy3DParms { dstPos: cudaPos { x: 2, y: 0, z: 0 }, ..part };
     fails!(cudaErrorInvalidValue, cudaMemcpy3D(&far));
+    // An array is not the host's.
+    for kind in [cudaMemcpyHostToHost, DOWN] {
+        fails!(cudaErrorInvalidValue, cudaMemcpy3D(&cudaMemcpy3DParms { kind, ..into }));
+    }
 }
 
 fn of_array(array: cudaArray_t) -> cudaResourceDesc {

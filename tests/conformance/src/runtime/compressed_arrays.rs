@@ -216,6 +216,7 @@ pub fn what_a_format_cannot_be_read_as() {
     let (signed, unsigned, float) =
         (cudaChannelFormatKindSigned, cudaChannelFormatKindUnsigned, cudaChannelFormatKindFloat);
     let (whole, part) = (cudaReadModeElementType, cudaReadModeNormalizedFloat);
+    let no_norm = cudaErrorInvalidNormSetting;
     // Of each format, the codes as integers, between integers, and as fractions of one.
     let cases = [
         (channel(8, unsigned), [cudaSuccess, cudaErrorInvalidFilterSetting, cudaSuccess]),
@@ -223,6 +224,8 @@ pub fn what_a_format_cannot_be_read_as() {
         (channel(32, signed), [cudaSuccess, cudaErrorInvalidFilterSetting, cudaErrorInvalidNormSetting]),
         (channel(32, float), [cudaSuccess, cudaSuccess, cudaErrorInvalidNormSetting]),
         (channel(16, float), [cudaSuccess, cudaSuccess, cudaErrorInvalidNormSetting]),
+        (channel(8, cudaChannelFormatKindUnsignedNormalized8X1), [no_norm, no_norm, cudaSuccess]),
+        (channel(16, cudaChannelFormatKindSignedNormalized16X1), [no_norm, no_norm, cudaSuccess]),
     ];
     for (format, codes) in cases {
         let array = array(&format, 8, 8);

@@ -200,6 +200,12 @@ pub fn nodes_that_copy_and_fill() {
             cudaMemcpyDefault
         )
     );
+    // Where nothing was said of it, it may be any.
+    let (either, mut free) = (graph(), cudaGraphNode_t::NULL);
+    cuda!(cudaGraphAddMemcpyNode1D(&mut free, either, null(), 0, third, second, 32, cudaMemcpyDefault));
+    let ready_for_either = executable(either);
+    let to = here.as_mut_ptr().cast();
+    cuda!(cudaGraphExecMemcpyNodeSetParams1D(ready_for_either, free, to, second, 32, cudaMemcpyDefault));
     cuda!(cudaGraphExecMemcpyNodeSetParams1D(ready, row, third, second, 64, ACROSS));
     run(ready);
     assert_eq!(read::<u32>(third, 16), [[2; 8], [1; 8]].concat());
