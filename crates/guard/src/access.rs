@@ -56,6 +56,7 @@ word! {
 ///
 /// # Safety
 /// If memory is readable at `address`, reading it must be sound: no host object is being written there.
+#[inline]
 pub unsafe fn load<T: Word>(address: u64) -> Result<T, Fault> {
     install();
     // SAFETY: the caller's contract.
@@ -139,6 +140,7 @@ pub unsafe fn fill(destination: u64, byte: u8, length: u64) -> Result<(), Fault>
     checked(unsafe { x86_64::anywarp_guard_fill(destination, byte.into(), length) }).map(drop)
 }
 
+#[inline]
 fn checked(accessed: Accessed) -> Result<u64, Fault> {
     let Accessed { value, fault } = accessed;
     match FaultKind::from_code(fault) {

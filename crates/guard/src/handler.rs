@@ -26,6 +26,7 @@ unsafe impl Sync for Previous {}
 static PREVIOUS: Previous = Previous(UnsafeCell::new([const { MaybeUninit::uninit() }; SIGNALS.len()]));
 
 /// Installs the handlers, the first time it is called. Everything in this crate that needs them calls it.
+#[inline]
 pub fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {

@@ -8,7 +8,7 @@ use kernel_abi::matrix::LaneWords;
 use kernel_abi::texture::{Failure, decode};
 use simt_ir::texture::{
     AddressMode, Filter, Geometry, ImageView, Query, ReadMode, Sampler, SurfaceError, Texels, TextureOp,
-    access, query, sample,
+    Usual, access, query, sample,
 };
 
 use super::{Object, find, table};
@@ -30,6 +30,9 @@ pub unsafe fn serve(mask: u32, code: u64, registers: *mut LaneWords) -> u32 {
     }
     // SAFETY: the caller's contract.
     let registers = unsafe { std::slice::from_raw_parts_mut(registers, operands.max(results)) };
+    if let Some(code) = usual(mask, &op, &mut *registers) {
+        return code;
+    }
     let mut last: Option<(u64, Arc<Object>)> = None;
     let mut object = |handle: u64| {
         if last.as_ref().is_none_or(|(known, _)| *known != handle) {
@@ -57,6 +60,11 @@ pub unsafe fn serve(mask: u32, code: u64, registers: *mut LaneWords) -> u32 {
             Err(_) => {}
         }
     }
+    answer(failure, registers)
+}
+
+/// What the kernel is told.
+fn answer(failure: Option<(u32, Wrong)>, registers: &mut [LaneWords]) -> u32 {
     match failure {
         None => 0,
         Some((lane, Wrong { kind, address })) => {
@@ -64,6 +72,41 @@ pub unsafe fn serve(mask: u32, code: u64, registers: *mut LaneWords) -> u32 {
             Failure { kind, lane }.code()
         }
     }
+}
+
+/// What [`serve`] does where all lanes read one texture, and there is nothing unusual about it.
+fn usual(mask: u32, op: &TextureOp, registers: &mut [LaneWords]) -> Option<u32> {
+    let TextureOp::Sample(sample) = op else { return None };
+    let lanes = || (0..32_u32).filter(|lane| mask >> lane & 1 != 0);
+    let handle = registers[0][mask.trailing_zeros() as usize & 31];
+    if sample.sampler || lanes().any(|lane| registers[0][lane as usize] != handle) {
+        return None;
+    }
+    let object = find(handle)?;
+    let Object::Texture(view, sampler) = &*object else { return None };
+    let texture = Usual::new(sample, view, sampler)?;
+    let mut memory = Memory { is_sparse: view.is_sparse };
+    let (operands, results) = (op.operands().len(), op.results().len());
+    let mut failure: Option<(u32, Wrong)> = None;
+    for lane in lanes() {
+        let at = lane as usize;
+        let mut words = [0; MOST_OPERANDS];
+        for (word, register) in words.iter_mut().zip(&registers[1..operands]) {
+            *word = register[at];
+        }
+        match texture.sample(&words[..operands - 1], &mut memory) {
+            Ok(texel) => {
+                for (register, word) in registers[..results].iter_mut().zip(texel) {
+                    register[at] = word.into();
+                }
+            }
+            Err(address) => {
+                // The lowest lane is told.
+                failure.get_or_insert((lane, address.into()));
+            }
+        }
+    }
+    Some(answer(failure, registers))
 }
 
 /// The lanes in the order in which they are served. Of lanes that store to one place, PTX leaves open which is last. The hardware
@@ -198,6 +241,7 @@ struct Memory {
 impl Texels for Memory {
     type Error = u64;
 
+    #[inline]
     fn load(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), u64> {
         self.unless_unmapped(load(address, bytes))
     }
@@ -213,11 +257,13 @@ impl Texels for Memory {
 
 impl Memory {
     /// Where nothing is mapped, stores do nothing and all bytes are zero, as they are when this is called.
+    #[inline]
     fn unless_unmapped(&self, outcome: Result<(), u64>) -> Result<(), u64> {
         if self.is_sparse { Ok(()) } else { outcome }
     }
 }
 
+#[inline]
 fn load(address: u64, bytes: &mut [u8]) -> Result<(), u64> {
     // SAFETY: images lie in memory of the device or in what the program gave for one.
     let word = |at: u64| unsafe { guard::load::<u64>(at) }.map_err(|fault| fault.address);

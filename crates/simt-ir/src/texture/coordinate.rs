@@ -22,19 +22,21 @@ pub(super) enum Coordinate {
 
 impl Coordinate {
     /// A coordinate in texels. What is no number is 0, and what is less than every normal one.
+    #[inline]
     pub(super) fn texels(x: f32) -> Coordinate {
         let is_number = x.is_normal() || x.is_infinite();
         Coordinate::Texels(if is_number { f64::from(x).clamp(-FAR, FAR) } else { 0.0 })
     }
 
     /// A coordinate from 0 to 1, brought near there as the mode says.
+    #[inline]
     pub(super) fn fraction(x: f64, mode: AddressMode) -> Coordinate {
         // Where an image repeats, large numbers are whole ones.
         let repeats = matches!(mode, AddressMode::Wrap | AddressMode::Mirror);
         let tiny = x.abs() < f64::from(f32::MIN_POSITIVE);
         let x = if tiny || repeats && x.abs() > FAR { 0.0 } else { x };
         // What is no number becomes 0, what is too large the largest number.
-        let units = (x * f64::from(1 << PLACES)).floor() as i64;
+        let units = floor(x * f64::from(1 << PLACES));
         Coordinate::Fraction(match mode {
             AddressMode::Wrap => units.rem_euclid(1 << PLACES),
             AddressMode::Mirror => units.rem_euclid(2 << PLACES),
@@ -60,17 +62,23 @@ impl Coordinate {
     }
 
     /// The texel that the place lies in, perhaps outside.
+    #[inline]
     pub(super) fn nearest(self, extent: u32) -> i64 {
         match self {
-            Coordinate::Texels(x) => x.floor() as i64,
+            Coordinate::Texels(x) => floor(x),
             Coordinate::Fraction(units) => (units * i64::from(extent)) >> PLACES,
         }
     }
 
     /// How far the place lies from the centre of texel 0, in 1/256 of a texel.
+    #[inline]
     pub(super) fn between(self, extent: u32) -> i64 {
         match self {
-            Coordinate::Texels(x) => (x * 256.0 - 127.5).floor() as i64,
+            Coordinate::Texels(x) => floor(x * 256.0 - 127.5),
+            // No word is too short for what lies near an image.
+            Coordinate::Fraction(units) if extent < 1 << 24 && units.unsigned_abs() < 1 << 29 => {
+                (units * i64::from(extent) * 512 - (255 << PLACES)) >> (PLACES + 1)
+            }
             Coordinate::Fraction(units) => {
                 ((i128::from(units) * i128::from(extent) * 512 - (255 << PLACES)) >> (PLACES + 1)) as i64
             }
@@ -78,12 +86,23 @@ impl Coordinate {
     }
 }
 
+/// The whole number below, also where processors have no instruction for it; 0 for what is no number.
+#[inline]
+fn floor(x: f64) -> i64 {
+    let towards_zero = x as i64;
+    towards_zero.saturating_sub(i64::from(towards_zero as f64 > x))
+}
+
 /// The texel that stands for one that may lie outside; `None` for the border, and where there is no texel at all.
+#[inline]
 pub(super) fn address(texel: i64, extent: u32, mode: AddressMode) -> Option<u64> {
     if extent == 0 {
         return None;
     }
     let extent = i64::from(extent);
+    if (0..extent).contains(&texel) {
+        return Some(texel as u64);
+    }
     let inside = match mode {
         AddressMode::Wrap => texel.rem_euclid(extent),
         AddressMode::Clamp => texel.clamp(0, extent - 1),
@@ -91,7 +110,7 @@ pub(super) fn address(texel: i64, extent: u32, mode: AddressMode) -> Option<u64>
             let twice = texel.rem_euclid(2 * extent);
             twice.min(2 * extent - 1 - twice)
         }
-        AddressMode::Border => return (0..extent).contains(&texel).then_some(texel as u64),
+        AddressMode::Border => return None,
     };
     Some(inside as u64)
 }

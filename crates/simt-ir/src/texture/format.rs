@@ -58,6 +58,7 @@ impl Channel {
     }
 
     /// The bits in memory as a 32-bit word: integers extended by their sign, floats as `f32`.
+    #[inline]
     pub fn widen(self, bytes: &[u8]) -> u32 {
         match (bytes, self) {
             ([a], _) if self.is_signed() => i32::from(*a as i8) as u32,

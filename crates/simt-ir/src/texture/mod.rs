@@ -21,6 +21,7 @@ mod sample;
 mod srgb;
 mod surface;
 mod tiles;
+mod usual;
 
 pub use block::Compression;
 pub use format::{Channel, Format, Packing};
@@ -29,6 +30,7 @@ pub use query::query;
 pub use sample::sample;
 pub use surface::{SurfaceError, access};
 pub use tiles::{TILE, Tiles};
+pub use usual::Usual;
 
 /// What the coordinates of an image are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,6 +100,7 @@ pub struct Level {
 
 impl Level {
     /// The address of a byte of a row.
+    #[inline]
     pub fn locate(&self, x: u64, y: u64, slice: u64) -> u64 {
         let offset = match &self.tiles {
             None => {

@@ -186,18 +186,18 @@ impl Taps {
 }
 
 /// A texture.
-struct Reading<'a> {
-    view: &'a ImageView,
-    sampler: &'a Sampler,
+pub(super) struct Reading<'a> {
+    pub(super) view: &'a ImageView,
+    pub(super) sampler: &'a Sampler,
 }
 
 impl Reading<'_> {
-    fn channel(&self) -> Channel {
+    pub(super) fn channel(&self) -> Channel {
         self.view.format.channel
     }
 
     /// Whether integers become floats.
-    fn normalizes(&self) -> bool {
+    pub(super) fn normalizes(&self) -> bool {
         let channel = self.channel();
         channel.is_normalized() || channel.can_normalize() && self.sampler.read == ReadMode::Normalized
     }
@@ -210,14 +210,21 @@ impl Reading<'_> {
     }
 
     /// Whether a linear filter can act at all.
-    fn can_filter(&self) -> bool {
+    pub(super) fn can_filter(&self) -> bool {
         !self.view.is_linear && (self.channel().is_float() || self.normalizes())
     }
 
     fn mode(&self, axis: usize, place: &Place) -> AddressMode {
+        match place {
+            Place { clamped: true, .. } => AddressMode::Clamp,
+            Place { fetched: true, .. } => AddressMode::Border,
+            _ => self.address_mode(axis),
+        }
+    }
+
+    /// What stands for float coordinates outside the image.
+    pub(super) fn address_mode(&self, axis: usize) -> AddressMode {
         match self.sampler.address[axis] {
-            _ if place.clamped => AddressMode::Clamp,
-            _ if place.fetched => AddressMode::Border,
             AddressMode::Wrap | AddressMode::Mirror if !self.sampler.normalized => AddressMode::Clamp,
             mode => mode,
         }
@@ -439,9 +446,11 @@ impl Reading<'_> {
 
     /// The border colour as a texel would have it.
     fn border(&self, place: &Place) -> [u32; 4] {
-        if self.view.is_linear || place.fetched {
-            return [0; 4];
-        }
+        if self.view.is_linear || place.fetched { [0; 4] } else { self.border_colour() }
+    }
+
+    /// What the sampler says of it.
+    pub(super) fn border_colour(&self) -> [u32; 4] {
         std::array::from_fn(|index| {
             let (channel, colour) = (self.view.format.channel_at(index), self.sampler.border[index]);
             match channel.is_float() {
