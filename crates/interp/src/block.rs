@@ -9,7 +9,7 @@ use crate::texture;
 use crate::thread::{Arrival, BlockContext, Event, State, Thread};
 use crate::warp::{self, Member, Others};
 
-/// Instructions a thread executes before another one gets its turn: threads that wait for each other through memory make progress.
+/// Instructions a warp executes before another one gets its turn: threads that wait for each other through memory make progress.
 const QUANTUM: u32 = 2000;
 
 /// A block being run.
@@ -48,13 +48,12 @@ impl<'a> Block<'a> {
     pub fn round(&mut self, phase: u64) -> Result<bool, Fault> {
         // Whether anybody went on, and the shortest sleep if all who did fell asleep.
         let (mut progress, mut awake, mut sleep) = (false, false, u32::MAX);
-        for index in 0..self.threads.len() {
-            if self.threads[index].state == State::Ready {
+        for first in (0..self.threads.len()).step_by(WARP as usize) {
+            let last = (first + WARP as usize).min(self.threads.len());
+            let ready = self.lanes(&(first..last), |thread| thread.state == State::Ready);
+            self.warp_turn(first, ready, phase)?;
+            for index in (first..last).filter(|index| ready >> (index - first) & 1 != 0) {
                 progress = true;
-                if let Err(fault) = self.turn(index, phase) {
-                    self.let_warp_assert(&fault, index, phase);
-                    return Err(fault);
-                }
                 match self.threads[index].sleeps {
                     Some(time) => sleep = sleep.min(time),
                     None => awake = true,
@@ -86,6 +85,29 @@ impl<'a> Block<'a> {
         Ok(false)
     }
 
+    /// Lets these lanes of a warp go on, an instruction each at a time. Lanes that go the same way are at the same place, as a device has them
+    /// where it can: what one stores after all of them have read is not read by any.
+    fn warp_turn(&mut self, first: usize, mut ready: u32, phase: u64) -> Result<(), Fault> {
+        for _ in 0..QUANTUM {
+            if ready == 0 {
+                break;
+            }
+            let going = ready;
+            for lane in (0..WARP).filter(|lane| going >> lane & 1 != 0) {
+                let index = first + lane as usize;
+                if let Err(fault) = self.turn(index, 1, phase) {
+                    self.let_warp_assert(&fault, index, phase);
+                    return Err(fault);
+                }
+                let thread = &self.threads[index];
+                if thread.state != State::Ready || thread.sleeps.is_some() {
+                    ready &= !(1 << lane);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// After a failed assertion, has the rest of the warp go as far as it goes in this round: on a device, whose lanes go
     /// together, every lane whose assertion fails says so.
     fn let_warp_assert(&mut self, fault: &Fault, index: usize, phase: u64) {
@@ -96,20 +118,21 @@ impl<'a> Block<'a> {
         for other in index + 1..end {
             if self.threads[other].state == State::Ready {
                 // The first fault is the block's.
-                let _ = self.turn(other, phase);
+                let _ = self.turn(other, QUANTUM, phase);
             }
         }
     }
 
-    fn turn(&mut self, index: usize, phase: u64) -> Result<(), Fault> {
+    /// Lets a thread execute so many instructions at the most.
+    fn turn(&mut self, index: usize, instructions: u32, phase: u64) -> Result<(), Fault> {
         if let Some(left) = &mut self.budget {
             // A turn that ends early counts whole: nobody relies on the exact number.
-            *left = left.saturating_sub(QUANTUM.into());
+            *left = left.saturating_sub(instructions.into());
             if *left == 0 {
                 return Err(self.fault(index, FaultKind::Deadlock, None, 0, "the block does not end".into()));
             }
         }
-        match self.threads[index].run(&self.context, QUANTUM) {
+        match self.threads[index].run(&self.context, instructions) {
             Ok(()) => Ok(()),
             Err(Event::Arrived(arrival)) => {
                 let slot = self.slot(arrival.barrier, index)?;

@@ -6,7 +6,7 @@
 use std::mem::offset_of;
 
 use kernel_abi::{BlockFrame, CALL_BYTES, CompileError, FaultKind, LaunchFrame};
-use simt_ir::{FuncRef, Inst, Op, SigRef, SourceLoc, Type as IrType, Value as IrValue};
+use simt_ir::{Cfg, FuncRef, Inst, Op, Program, SigRef, SourceLoc, Type as IrType, Value as IrValue};
 
 use super::function::{Emitter, Place};
 use super::{LANES, Unit, entry, prepare, unsupported};
@@ -30,6 +30,41 @@ fn callee<'c>(unit: Unit<'_, 'c>, func: FuncRef) -> llvm::Function<'c> {
     function.add_attribute("noinline");
     callees.push((func, function));
     function
+}
+
+/// A barrier in a function that stays one, at which a warp could not suspend. It is looked for first: what else is done with a kernel may
+/// take seconds.
+pub fn barrier_in_function(program: &Program) -> Option<SourceLoc> {
+    let mut found = vec![false; program.functions.len()];
+    let mut open = vec![0];
+    while let Some(at) = open.pop() {
+        let func = &program.functions[at];
+        for inst in Cfg::new(func).order().iter().flat_map(|block| &func.block(*block).insts) {
+            let data = func.inst(*inst);
+            if at != 0 && data.op.is_barrier() {
+                return Some(data.loc);
+            }
+            let is_called = |index: usize| match data.op {
+                Op::Call(callee) => callee.index() == index,
+                Op::CallIndirect(sig) => may_be_called(program, sig, index),
+                _ => false,
+            };
+            if matches!(data.op, Op::Call(_) | Op::CallIndirect(_)) {
+                for index in (0..found.len()).filter(|index| is_called(*index)) {
+                    if !std::mem::replace(&mut found[index], true) {
+                        open.push(index);
+                    }
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Whether a pointer to a function may be called as one of this signature.
+fn may_be_called(program: &Program, sig: SigRef, index: usize) -> bool {
+    let func = &program.functions[index];
+    func.token != 0 && func.signature == program.signatures[sig.index()]
 }
 
 /// Emits all functions that have been called so far, and those that they call.
@@ -173,10 +208,9 @@ impl<'c> Emitter<'_, 'c> {
         let same = b.and(same, self.unit.int_to_mask(left.value()));
         let (unknown, joined) = (b.append_block("unknown"), b.append_block("returned"));
         let program = self.unit.program;
-        let candidates: Vec<(FuncRef, llvm::Block<'c>)> = (0u32..)
-            .zip(&program.functions)
-            .filter(|(_, func)| func.token != 0 && func.signature == program.signatures[sig.index()])
-            .map(|(index, _)| (FuncRef(index), b.append_block("candidate")))
+        let candidates: Vec<(FuncRef, llvm::Block<'c>)> = (0..program.functions.len())
+            .filter(|index| may_be_called(program, sig, *index))
+            .map(|index| (FuncRef(index as u32), b.append_block("candidate")))
             .collect();
         let cases: Vec<(u64, llvm::Block<'c>)> =
             candidates.iter().map(|(func, block)| (program.function(*func).token, *block)).collect();

@@ -214,6 +214,9 @@ pub fn module(
     flushing: bool,
     choice: Choice,
 ) -> Result<Emitted, CompileError> {
+    if let Some(loc) = call::barrier_in_function(program) {
+        return Err(unsupported(suspend::BARRIER_IN_FUNCTION, loc));
+    }
     let context = b.context();
     let registers = machine.cpu().registers();
     let within = match machine.tier() {

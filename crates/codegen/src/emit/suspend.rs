@@ -15,6 +15,10 @@ use super::stack::stack_align;
 use super::unsupported;
 use crate::llvm::{self, Value};
 
+/// Why a kernel is not compiled.
+pub(super) const BARRIER_IN_FUNCTION: &str =
+    "a barrier in a function that recurses or is called through a pointer";
+
 /// A slot, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SlotId(pub u32);
@@ -215,8 +219,7 @@ impl<'c> Emitter<'_, 'c> {
     /// Whether the warp can suspend at a barrier here.
     fn check_barrier(&self, loc: SourceLoc) -> Result<(), CompileError> {
         if !self.p.is_kernel {
-            let what = "a barrier in a function that recurses or is called through a pointer";
-            return Err(unsupported(what, loc));
+            return Err(unsupported(BARRIER_IN_FUNCTION, loc));
         }
         Ok(())
     }
