@@ -43,7 +43,7 @@ const LATER: &[(&str, u32, u32, u32)] = &[("b128", 8, 3, 70)];
 
 /// A vector is 128 bits wide at most: those of 256, which alone have eight elements and an L2 eviction priority (see
 /// `unsupported`), need a later architecture than the device has.
-fn vector_width(chosen: &Chosen) -> Result<(), &'static str> {
+pub(super) fn vector_width(chosen: &Chosen) -> Result<(), &'static str> {
     let bits = chosen.ty("T").map_or(0, Ty::bits) * chosen.lanes() as u32;
     if bits > 128 { Err("a vector of more than 128 bits") } else { Ok(()) }
 }

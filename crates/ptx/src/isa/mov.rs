@@ -2,6 +2,7 @@
 
 use simt_ir::{IntBinary, Shift, Type, Value};
 
+use super::memory::vector_width;
 use super::{Form, Ty, form};
 use crate::lower::expander::Expander;
 use crate::resolve::{Operand, OperandKind};
@@ -35,11 +36,12 @@ pub(super) const FORMS: &[Form] = &[
         }
     })
     .since(8, 3, 70),
-    form("mov.vec{v2,v4}.T{u16,u32,b32,f32,s32} d=T*, a:T*", |x| {
+    form("mov.vec{v2,v4}.T{b16,b32,b64,u16,u32,u64,s16,s32,s64,f32,f64} d=T*, a:T*", |x| {
         let ty = x.ty("T");
         let values = x.src_lanes("a", ty.ir());
         x.set_lanes("d", ty, &values);
-    }),
+    })
+    .only_if(vector_width),
 ];
 
 fn address(x: &mut Expander<'_, '_>) {
