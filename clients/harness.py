@@ -100,6 +100,21 @@ def toolkit_libraries():
     raise Unavailable("NVRTC is missing beside nvcc")
 
 
+def whole_toolkit(folder):
+    """A toolkit where build systems find all that they look for: compiler, headers, and our libraries in place of NVIDIA's."""
+    library = ROOT / "dist/lib"
+    if not (library / "libcudart.so").exists():
+        raise Unavailable(f"{library} has no libcudart.so: run make build")
+    for name in ("bin", "include", "nvvm"):
+        # A tree of links: the compiler looks for the others beside itself.
+        shutil.copytree(toolkit() / name, folder / name, copy_function=os.symlink)
+    (folder / "lib64").mkdir()
+    for file in library.glob("lib*"):
+        (folder / "lib64" / file.name).symlink_to(file)
+    must(["ar", "rc", folder / "lib64/libcudadevrt.a"], folder, folder / "ar.log")
+    return folder
+
+
 def run(command, folder, environment, seconds, log):
     """Runs a command with its output in a file; whatever it started ends with it. Returns its exit status."""
     with open(log, "w") as output:
