@@ -232,8 +232,25 @@ impl<'m, 'a> Resolver<'_, 'm, 'a> {
         // All operands are looked at, so that each unknown name is reported.
         let guard = syntax.guard.map(|guard| self.guard(guard)).transpose();
         let operands: Vec<_> = syntax.operands.iter().map(|operand| self.operand(operand)).collect();
-        let operands = operands.into_iter().collect::<Result<_, Failed>>()?;
+        let mut operands = operands.into_iter().collect::<Result<Vec<_>, Failed>>()?;
+        if syntax.opcode.text == "mov"
+            && !syntax.modifiers.iter().any(|word| matches!(word.text, "v2" | "v4"))
+        {
+            operands.iter_mut().for_each(|operand| self.spell_out(operand));
+        }
         Ok(Instruction { syntax, guard: guard?, operands })
+    }
+
+    /// A vector register as the vector of its elements: what is packed may be either.
+    fn spell_out(&self, operand: &mut Operand<'m, 'a>) {
+        let OperandKind::Register(id) = operand.kind else { return };
+        if let Some(width) = self.result.registers[id.0 as usize].vector {
+            let element = |n| {
+                let kind = OperandKind::Component(id, Component::Element(n as u8));
+                Operand { kind, span: operand.span }
+            };
+            operand.kind = OperandKind::Vector((0..width).map(element).collect());
+        }
     }
 
     fn guard(&mut self, guard: ast::Guard<'a>) -> Result<Guard, Failed> {
