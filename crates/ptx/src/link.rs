@@ -434,7 +434,36 @@ fn in_order_of_use(symbols: Vec<Item<'_>>) -> Vec<Item<'_>> {
     }
     let (declared, defined): (Vec<_>, Vec<_>) =
         functions.into_iter().partition(|item| matches!(item, Item::Function(f) if !f.is_defined()));
+    let initialised = behind_what_they_name(initialised);
     [declared, declarations, plain, initialised, defined].into_iter().flatten().collect()
+}
+
+/// Variables, private ones that others' initial values name before these: they cannot be declared ahead, and what defines a symbol that an
+/// earlier module declares has its place.
+fn behind_what_they_name<'a>(variables: Vec<Item<'a>>) -> Vec<Item<'a>> {
+    let private = |(item, at): (&Item<'a>, usize)| match item {
+        Item::Variable(variable) if variable.linkage == Linkage::Private => Some((variable.name.text, at)),
+        _ => None,
+    };
+    let index: HashMap<&str, usize> = variables.iter().zip(0..).filter_map(private).collect();
+    let (mut found, mut order) = (vec![false; variables.len()], Vec::new());
+    for first in 0..variables.len() {
+        let mut open = vec![(first, false)];
+        while let Some((at, is_behind)) = open.pop() {
+            if is_behind {
+                order.push(at);
+            } else if !std::mem::replace(&mut found[at], true) {
+                open.push((at, true));
+                if let Item::Variable(Variable { initialiser: Some(initialiser), .. }) = &variables[at] {
+                    initialiser_names(initialiser, &mut |name| {
+                        open.extend(index.get(name.text).map(|other| (*other, false)));
+                    });
+                }
+            }
+        }
+    }
+    let mut variables: Vec<Option<Item<'_>>> = variables.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|at| variables[at].take()).collect()
 }
 
 /// Whether the variable's initial value may name others.

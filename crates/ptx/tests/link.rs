@@ -64,6 +64,21 @@ fn what_refers_to_each_other_is_declared_before() {
 }
 
 #[test]
+fn what_is_private_comes_before_what_names_it() {
+    // The first module's declaration is where the symbol is first spoken of.
+    let text = linked(&[
+        ".extern .global .u64 table[1]; .visible .entry k() { .reg .b64 %d; mov.u64 %d, table; ret; }",
+        ".global .u32 data[2] = {1, 2};
+         .global .u64 inner[1] = {data};
+         .visible .global .u64 table[1] = {generic(inner)};",
+    ]);
+    let place =
+        |name: &str| text.find(&format!(" {name}[")).unwrap_or_else(|| panic!("no {name} in\n{text}"));
+    assert!(place("data") < place("inner"), "{text}");
+    assert!(text.rfind(" table[") > Some(place("inner")), "{text}");
+}
+
+#[test]
 fn private_symbols_stay_apart() {
     let text = linked(&[
         ".global .u32 state = 1;
