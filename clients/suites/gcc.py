@@ -12,7 +12,6 @@ VERSION = "12.2"
 HOW = "dlopen, by libgomp; PTX through the driver's linker"
 GAPS = {
     r"kernels-loop-g\.c": "GCC itself does not compile it, with debug information",
-    r"target-teams-1\.c": "newlib's printf packs a vector register (`mov.b64 x, v`), which is not known yet",
     r"(fortran|c\+\+/).*does not compile": "Debian's compiler has no Fortran library for devices; aliases, stacks",
 }
 
