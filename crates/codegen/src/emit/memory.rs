@@ -29,9 +29,6 @@ pub(super) enum Pattern<'c> {
     Indexed(Value<'c>, Value<'c>, u32),
 }
 
-/// Registers that one load fills.
-const MOST_AT_ONCE: u32 = 8;
-
 impl<'c> Pattern<'c> {
     /// Where its pieces begin, and the lanes of each, if a vector of so many lanes lies one lane after another in each.
     pub(super) fn pieces(self, lanes: u32) -> Option<(Vec<Value<'c>>, u32)> {
@@ -332,36 +329,8 @@ impl<'c> Emitter<'_, 'c> {
         pick(self.concatenated(registers), last)
     }
 
-    /// Likewise, as they lie in memory; nothing if they do not lie one after another.
-    pub(super) fn load_interleaved(
-        &mut self,
-        address: &Address<'c>,
-        lane: Type<'c>,
-        count: u32,
-        mark: Mark,
-    ) -> Result<Option<Value<'c>>, CompileError> {
-        let pattern = self.pattern(address, lane.scalar_bits() / 8, count, true);
-        let Some((starts, lanes)) = pattern.pieces(self.unit.lanes) else { return Ok(None) };
-        let size = lane.scalar_bits() / 8;
-        let register = self.unit.machine.cpu().registers().bytes;
-        // LLVM loads the parts of a long vector the last one first, which processors do not see coming: volatile loads stay in order.
-        if let [start] = starts[..]
-            && lanes * count * size > MOST_AT_ONCE * register
-            && self.is_full()
-        {
-            let (b, i64, elements) = (self.unit.b, self.unit.types.i64, register / size);
-            let starts: Vec<_> = (0..lanes * count * size / register)
-                .map(|at| b.add(start, i64.int_const(u64::from(at * register))))
-                .collect();
-            let mask = self.unit.types.bit.vector(lanes * count).all_ones();
-            let parts = self.load_runs(lane, &starts, elements, 1, mask, Mark::Volatile)?;
-            return Ok(Some(self.concatenated(parts)));
-        }
-        self.load_pieces(lane, &starts, lanes, count, mark).map(Some)
-    }
-
     /// What lies in pieces of so many lanes, one piece after another.
-    fn load_pieces(
+    pub(super) fn load_pieces(
         &mut self,
         lane: Type<'c>,
         starts: &[Value<'c>],

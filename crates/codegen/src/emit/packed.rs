@@ -13,6 +13,9 @@ use super::function::{AtHand, Emitter};
 use super::memory::Mark;
 use crate::llvm::{Type, Value};
 
+/// Registers that one load fills.
+const MOST_AT_ONCE: u32 = 8;
+
 impl<'c> Emitter<'_, 'c> {
     /// The pack that a value is in.
     pub(super) fn pack_of(&self, value: IrValue) -> Option<Vec<IrValue>> {
@@ -157,6 +160,34 @@ impl<'c> Emitter<'_, 'c> {
         };
         self.define_pack(values, wide);
         Ok(true)
+    }
+
+    /// So many elements of each lane as they lie in memory; nothing if they do not lie one after another.
+    fn load_interleaved(
+        &mut self,
+        address: &Address<'c>,
+        lane: Type<'c>,
+        count: u32,
+        mark: Mark,
+    ) -> Result<Option<Value<'c>>, CompileError> {
+        let pattern = self.pattern(address, lane.scalar_bits() / 8, count, true);
+        let Some((starts, lanes)) = pattern.pieces(self.unit.lanes) else { return Ok(None) };
+        let size = lane.scalar_bits() / 8;
+        let register = self.unit.machine.cpu().registers().bytes;
+        // LLVM loads the parts of a long vector the last one first, which processors do not see coming: volatile loads stay in order.
+        if let [start] = starts[..]
+            && lanes * count * size > MOST_AT_ONCE * register
+            && self.is_full()
+        {
+            let (b, i64, elements) = (self.unit.b, self.unit.types.i64, register / size);
+            let starts: Vec<_> = (0..lanes * count * size / register)
+                .map(|at| b.add(start, i64.int_const(u64::from(at * register))))
+                .collect();
+            let mask = self.unit.types.bit.vector(lanes * count).all_ones();
+            let parts = self.load_runs(lane, &starts, elements, 1, mask, Mark::Volatile)?;
+            return Ok(Some(self.concatenated(parts)));
+        }
+        self.load_pieces(lane, &starts, lanes, count, mark).map(Some)
     }
 
     /// Stores values that are together; answers whether these are.
