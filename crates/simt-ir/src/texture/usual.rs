@@ -187,6 +187,16 @@ mod tests {
     use super::*;
     use crate::texture::{Format, ReadMode, sample};
 
+    const OP: Sample = Sample {
+        geometry: Geometry::D2,
+        integers: false,
+        lod: Lod::Base,
+        gather: None,
+        offsets: false,
+        halves: false,
+        sampler: false,
+    };
+
     /// Bytes from address 0 on.
     struct Bytes(Vec<u8>);
 
@@ -253,15 +263,7 @@ mod tests {
                 },
                 ..Sampler::default()
             };
-            let op = Sample {
-                geometry,
-                integers: false,
-                lod: Lod::Base,
-                gather: None,
-                offsets: false,
-                halves: false,
-                sampler: false,
-            };
+            let op = Sample { geometry, ..OP };
             let usual = Usual::new(&op, &view, &sampler).expect("nothing is unusual");
             for _ in 0..20 {
                 let mut operands = Vec::new();
@@ -280,23 +282,14 @@ mod tests {
 
     #[test]
     fn what_is_unusual_is_left_to_others() {
-        let op = Sample {
-            geometry: Geometry::D2,
-            integers: false,
-            lod: Lod::Base,
-            gather: None,
-            offsets: false,
-            halves: false,
-            sampler: false,
-        };
         let level = Level { extent: [4; 3], address: 0, row_pitch: 4, slice_pitch: 16, tiles: None };
         let view = ImageView { geometry: Geometry::D2, levels: vec![level; 2], ..ImageView::default() };
-        assert!(Usual::new(&op, &view, &Sampler::default()).is_none(), "there are two levels");
+        assert!(Usual::new(&OP, &view, &Sampler::default()).is_none(), "there are two levels");
         let view = ImageView { levels: vec![level], ..view };
         let sampler = Sampler { srgb: true, ..Sampler::default() };
-        assert!(Usual::new(&op, &view, &sampler).is_none(), "texels are curved");
-        assert!(Usual::new(&Sample { integers: true, ..op }, &view, &Sampler::default()).is_none());
-        assert!(Usual::new(&Sample { lod: Lod::Gradients, ..op }, &view, &Sampler::default()).is_none());
-        assert!(Usual::new(&op, &view, &Sampler::default()).is_some());
+        assert!(Usual::new(&OP, &view, &sampler).is_none(), "texels are curved");
+        assert!(Usual::new(&Sample { integers: true, ..OP }, &view, &Sampler::default()).is_none());
+        assert!(Usual::new(&Sample { lod: Lod::Gradients, ..OP }, &view, &Sampler::default()).is_none());
+        assert!(Usual::new(&OP, &view, &Sampler::default()).is_some());
     }
 }
