@@ -1,5 +1,5 @@
-//! The usual sample: float coordinates in one level of texels that lie channel beside channel. What is the same for all lanes is looked
-//! at once; [`sample`](super::sample) does everything, and the same.
+//! The usual sample: float coordinates in one level of texels that lie channel beside channel. What is the same for all lanes is looked at
+//! once; [`sample`](super::sample()) does everything, and the same.
 
 use super::coordinate::{Coordinate, address};
 use super::filter::{self, Quad, WHOLE, square};
