@@ -357,6 +357,12 @@ pub(crate) fn mirrored(cmp: IntCmp) -> IntCmp {
     }
 }
 
+/// Whether these are the same value, or the same constant.
+pub(crate) fn are_same(func: &Function, one: Value, other: Value) -> bool {
+    let constant = func.constant(one);
+    one == other || constant.is_some() && constant == func.constant(other)
+}
+
 pub(crate) fn inverse(cmp: IntCmp) -> IntCmp {
     match cmp {
         IntCmp::Eq => IntCmp::Ne,

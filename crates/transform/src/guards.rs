@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use simt_ir::{Block, Cfg, Def, Function, Inst, IntBinary, IntCmp, Op, Target, Terminator, Type, Value};
 
-use crate::facts::inverse;
+use crate::facts::{are_same, inverse};
 use crate::simplify::sign_extended;
 
 /// The fewest elements.
@@ -136,11 +136,6 @@ fn root(func: &Function, mut value: Value) -> (Value, Option<i64>) {
     (value, sum)
 }
 
-fn are_same(func: &Function, one: Value, other: Value) -> bool {
-    let constant = func.constant(one);
-    one == other || constant.is_some() && constant == func.constant(other)
-}
-
 /// Whether a value can be computed before these blocks.
 fn is_known(func: &Function, inner: &HashSet<Block>, value: Value, depth: usize) -> bool {
     match func.def(value) {
@@ -251,7 +246,7 @@ fn append(func: &mut Function, block: Block, op: Op, args: Vec<Value>, ty: Type)
 }
 
 /// Has what these blocks compute and others use passed on to where control leaves them.
-fn pass_on(func: &mut Function, members: &[Block], join: Block) {
+pub fn pass_on(func: &mut Function, members: &[Block], join: Block) {
     let mut own: HashSet<Value> = HashSet::new();
     for block in members {
         let data = func.block(*block);

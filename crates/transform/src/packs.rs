@@ -6,7 +6,7 @@
 //! them. A *pack* is such values, which code generation keeps as they are in memory: one long vector, of all elements of the first lane, then of
 //! the second, and so on.
 //!
-//! Packs begin with loads in loops and go on through what is computed of them, in all directions: a sum is a pack with what it is added to, from
+//! Packs begin with loads, in loops or where all of them is stored as it was loaded, and go on through what is computed of them, in all directions: a sum is a pack with what it is added to, from
 //! where it comes into the loop to where it goes. They are told apart only where that happens less often than what they are for.
 //!
 //! They also begin where two numbers are taken out of a word ([`pairs`]), and end where two are put together: a vector of words is a pack as it is.
@@ -16,14 +16,14 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use simt_ir::{Access, Block, Def, Inst, InstData, IntBinary, Op, Order, Space, Target, Type, Value};
 
 use crate::pairs::{self, Together};
-use crate::{LaneShape, Prepared};
+use crate::{LaneShape, Prepared, facts};
 
 /// The most elements of a lane.
 const MOST: usize = 16;
 /// The most bytes of a lane that are loaded one by one.
 pub const MOST_BYTES: i64 = 64;
 /// The most arrays that are tested to be apart.
-pub const MOST_ARRAYS: usize = 4;
+const MOST_ARRAYS: usize = 4;
 /// The most packs that are looked at to tell whether one may be told apart.
 const MOST_BESIDE: usize = 200;
 
@@ -137,8 +137,7 @@ pub fn passed(p: &Prepared, target: &Target, pack: &[Value]) -> Vec<Value> {
 
 /// Whether these are the same value, or the same constant.
 pub fn are_same(p: &Prepared, values: &[Value]) -> bool {
-    let (first, constant) = (values[0], p.func.constant(values[0]));
-    values.iter().all(|value| *value == first || constant.is_some() && p.func.constant(*value) == constant)
+    values.iter().all(|value| facts::are_same(&p.func, values[0], *value))
 }
 
 /// Whether these are two numbers of a word each, the same two in all lanes.

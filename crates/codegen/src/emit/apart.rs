@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use simt_ir::{Access, Block, Inst, InstData, Op, Order, Space, Value as IrValue};
 use transform::LaneShape;
-use transform::packs::MOST_ARRAYS;
+use transform::packs::may_be_apart;
 
 use super::function::Emitter;
 use crate::llvm::{IntPredicate, Value};
@@ -65,23 +65,16 @@ impl<'c> Emitter<'_, 'c> {
     /// The arrays of a block, by what their addresses are computed from; nothing if their accesses had better stay in order.
     fn arrays(&self, block: Block) -> Option<BTreeMap<IrValue, Extent>> {
         let p = self.p;
+        if !may_be_apart(p, block) {
+            return None;
+        }
         let mut extents: BTreeMap<IrValue, Extent> = BTreeMap::new();
         let (mut stores, mut after_store) = (0, 0);
         for inst in &p.func.block(block).insts {
             let data = p.func.inst(*inst);
-            let Some(own) = self.own(data) else {
-                // What is the same for all lanes and no kernel changes is nobody's element.
-                let is_plain = data.op.is_pure()
-                    || matches!(data.op, Op::Load(access) if matches!(access.space, Space::Param | Space::Const));
-                if is_plain {
-                    continue;
-                }
-                return None;
-            };
+            // What is the same for all lanes and no kernel changes is nobody's element.
+            let Some(own) = self.own(data) else { continue };
             let offsets = self.sorted_offsets(own.address)?;
-            if !p.shapes.checks(own.address).is_empty() {
-                return None;
-            }
             let (low, high) = (offsets.first()?, offsets.last()?);
             let (first, end) = (low + own.access.offset, high + own.access.offset + own.bytes);
             let extent =
@@ -93,7 +86,7 @@ impl<'c> Emitter<'_, 'c> {
             after_store += usize::from(stores > 0 && !own.is_store);
         }
         let has_rows = extents.values().any(|extent| extent.count > 1);
-        (has_rows && after_store > 0 && extents.len() <= MOST_ARRAYS).then_some(extents)
+        (has_rows && after_store > 0).then_some(extents)
     }
 
     /// What a load or a store is that may pass others.

@@ -14,6 +14,7 @@ use simt_ir::{
     Access, Block, Convert, Def, IntBinary, Op, Order, Shift, Space, Type as IrType, Value as IrValue,
 };
 use transform::LoopId;
+use transform::simplify::sign_extended;
 
 use super::address::Address;
 use super::function::Emitter;
@@ -170,7 +171,7 @@ impl<'c> Emitter<'_, 'c> {
     /// A constant, with its sign: numbers of 32 bits are kept without.
     fn signed_constant(&self, value: IrValue) -> Option<i64> {
         let bits = self.p.func.constant(value)?;
-        Some(if self.p.func.ty(value) == IrType::I32 { (bits as u32 as i32).into() } else { bits as i64 })
+        Some(sign_extended(bits, self.p.func.ty(value).bits()))
     }
 
     /// Asks for what comes some way after what has been noted, where the kernel reads much.

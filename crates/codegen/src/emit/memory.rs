@@ -531,9 +531,9 @@ impl<'c> Emitter<'_, 'c> {
         starts.iter().zip(active).map(|(start, active)| b.select(active, *start, some)).collect()
     }
 
-    /// Vectors of one length, one after another.
+    /// Vectors of one length, a power of two of them, one after another.
     pub(super) fn concatenated(&self, pieces: Vec<Value<'c>>) -> Value<'c> {
-        self.unit.b.concatenated(&pieces)
+        self.unit.b.concatenated(pieces)
     }
 
     /// Each lane of a mask `count` times.

@@ -79,16 +79,13 @@ impl<'c> Builder<'c> {
         self.shuffle(a, b, &lanes)
     }
 
-    /// Vectors of one length, one after another.
+    /// Vectors of one length, a power of two of them, one after another.
     #[track_caller]
-    pub fn concatenated(&self, pieces: &[Value<'c>]) -> Value<'c> {
-        let lanes = pieces.len() as u32 * pieces[0].ty().lanes();
-        let mut pieces = pieces.to_vec();
-        pieces.resize(pieces.len().next_power_of_two(), pieces[0].ty().poison());
+    pub fn concatenated(&self, mut pieces: Vec<Value<'c>>) -> Value<'c> {
         while pieces.len() > 1 {
             pieces = pieces.chunks(2).map(|pair| self.concat(pair[0], pair[1])).collect();
         }
-        if pieces[0].ty().lanes() == lanes { pieces[0] } else { self.subvector(pieces[0], 0, lanes) }
+        pieces[0]
     }
 
     /// `count` lanes of `a` from lane `start` on.

@@ -248,14 +248,14 @@ impl<'c> Lowering<'_, 'c> {
             let result = f(&padded);
             return if shape.is_vector() { b.subvector(result, 0, total) } else { b.extract(result, 0) };
         }
-        assert_eq!(total % lanes, 0, "vectors of whole registers");
-        let parts: Vec<_> = (0..total / lanes)
+        assert_eq!(total % lanes, 0, "vectors of a power of two");
+        let parts = (0..total / lanes)
             .map(|part| {
                 let chunk: Vec<_> = args.iter().map(|&arg| b.subvector(arg, part * lanes, lanes)).collect();
                 f(&chunk)
             })
             .collect();
-        b.concatenated(&parts)
+        b.concatenated(parts)
     }
 
     /// `x * y + z` in a direction, where `x` is from 0 to 1 and the constants `y` and `z` are as [`Self::keeps_exponent`] says. What the nearest

@@ -269,7 +269,8 @@ impl Part {
         let loc = func.inst(func.block(rest).insts[0]).loc;
         if let Some(after) = after {
             sink(func, rest, after, &self.bounds);
-            join(func, rest, after);
+            func.block_mut(rest).term = Terminator::Jump(Target::new(after));
+            guards::pass_on(func, &[rest], after);
         }
         let is_left = |bound: &&Bound| bound.is_of(func, &func.block(rest).insts);
         let bounds: Vec<&Bound> = self.bounds.iter().filter(is_left).collect();
@@ -373,29 +374,6 @@ fn sink(func: &mut Function, from: Block, to: Block, bounds: &[Bound]) {
     moved.reverse();
     func.block_mut(from).insts = kept;
     func.block_mut(to).insts.splice(0..0, moved);
-}
-
-/// Has a block go on to another, which so far used what it computes and now has it from there.
-fn join(func: &mut Function, from: Block, to: Block) {
-    let own: HashSet<Inst> = func.block(from).insts.iter().copied().collect();
-    let results: HashSet<Value> = own.iter().flat_map(|inst| func.inst(*inst).results.clone()).collect();
-    let blocks: Vec<Block> = func.blocks().filter(|block| *block != from).collect();
-    let elsewhere: Vec<Inst> = blocks.iter().flat_map(|block| func.block(*block).insts.clone()).collect();
-    let mut passed: Vec<Value> = elsewhere.iter().flat_map(|inst| func.inst(*inst).args.clone()).collect();
-    passed.extend(blocks.iter().flat_map(|block| func.block(*block).term.uses()));
-    passed.retain(|value| results.contains(value));
-    passed.sort_unstable();
-    passed.dedup();
-    let params: HashMap<Value, Value> =
-        passed.iter().map(|value| (*value, func.add_param(to, func.ty(*value)))).collect();
-    let param = |value: Value| params.get(&value).copied().unwrap_or(value);
-    for inst in elsewhere {
-        func.inst_mut(inst).args.iter_mut().for_each(|arg| *arg = param(*arg));
-    }
-    for block in blocks {
-        func.block_mut(block).term.map_uses(param);
-    }
-    func.block_mut(from).term = Terminator::Jump(Target { block: to, args: passed });
 }
 
 /// Moves what computes a value from one block to the end of another.
