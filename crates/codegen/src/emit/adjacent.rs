@@ -9,6 +9,7 @@ use simt_ir::{Access, AtomicOp, Space, Type as IrType, Value as IrValue};
 
 use super::LANES;
 use super::address::Address;
+use super::atomic::may_rest;
 use super::function::Emitter;
 use super::memory::Pattern;
 use crate::llvm::{IntPredicate, Ordering, Value};
@@ -136,11 +137,11 @@ impl<'c> Emitter<'_, 'c> {
     ) -> Value<'c> {
         let b = self.unit.b;
         let i64 = self.unit.types.i64;
-        // A guess, so it need not be read at once.
+        // A guess, so it need not be read at once: each element of it was there.
         let low = b.load_atomic(i64, place, Ordering::Relaxed);
         let high = b.load_atomic(i64, b.ptr_add(place, i64.int_const(8)), Ordering::Relaxed);
         let guess = self.whole([low, high]);
-        self.exchange(place, guess, operand.ty(), access.order, |old| {
+        self.exchange(place, guess, operand.ty(), access.order, may_rest(op, access.order), |old| {
             b.select(wanted, self.combined(op, ty, old, operand), old)
         })
     }

@@ -74,11 +74,11 @@ impl<'c> Emitter<'_, 'c> {
             let count = b.int_resize(b.ctpop(lanes), lane, false);
             let total = b.mul(operand, count);
             let old = b.atomic_rmw(Rmw::Add, b.inttoptr(*address), total, rmw_ordering(access.order));
-            let below = lanes.ty().int_vector(&std::array::from_fn::<u64, 32, _>(|lane| (1 << lane) - 1));
-            let rank = b.ctpop(b.and(b.splat(lanes, LANES), below));
+            let below: Vec<u64> = (0..self.unit.lanes).map(|lane| (1 << lane) - 1).collect();
+            let rank = b.ctpop(b.and(b.splat(lanes, self.unit.lanes), lanes.ty().int_vector(&below)));
             let rank = b.int_resize(rank, lane, false);
-            let added = b.mul(b.splat(operand, LANES), rank);
-            self.define(*result, b.add(b.splat(old, LANES), added));
+            let added = b.mul(b.splat(operand, self.unit.lanes), rank);
+            self.define(*result, b.add(b.splat(old, self.unit.lanes), added));
             return Ok(());
         }
         if let Some(start) = self.adjacent(&address, ty, access) {
@@ -150,8 +150,8 @@ impl<'c> Emitter<'_, 'c> {
         let reduce = reduction(op).expect("the operation is a reduction");
         let part = b.intrinsic(reduce, &[value.ty()], &[b.select(mask, value, rest)]);
         let rmw = integer_rmw(op).expect("reductions are of integers");
-        let at_once = |_: &mut Self| {
-            b.atomic_rmw(rmw, b.inttoptr(place), part, rmw_ordering(access.order));
+        let at_once = |this: &mut Self| {
+            this.integer_update((op, rmw), ty, b.inttoptr(place), part, access.order, false);
         };
         match self.is_late(inst) {
             true => {
@@ -206,7 +206,9 @@ impl<'c> Emitter<'_, 'c> {
                     b.store(new, ptr, bytes);
                     old
                 }
-                Some(rmw) => b.atomic_rmw(rmw, ptr, operand, rmw_ordering(access.order)),
+                Some(rmw) => {
+                    this.integer_update((op, rmw), ty, ptr, operand, access.order, results.is_some())
+                }
                 None if op == AtomicOp::Exch => {
                     let int = lane.to_int();
                     let old =
@@ -285,7 +287,8 @@ impl<'c> Emitter<'_, 'c> {
         let addresses = self.spill(addresses);
         let operands: Vec<Value<'c>> = data.args[1..].iter().map(|arg| self.lane_array(*arg)).collect();
         let i64 = self.unit.types.i64;
-        let results: Vec<Value<'c>> = data.results.iter().map(|_| self.scratch(i64.vector(LANES))).collect();
+        let results: Vec<Value<'c>> =
+            data.results.iter().map(|_| self.scratch(i64.vector(self.unit.lanes))).collect();
         let ordering = rmw_ordering(access.order);
         let mask = self.active();
         self.for_each_lane(b.mask_to_int(mask), |this, at| {
@@ -302,7 +305,7 @@ impl<'c> Emitter<'_, 'c> {
             }
         });
         for (result, array) in data.results.iter().zip(results) {
-            let value = b.load(i64.vector(LANES), array, 64);
+            let value = b.load(i64.vector(self.unit.lanes), array, 64);
             self.define(*result, value);
         }
     }
@@ -336,7 +339,7 @@ impl<'c> Emitter<'_, 'c> {
         let addresses = self.spill(addresses);
         let expected = self.lane_array(data.args[1]);
         let new = self.lane_array(data.args[2]);
-        let results = data.results.first().map(|_| self.scratch(lane.vector(LANES)));
+        let results = data.results.first().map(|_| self.scratch(lane.vector(self.unit.lanes)));
         let mask = self.active();
         self.for_each_lane(b.mask_to_int(mask), |this, at| {
             let ptr = b.inttoptr(this.element(addresses, at, this.unit.types.i64));
@@ -369,7 +372,34 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
-    /// An operation that the processor has not as one instruction: tried until nobody comes between. Answers what was there.
+    /// An operation that LLVM has. Answers what was there, if that `is_asked`.
+    fn integer_update(
+        &mut self,
+        (op, rmw): (AtomicOp, Rmw),
+        ty: IrType,
+        ptr: Value<'c>,
+        operand: Value<'c>,
+        order: Order,
+        is_asked: bool,
+    ) -> Value<'c> {
+        let b = self.unit.b;
+        if !may_rest(op, order) {
+            return b.atomic_rmw(rmw, ptr, operand, rmw_ordering(order));
+        }
+        if is_asked || !matches!(op, AtomicOp::And | AtomicOp::Or) {
+            return self.update(op, ty, ptr, operand, order);
+        }
+        // One instruction, unless somebody asks what was there.
+        let old = b.load_atomic(operand.ty(), ptr, Ordering::Relaxed);
+        let changes = b.icmp(IntPredicate::Ne, self.combined(op, ty, old, operand), old);
+        self.where_holds(changes, |_| {
+            b.atomic_rmw(rmw, ptr, operand, rmw_ordering(order));
+        });
+        old
+    }
+
+    /// An operation that the processor has not as one instruction, or that often leaves what is there: tried until nobody comes between.
+    /// Answers what was there.
     fn update(
         &mut self,
         op: AtomicOp,
@@ -382,16 +412,19 @@ impl<'c> Emitter<'_, 'c> {
         let lane = operand.ty();
         let int = lane.to_int();
         let first = b.load_atomic(int, ptr, Ordering::Relaxed);
-        self.exchange(ptr, first, lane, order, |old| self.combined(op, ty, old, operand))
+        let rests = may_rest(op, order);
+        self.exchange(ptr, first, lane, order, rests, |old| self.combined(op, ty, old, operand))
     }
 
-    /// Puts `change` of what is at `place`, a `ty`, there, tried until nobody comes between. `guess` are bits that may be there. Answers what was.
+    /// Puts `change` of what is at `place`, a `ty`, there, tried until nobody comes between. `guess` are bits that may be there, and were if the
+    /// exchange `rests`: then it ends where there is nothing to change. Answers what was.
     pub(super) fn exchange(
         &self,
         place: Value<'c>,
         guess: Value<'c>,
         ty: Type<'c>,
         order: Order,
+        rests: bool,
         change: impl FnOnce(Value<'c>) -> Value<'c>,
     ) -> Value<'c> {
         let b = self.unit.b;
@@ -402,13 +435,18 @@ impl<'c> Emitter<'_, 'c> {
         b.position_at_end(again);
         let known = b.phi(bits);
         known.add_incoming(guess, before);
-        let new = change(b.bitcast(known.value(), ty));
-        let (seen, replaced) =
-            b.compare_exchange(place, known.value(), b.bitcast(new, bits), rmw_ordering(order));
+        let new = b.bitcast(change(b.bitcast(known.value(), ty)), bits);
+        if rests {
+            let put = b.append_block("put");
+            b.cond_br(b.icmp(IntPredicate::Eq, new, known.value()), done, put);
+            b.position_at_end(put);
+        }
+        // What it answers where it is done is what was known.
+        let (seen, replaced) = b.compare_exchange(place, known.value(), new, rmw_ordering(order));
         known.add_incoming(seen, b.block());
         b.cond_br(replaced, done, again);
         b.position_at_end(done);
-        b.bitcast(seen, ty)
+        b.bitcast(known.value(), ty)
     }
 
     /// What an atomic puts in the place of `old`.
@@ -505,6 +543,22 @@ fn integer_rmw(op: AtomicOp) -> Option<Rmw> {
         AtomicOp::Dec => Rmw::DecrementWrap,
         AtomicOp::FAdd { .. } | AtomicOp::FMin | AtomicOp::FMax => return None,
     })
+}
+
+/// Whether an operation often leaves what is there, and may then be a load: one that orders nothing else. A lock on the line is dear.
+pub(super) fn may_rest(op: AtomicOp, order: Order) -> bool {
+    let rests = matches!(
+        op,
+        AtomicOp::MinS
+            | AtomicOp::MinU
+            | AtomicOp::MaxS
+            | AtomicOp::MaxU
+            | AtomicOp::FMin
+            | AtomicOp::FMax
+            | AtomicOp::And
+            | AtomicOp::Or
+    );
+    rests && rmw_ordering(order) == Ordering::Relaxed
 }
 
 fn rmw_ordering(order: Order) -> Ordering {
