@@ -147,7 +147,7 @@ fn emit_unoptimized<'c>(
     machine.prepare(module);
     let builder = Builder::new(module);
     let flushing = flush::in_hardware(&program, machine.cpu());
-    let emit::Emitted { state_bytes, waits, may_wait, gang, retraced, tiled, walks } =
+    let emit::Emitted { state_bytes, waits, may_wait, gang, retraced, tiled, walks, is_turned, aligned } =
         emit::module(&builder, &program, shape, machine, flushing, choice)?;
     if flushing {
         let flushed = module.functions().filter(|function| !emit::keeps_subnormals(*function));
@@ -169,6 +169,8 @@ fn emit_unoptimized<'c>(
         retraced,
         tiled,
         walks,
+        is_turned,
+        aligned,
         entry: if state_bytes.is_some() { EntryKind::Warps } else { EntryKind::Blocks },
     };
     Ok((builder, info))

@@ -120,6 +120,8 @@ fn info(program: &Program) -> KernelInfo {
         retraced: false,
         tiled: false,
         walks: false,
+        is_turned: false,
+        aligned: Vec::new(),
         entry: EntryKind::Blocks,
     }
 }

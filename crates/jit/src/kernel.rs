@@ -5,8 +5,8 @@ use crate::late;
 use crate::object::LoadedObject;
 use crate::scheduler::{Schedule, Stopped, WarpCode};
 use kernel_abi::{
-    BlockFrame, BlocksEntry, CompileError, CompiledKernel, EntryKind, Fault, FaultKind, FaultRecord,
-    KernelInfo, LaunchFrame, Status, Successor, TogetherEntry, WarpEntry, float_control,
+    AlignedParam, BlockFrame, BlocksEntry, CompileError, CompiledKernel, EntryKind, Fault, FaultKind,
+    FaultRecord, KernelInfo, LaunchFrame, Status, Successor, TogetherEntry, WarpEntry, float_control,
 };
 use std::ffi::c_void;
 use std::ptr;
@@ -68,6 +68,32 @@ impl Kernel {
         self.better.as_ref()?.get().map(|kernel| &**kernel)
     }
 
+    /// Code that tests whether accesses are aligned, if a parameter is not as aligned as this code takes it to be.
+    ///
+    /// # Safety
+    /// The frame is one of a launch of this kernel, which outlives the call.
+    unsafe fn testing(&self, frame: &BlockFrame) -> Result<Option<&Kernel>, Fault> {
+        let is_aligned = |param: &AlignedParam| {
+            // SAFETY: a launch has as many bytes of parameters as the kernel's information says, of which these are some.
+            let value =
+                unsafe { (*frame.launch).params.add(param.offset as usize).cast::<u64>().read_unaligned() };
+            value & u64::from(param.bytes - 1) == 0
+        };
+        if self.info.aligned.iter().all(is_aligned) { Ok(None) } else { self.plain_code(frame).map(Some) }
+    }
+
+    /// The code to run instead, if any.
+    ///
+    /// # Safety
+    /// As for [`Kernel::testing`].
+    unsafe fn instead(&self, frame: &BlockFrame) -> Result<Option<&Kernel>, Fault> {
+        match self.better() {
+            // SAFETY: the same contract.
+            None => unsafe { self.testing(frame) },
+            better => Ok(better),
+        }
+    }
+
     /// Has `run` run blocks with this code in frames that were made for other code of the same kernel, which may keep less while it is suspended.
     fn in_frames_of_other<R>(
         &self,
@@ -121,7 +147,7 @@ impl Kernel {
         let mut job = Job { entry, frame, flush: self.info.flush_subnormals };
         // SAFETY: the caller's contract; generated code owns nothing.
         let result = unsafe { guard::guarded_call(call, (&raw mut job).cast(), first, count) };
-        let status = match checked(frame, result, self.info.gang) {
+        let status = match checked(frame, result, &self.info) {
             Ok(status) => status,
             // SAFETY: the same contract.
             Err(fault) if self.info.retraced => unsafe {
@@ -231,7 +257,7 @@ impl Kernel {
                 // That of the others follows from it.
                 frames[0].state = own_state;
                 let frame = &frames[schedule.rank()];
-                checked(frame, result, gang)?;
+                checked(frame, result, &self.info)?;
                 if stopped == Stopped::NeedsPlainCode {
                     let plain = self.plain_code(frame)?;
                     let Entry::Warps(entry, together) = plain.entry else {
@@ -280,10 +306,11 @@ impl CompiledKernel for Kernel {
     }
 
     unsafe fn run(&self, frame: &mut BlockFrame, first: u64, count: u64) -> Result<(), Fault> {
-        if let Some(better) = self.better() {
-            return better.in_frames_of_other(std::slice::from_mut(frame), |frames| {
+        // SAFETY: the same contract.
+        if let Some(other) = unsafe { self.instead(frame)? } {
+            return other.in_frames_of_other(std::slice::from_mut(frame), |frames| {
                 // SAFETY: the same contract, with state for this code.
-                unsafe { better.run(&mut frames[0], first, count) }
+                unsafe { other.run(&mut frames[0], first, count) }
             });
         }
         // SAFETY: the same contract.
@@ -300,10 +327,11 @@ impl CompiledKernel for Kernel {
         frame: &mut BlockFrame,
         blocks: &mut dyn Iterator<Item = u64>,
     ) -> Result<(), Fault> {
-        if let Some(better) = self.better() {
-            return better.in_frames_of_other(std::slice::from_mut(frame), |frames| {
+        // SAFETY: the same contract.
+        if let Some(other) = unsafe { self.instead(frame)? } {
+            return other.in_frames_of_other(std::slice::from_mut(frame), |frames| {
                 // SAFETY: the same contract, with state for this code.
-                unsafe { better.run_each(&mut frames[0], blocks) }
+                unsafe { other.run_each(&mut frames[0], blocks) }
             });
         }
         match self.entry {
@@ -323,10 +351,12 @@ impl CompiledKernel for Kernel {
     }
 
     unsafe fn run_clusters(&self, frames: &mut [BlockFrame], first: u64, count: u64) -> Result<(), Fault> {
-        if let Some(better) = self.better() {
-            return better.in_frames_of_other(frames, |frames| {
+        let Some(some) = frames.first() else { return Ok(()) };
+        // SAFETY: the same contract.
+        if let Some(other) = unsafe { self.instead(some)? } {
+            return other.in_frames_of_other(frames, |frames| {
                 // SAFETY: the same contract, with state for this code.
-                unsafe { better.run_clusters(frames, first, count) }
+                unsafe { other.run_clusters(frames, first, count) }
             });
         }
         let mut numbers = first..first + count;
@@ -372,10 +402,16 @@ impl CompiledKernel for Kernel {
     }
 
     unsafe fn run_in_turns(&self, frames: &mut [BlockFrame], first: u64) -> Result<(), Fault> {
-        if let Some(better) = self.better().filter(|better| better.takes_turns()) {
-            return better.in_frames_of_other(frames, |frames| {
+        let Some(some) = frames.first() else { return Ok(()) };
+        let other = match self.better().filter(|better| better.takes_turns()) {
+            // SAFETY: the same contract.
+            None => unsafe { self.testing(some)? },
+            better => better,
+        };
+        if let Some(other) = other {
+            return other.in_frames_of_other(frames, |frames| {
                 // SAFETY: the same contract, with state for this code.
-                unsafe { better.run_in_turns(frames, first) }
+                unsafe { other.run_in_turns(frames, first) }
             });
         }
         let mut blocks = first..first + frames.len() as u64;
@@ -410,8 +446,9 @@ unsafe fn set_float_control(flush_subnormals: bool) {
 /// The status of a guarded call, or the fault: one that generated code raised and recorded, or one of the processor.
 ///
 /// Of a fault of the processor a gang's code knows the first of its warps alone.
-fn checked(frame: &BlockFrame, result: Result<u32, guard::Fault>, gang: u32) -> Result<u32, Fault> {
-    match result {
+fn checked(frame: &BlockFrame, result: Result<u32, guard::Fault>, info: &KernelInfo) -> Result<u32, Fault> {
+    let gang = info.gang;
+    let checked = match result {
         Ok(status) => match FaultKind::from_number(frame.fault.kind) {
             None => Ok(status),
             Some(kind) => {
@@ -437,7 +474,22 @@ fn checked(frame: &BlockFrame, result: Result<u32, guard::Fault>, gang: u32) -> 
             }
             Err(fault_of(frame, kind, known.then_some(fault.address), detail))
         }
+    };
+    match checked {
+        // SAFETY: the frame's launch outlives the run, and this.
+        Err(fault) if info.is_turned => Err(turned_back(fault, unsafe { (*frame.launch).block })),
+        checked => checked,
     }
+}
+
+/// A fault of code whose warps go down the columns of blocks of this size, told as of warps that go along their rows.
+fn turned_back(mut fault: Fault, block: [u32; 3]) -> Fault {
+    let thread = fault.warp * kernel_abi::WARP + fault.lane.unwrap_or(0);
+    let (x, y) = (thread / block[1], thread % block[1]);
+    let thread = y * block[0] + x;
+    fault.warp = thread / kernel_abi::WARP;
+    fault.lane = fault.lane.map(|_| thread % kernel_abi::WARP);
+    fault
 }
 
 fn fault_of(frame: &BlockFrame, kind: FaultKind, address: Option<u64>, detail: String) -> Fault {

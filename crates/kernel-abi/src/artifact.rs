@@ -2,12 +2,12 @@
 //!
 //! Little-endian numbers, strings with their length before them, the object last. The reader trusts nothing.
 
-use crate::{EntryKind, Gangs, KernelInfo, Shape, XLayout};
+use crate::{AlignedParam, EntryKind, Gangs, KernelInfo, Shape, XLayout};
 
 /// [`VERSION`], for texts.
 macro_rules! version {
     () => {
-        9
+        10
     };
 }
 pub(crate) use version;
@@ -54,10 +54,16 @@ impl Artifact {
             info.retraced.into(),
             info.tiled.into(),
             info.walks.into(),
+            info.is_turned.into(),
             entry,
             info.globals.len() as u32,
+            info.aligned.len() as u32,
         ] {
             bytes.extend(number.to_le_bytes());
+        }
+        for param in &info.aligned {
+            bytes.extend(param.offset.to_le_bytes());
+            bytes.extend(param.bytes.to_le_bytes());
         }
         for name in &info.globals {
             bytes.extend((name.len() as u32).to_le_bytes());
@@ -88,14 +94,24 @@ impl Artifact {
             retraced: number()? != 0,
             tiled: number()? != 0,
             walks: number()? != 0,
+            is_turned: number()? != 0,
             entry: match number()? {
                 0 => EntryKind::Blocks,
                 1 => EntryKind::Warps,
                 _ => return None,
             },
             globals: Vec::new(),
+            aligned: Vec::new(),
         };
-        let globals = number()?;
+        let (globals, aligned) = (number()?, number()?);
+        for _ in 0..aligned {
+            let (offset, bytes) = (number()?, number()?);
+            let is_inside = offset.checked_add(8).is_some_and(|end| end <= info.param_bytes);
+            if !is_inside || !bytes.is_power_of_two() {
+                return None;
+            }
+            info.aligned.push(AlignedParam { offset, bytes });
+        }
         for _ in 0..globals {
             let length = take_number(&mut rest)? as usize;
             let (name, after) = rest.split_at_checked(length)?;
@@ -127,6 +143,7 @@ impl Shape {
             | u32::from(self.assume_no_wrap) << 18
             | self.gangs.most.trailing_zeros() << 19
             | u32::from(self.gangs.whole) << 21
+            | u32::from(self.height / 8).min(3) << 22
             | u32::from(self.gangs.width) << 24
     }
 
@@ -141,8 +158,9 @@ impl Shape {
         let (dims, x_bits) = ((code >> 8 & 0xf) as u8, (code >> 12 & 0xf) as u8);
         let flag = |bit: u32| code >> bit & 1 != 0;
         let gangs = Gangs { most: 1 << (code >> 19 & 3), whole: flag(21), width: (code >> 24) as u8 };
-        let known =
-            matches!(gangs.width, 0 | 32 | 64 | 128) && code >> 22 & 3 == 0 && (5..=10).contains(&x_bits);
+        let height = [0, 8, 16, 32][(code >> 22 & 3) as usize];
+        let has_height = height == 0 || dims == 2 && flag(16);
+        let known = matches!(gangs.width, 0 | 32 | 64 | 128) && has_height && (5..=10).contains(&x_bits);
         ((1..=3).contains(&dims) && known).then_some(Shape {
             x,
             dims,
@@ -153,6 +171,8 @@ impl Shape {
             gangs,
             gang: 1,
             strips: 1,
+            height,
+            is_turned: false,
         })
     }
 }
@@ -176,7 +196,9 @@ mod tests {
             retraced: true,
             tiled: true,
             walks: true,
+            is_turned: true,
             globals: vec!["table".into(), "größe".into()],
+            aligned: vec![AlignedParam { offset: 0, bytes: 4 }, AlignedParam { offset: 16, bytes: 8 }],
             entry: EntryKind::Warps,
         };
         Artifact { info, object: vec![0x7f, b'E', b'L', b'F'] }

@@ -174,8 +174,21 @@ pub struct KernelInfo {
     /// In loops in steps of the grid its blocks take turns, as many as are run at once, an iteration each: the more they are, the longer are the pieces of
     /// memory that they walk along.
     pub walks: bool,
+    /// Its warps are those of blocks whose x and y are in each other's place: a frame's [`warp`](crate::BlockFrame::warp) is one of these.
+    pub is_turned: bool,
+    /// Parameters that the code takes to be multiples, without a test at each access: where one is not, code for a shape that makes no assumptions runs.
+    pub aligned: Vec<AlignedParam>,
     /// Kind of the entry.
     pub entry: EntryKind,
+}
+
+/// A pointer among a kernel's parameters that is a multiple of so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AlignedParam {
+    /// Where its eight bytes begin among those of the parameters.
+    pub offset: u32,
+    /// A power of two.
+    pub bytes: u32,
 }
 
 impl Default for KernelInfo {
@@ -195,6 +208,8 @@ impl Default for KernelInfo {
             retraced: false,
             tiled: false,
             walks: false,
+            is_turned: false,
+            aligned: Vec::new(),
             entry: EntryKind::default(),
         }
     }

@@ -40,6 +40,10 @@ pub struct Shape {
     pub gang: u8,
     /// Parts of a warp that run one after another, with vectors of their lanes. 1 in a launch's shape, and where `gang` is more.
     pub strips: u8,
+    /// `blockDim.y`, where that is 8, 16 or 32 and the block has two dimensions and is of whole warps. Otherwise 0.
+    pub height: u8,
+    /// The code has x and y in each other's place, of blocks and of threads: `x` and all else here is about what the launch calls y. False in a launch's shape.
+    pub is_turned: bool,
 }
 
 /// In what gangs the warps of a block could run: so many consecutive warps as one.
@@ -96,14 +100,32 @@ impl Shape {
             gangs: Gangs::NONE,
             gang: 1,
             strips: 1,
+            height: 0,
+            is_turned: false,
         };
         shape.gangs = Gangs::of(&shape, block, threads);
+        if shape.dims == 2 && shape.whole_warps && matches!(block[1], 8 | 16 | 32) {
+            shape.height = block[1] as u8;
+        }
         shape
     }
 
-    /// The shape for code that runs every warp by itself.
+    /// The shape for code that has x and y in each other's place, if a launch's shape tells enough of y.
+    pub fn turned(self) -> Option<Shape> {
+        let x = match self.height {
+            0 => return None,
+            32 => XLayout::Rows,
+            height => XLayout::Period(height),
+        };
+        let width = if self.gangs.most > 1 && x == XLayout::Rows { 32 } else { 0 };
+        let gangs = Gangs { width, ..self.gangs };
+        let x_bits = crate::WARP.trailing_zeros() as u8;
+        Some(Shape { x, x_bits, gangs, height: 0, is_turned: true, ..self })
+    }
+
+    /// The shape for code that runs every warp by itself, as the launch has it.
     pub fn alone(self) -> Shape {
-        Shape { gangs: Gangs::NONE, ..self }
+        Shape { gangs: Gangs::NONE, height: 0, ..self }
     }
 
     /// The shape for code that runs two warps as one at most, in one row.
@@ -178,6 +200,8 @@ impl Shape {
         gangs: Gangs::NONE,
         gang: 1,
         strips: 1,
+        height: 0,
+        is_turned: false,
     };
 }
 
@@ -204,6 +228,11 @@ mod tests {
         let square = Shape::of([8, 8, 1], [32, 32, 1]);
         assert_eq!(square.in_gangs(8).width(), Some(32));
         assert_eq!(Shape::of([8, 8, 1], [16, 16, 1]).in_strips(2).map(|strip| strip.width()), Some(None));
+        let turned =
+            |x, y, z| Shape::of([8, 8, 1], [x, y, z]).turned().map(|turned| (turned.x, turned.width()));
+        assert_eq!(turned(4, 8, 1), Some((XLayout::Period(8), Some(8))));
+        assert_eq!(turned(3, 32, 1), Some((XLayout::Rows, Some(32))));
+        assert_eq!([turned(4, 8, 2), turned(3, 16, 1), turned(8, 4, 1), turned(64, 1, 1)], [None; 4]);
         let bits = |x: u32| Shape::of([1, 1, 1], [x, 1, 1]).x_bits;
         assert_eq!([1, 32, 33, 64, 256, 1000, 1024].map(bits), [5, 5, 6, 6, 8, 10, 10]);
         assert!(!Shape::of([1 << 22, 1, 1], [512, 1, 1]).ids_fit_i32, "2^31 ids do not fit");

@@ -45,6 +45,19 @@ pub enum SpecialReg {
 }
 
 impl SpecialReg {
+    /// Whether this is about a lane's number in its warp.
+    pub fn is_of_lane(self) -> bool {
+        matches!(
+            self,
+            SpecialReg::LaneId
+                | SpecialReg::LanemaskEq
+                | SpecialReg::LanemaskLe
+                | SpecialReg::LanemaskLt
+                | SpecialReg::LanemaskGe
+                | SpecialReg::LanemaskGt
+        )
+    }
+
     /// Whether two reads in one thread may differ.
     pub fn is_counter(self) -> bool {
         matches!(

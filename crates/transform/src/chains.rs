@@ -108,7 +108,7 @@ fn of_inst(p: &Prepared, inst: &InstData) -> Option<Cost> {
 }
 
 /// Work and latency. Those of a recent processor; of approximations, what their steps come to.
-fn of_op(op: &Op) -> Option<(u32, u32)> {
+pub(crate) fn of_op(op: &Op) -> Option<(u32, u32)> {
     Some(match op {
         Op::Float(FloatBinary::Div, _) | Op::FloatUnary(FloatUnary::Rcp, _) => (6, 12),
         Op::FloatUnary(FloatUnary::Sqrt, _) => (10, 15),

@@ -7,7 +7,7 @@
 //! near to each other; where it is the whole block, its barriers order memory and nothing else.
 //!
 //! Where on the other hand the values of one warp are too many for the registers, as the sums that each thread of a product keeps, its lanes run in
-//! *strips*, one after another up to each barrier.
+//! *strips*, one after another up to each barrier; where they have nothing in common, in strips of one lane (`singly`).
 //!
 //! A kernel whose warp is one long formula runs two warps at once too, or as many as it takes to keep the processor busy, which sees too little of
 //! the next one to do that meanwhile (`chains`).
@@ -20,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 use kernel_abi::Shape;
 use simt_ir::{BarrierKind, Block, Function, Inst, Op, Order, Space, SpecialReg, Type, Value};
 
-use crate::{LaneShape, Prepared, chains, in_step, prepare, stride};
+use crate::{LaneShape, Prepared, chains, in_step, prepare, singly, stride};
 
 /// The vector registers of a processor.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +69,8 @@ pub enum Choice {
     Always,
     /// Wherever they can, in strips: for tests.
     InStrips,
+    /// Wherever they can, in strips of one lane: for tests.
+    Singly,
     /// Never, and wherever they can in strips whose values take a register each, for less code: a vector of several registers is as many
     /// of most instructions.
     ForLessCode,
@@ -92,7 +94,18 @@ pub fn choose(
     if in_step::obstacle(&prepared).is_some() {
         return None;
     }
-    if choice == Choice::ForLessCode || !uses.allowed {
+    let alone = match choice {
+        Choice::WhereItPays => singly::pays(&prepared),
+        Choice::Singly => singly::is_possible(&prepared),
+        _ => false,
+    };
+    if alone
+        && let Some(lane) = shape.in_strips(kernel_abi::WARP as u8)
+        && let Ok(prepared) = prepare(func.clone(), true, &lane)
+    {
+        return Some((lane, prepared));
+    }
+    if matches!(choice, Choice::ForLessCode | Choice::Singly) || !uses.allowed {
         return Some((*shape, prepared));
     }
     let warp = Gang::new(&prepared, shape, registers);
@@ -285,22 +298,9 @@ fn lanes_meet(func: &Function) -> bool {
     let mut insts = func.blocks().flat_map(|block| &func.block(block).insts);
     insts.any(|inst| match func.inst(*inst).op {
         Op::Shuffle(_) | Op::Vote(_) | Op::Redux(_) | Op::WarpSync | Op::Atomic(..) => true,
-        Op::SpecialReg(reg) => is_of_lane(reg),
+        Op::SpecialReg(reg) => reg.is_of_lane(),
         _ => false,
     })
-}
-
-/// Whether this is about a lane's number in its warp.
-fn is_of_lane(reg: SpecialReg) -> bool {
-    matches!(
-        reg,
-        SpecialReg::LaneId
-            | SpecialReg::LanemaskEq
-            | SpecialReg::LanemaskLe
-            | SpecialReg::LanemaskLt
-            | SpecialReg::LanemaskGe
-            | SpecialReg::LanemaskGt
-    )
 }
 
 /// What decides about a kernel as a whole.

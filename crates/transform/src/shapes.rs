@@ -291,6 +291,9 @@ impl Analysis<'_> {
     fn transfer(&self, block: Block, inst: simt_ir::Inst) -> LaneShape {
         let data = self.func.inst(inst);
         let bits = self.func.ty(data.results[0]).bits();
+        if self.lanes() == 1 {
+            return LaneShape::Uniform;
+        }
         let args: Vec<LaneShape> = data.args.iter().map(|arg| self.of(*arg)).collect();
         let all_uniform = args.iter().all(LaneShape::is_uniform);
         match data.op {

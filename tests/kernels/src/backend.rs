@@ -6,12 +6,12 @@ use jit::compiler::{Compiler, Source};
 use kernel_abi::artifact::Artifact;
 use kernel_abi::{Approximations, CompileError, KernelBackend};
 
-/// Names of all back ends: the interpreter, code for this processor that runs warps in gangs or in strips wherever it can, code that is
+/// Names of all back ends: the interpreter, code for this processor that runs warps in gangs or in strips, or lanes one at a time, wherever it can, code that is
 /// there soon, and generated code for each kind of processor that this one can stand in for, the best last.
 pub fn names() -> Vec<String> {
     let levels = ["baseline", "avx2", "avx512"].into_iter().filter(|level| runs_here(level));
     let quick = ["quick", "quick-avx2"].into_iter().filter(|name| *name == "quick" || runs_here("avx2"));
-    ["interp", "gangs", "strips"].into_iter().chain(quick).chain(levels).map(String::from).collect()
+    ["interp", "gangs", "strips", "singly"].into_iter().chain(quick).chain(levels).map(String::from).collect()
 }
 
 /// The back end of this name.
@@ -27,10 +27,11 @@ pub fn open_with(name: &str, approximations: Approximations) -> Result<Box<dyn K
             let compiler = InProcess { cpu: name.into(), plan: Plan::FULL };
             Ok(Box::new(Jit::with(Box::new(compiler), None, approximations)))
         }
-        "gangs" | "strips" | "quick" | "quick-avx2" => {
+        "gangs" | "strips" | "singly" | "quick" | "quick-avx2" => {
             let (cpu, plan) = match name {
                 "gangs" => ("native", Plan::in_gangs(Choice::Always)),
                 "strips" => ("native", Plan::in_gangs(Choice::InStrips)),
+                "singly" => ("native", Plan::in_gangs(Choice::Singly)),
                 "quick" => ("native", Plan::QUICK),
                 _ => ("avx2", Plan::QUICK),
             };

@@ -1,8 +1,16 @@
 //! Accesses at addresses that are no multiples of what they access.
+//!
+//! Most addresses are a kernel's parameter and a multiple. The parameters are tested before the kernel runs ([`Trusted`]); whatever else they are
+//! computed from is tested at each access.
 
-use kernel_abi::FaultKind;
-use simt_ir::{Access, Convert, Def, IntBinary, Op, Shift, Space, Type as IrType, Value as IrValue};
-use transform::{LaneShape, Offsets};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use kernel_abi::{AlignedParam, FaultKind, Shape};
+use simt_ir::{
+    Access, Convert, Def, Function, IntBinary, Op, Shift, Space, Type as IrType, Value as IrValue,
+};
+use transform::{LaneShape, Offsets, Prepared};
 
 use super::exact::even_step;
 use super::function::Emitter;
@@ -19,6 +27,76 @@ pub(super) struct AlignmentTest {
     pub(super) is_scalar: bool,
     /// Those of the bases of its rows, likewise.
     in_rows: bool,
+}
+
+/// The parameters of a kernel that its code takes to be multiples of what is accessed there, by their offsets.
+pub(super) struct Trusted {
+    /// Whether it may: other code has every test. A kernel that looks whether a pointer is a multiple can do with one that is not.
+    is_allowed: bool,
+    bytes: RefCell<BTreeMap<u32, u32>>,
+}
+
+impl Trusted {
+    /// None yet.
+    pub(super) fn new(kernel: &Prepared, shape: &Shape) -> Trusted {
+        let is_allowed = kernel.is_kernel && shape.assume_no_wrap && !tests_alignment(&kernel.func);
+        Trusted { is_allowed, bytes: RefCell::default() }
+    }
+
+    /// All of them.
+    pub(super) fn params(&self) -> Vec<AlignedParam> {
+        let bytes = self.bytes.borrow();
+        bytes.iter().map(|(offset, bytes)| AlignedParam { offset: *offset, bytes: *bytes }).collect()
+    }
+
+    /// Whether a value is such a parameter, which it is from now on if it can be.
+    fn trusts(&self, p: &Prepared, value: IrValue, bytes: u32) -> bool {
+        if !self.is_allowed || !p.is_kernel {
+            return false;
+        }
+        let Some(offset) = param_offset(&p.func, value) else { return false };
+        let mut trusted = self.bytes.borrow_mut();
+        let most = trusted.entry(offset).or_insert(bytes);
+        *most = bytes.max(*most);
+        true
+    }
+}
+
+/// Where a value is among a kernel's parameters, if it is one of eight bytes.
+fn param_offset(func: &Function, value: IrValue) -> Option<u32> {
+    let data = func.def_inst(value)?;
+    let Op::Load(access) = data.op else { return None };
+    if access.space != Space::Param || access.lanes != 1 || func.ty(value) != IrType::I64 {
+        return None;
+    }
+    let address = func.constant(data.args[0])? as i64;
+    u32::try_from(address.checked_add(access.offset)?).ok()
+}
+
+/// Whether a kernel looks at the lowest bits of a parameter, or of an address computed from one.
+fn tests_alignment(func: &Function) -> bool {
+    let mut insts = func.blocks().flat_map(|block| &func.block(block).insts).map(|inst| func.inst(*inst));
+    insts.any(|data| {
+        let is_mask = |value: IrValue| {
+            func.constant(value).is_some_and(|mask| mask > 0 && mask < 128 && (mask + 1).is_power_of_two())
+        };
+        data.op == Op::Int(IntBinary::And)
+            && (0..2).any(|at| is_mask(data.args[at]) && leads_to_param(func, data.args[1 - at], 8))
+    })
+}
+
+fn leads_to_param(func: &Function, value: IrValue, depth: u32) -> bool {
+    if param_offset(func, value).is_some() {
+        return true;
+    }
+    let Some(data) = func.def_inst(value).filter(|_| depth > 0) else { return false };
+    match data.op {
+        Op::Int(IntBinary::Add | IntBinary::Sub | IntBinary::Or)
+        | Op::Convert(Convert::Trunc)
+        | Op::ToGeneric(_)
+        | Op::FromGeneric(_) => data.args.iter().any(|arg| leads_to_param(func, *arg, depth - 1)),
+        _ => false,
+    }
 }
 
 impl<'c> Emitter<'_, 'c> {
@@ -90,6 +168,11 @@ impl<'c> Emitter<'_, 'c> {
         let power = bytes.trailing_zeros();
         let mut roots = Vec::new();
         self.alignment_roots(value, power, 12, &mut Vec::new(), &mut roots);
+        if let &[root] = &roots[..]
+            && self.unit.aligned.trusts(self.p, root, bytes)
+        {
+            roots.clear();
+        }
         let mut exact = access.offset.trailing_zeros() < power || roots.len() > 1;
         if roots.is_empty() && !exact {
             return None;

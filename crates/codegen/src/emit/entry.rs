@@ -153,13 +153,14 @@ impl<'c> BlockWarps<'c> {
         if !counts && !along_rows {
             return BlockWarps { count: warps, across: warps, along: None, height: None };
         }
-        let height = counts.then(|| field(offset_of!(LaunchFrame, block) + 4));
+        let size = |axis: u8| field(offset_of!(LaunchFrame, block) + 4 * usize::from(unit.axis(axis)));
+        let height = counts.then(|| size(1));
         let one = i32.int_const(1);
         // Most often that is known, and what is the same for all warps of a row is all that is left of a loop over them.
         if unit.shape.width().is_some_and(|width| width <= unit.lanes) {
             return BlockWarps { count: warps, across: one, along: Some(warps), height };
         }
-        let width = b.lshr(field(offset_of!(LaunchFrame, block)), lane_bits(unit));
+        let width = b.lshr(size(0), lane_bits(unit));
         let across = b.intrinsic("llvm.umax", &[i32], &[width, one]);
         BlockWarps { count: warps, across, along: Some(b.udiv(warps, across)), height }
     }
@@ -199,6 +200,7 @@ fn counts_threads(unit: Unit<'_, '_>, kernel: &Prepared) -> bool {
 fn runs_along_rows(unit: Unit<'_, '_>, kernel: &Prepared) -> bool {
     let regular = unit.lanes <= super::LANES
         && unit.shape.dims > 1
+        && !unit.shape.is_turned
         && unit.shape.x != XLayout::Irregular
         && unit.shape.whole_warps;
     // Output would come in an order that surprises.

@@ -645,6 +645,11 @@ impl<'a, 'c> Emitter<'a, 'c> {
 
     /// Records the result of an instruction.
     pub(super) fn define(&mut self, value: IrValue, natural: Value<'c>) {
+        // Of one lane everything is uniform, whatever it was computed as.
+        let natural = match self.unit.lanes == 1 && natural.ty().is_vector() {
+            true => self.unit.b.extract(natural, 0),
+            false => natural,
+        };
         self.have(value, natural);
         if let Some(pack) = self.pack_of(value) {
             self.define_apart(&pack);

@@ -89,11 +89,12 @@ pub use unflushed::keeps_subnormals;
 
 use std::cell::RefCell;
 
-use kernel_abi::{CompileError, Shape, Tier};
+use kernel_abi::{AlignedParam, CompileError, Shape, Tier};
 use simt_ir::verify::verify_function;
 use simt_ir::{FuncRef, Function, Op, Program, SourceLoc};
 use transform::Prepared;
 use transform::gang::{self, Choice};
+use transform::turned;
 
 use crate::llvm::{self, Builder, Context, Type};
 use crate::math::Lowering;
@@ -117,6 +118,8 @@ struct Unit<'a, 'c> {
     callees: &'a RefCell<Vec<(FuncRef, llvm::Function<'c>)>>,
     /// The processor flushes subnormals.
     flushing: bool,
+    /// Parameters taken to be multiples so far.
+    aligned: &'a alignment::Trusted,
 }
 
 /// The types used most.
@@ -133,6 +136,11 @@ struct Types<'c> {
 impl<'a, 'c> Unit<'a, 'c> {
     fn context(&self) -> &'c Context {
         self.b.context()
+    }
+
+    /// What the launch calls an axis of blocks or threads.
+    fn axis(&self, axis: u8) -> u8 {
+        if self.shape.is_turned && axis < 2 { 1 - axis } else { axis }
     }
 
     /// Lanes that lie in one row of the block.
@@ -203,6 +211,10 @@ pub struct Emitted {
     pub tiled: bool,
     /// See [`KernelInfo::walks`](kernel_abi::KernelInfo::walks).
     pub walks: bool,
+    /// See [`KernelInfo::is_turned`](kernel_abi::KernelInfo::is_turned).
+    pub is_turned: bool,
+    /// See [`KernelInfo::aligned`](kernel_abi::KernelInfo::aligned).
+    pub aligned: Vec<AlignedParam>,
 }
 
 /// Emits a kernel and all it calls.
@@ -219,12 +231,22 @@ pub fn module(
     }
     let context = b.context();
     let registers = machine.cpu().registers();
-    let within = match machine.tier() {
-        Tier::Full => transform::within::split(program.kernel(), shape),
-        Tier::Quick => None,
+    let choose = |kernel: &Function, shape: &Shape| {
+        let within = match machine.tier() {
+            Tier::Full => transform::within::split(kernel, shape),
+            Tier::Quick => None,
+        };
+        gang::choose(within.as_ref().unwrap_or(kernel), shape, registers, choice)
     };
-    let kernel = within.as_ref().unwrap_or(program.kernel());
-    let (shape, kernel) = match gang::choose(kernel, shape, registers, choice) {
+    let mut chosen = choose(program.kernel(), shape);
+    if machine.tier() == Tier::Full
+        && let Some((own, prepared)) = &chosen
+        && let Some((turned, shape)) = turned::turned(program.kernel(), shape, prepared, own)
+        && let Some(better) = choose(&turned, &shape)
+    {
+        chosen = Some(better);
+    }
+    let (shape, kernel) = match chosen {
         Some(chosen) => chosen,
         None => {
             let kernel = transform::prepare_kernel(program.kernel(), shape).map_err(|obstacle| {
@@ -250,8 +272,20 @@ pub fn module(
     };
     let raise = host::raise_function(b);
     let callees = RefCell::new(Vec::new());
+    let aligned = alignment::Trusted::new(&kernel, shape);
     let lanes = shape.lanes();
-    let unit = Unit { b, program, shape, machine, types, raise, lanes, callees: &callees, flushing };
+    let unit = Unit {
+        b,
+        program,
+        shape,
+        machine,
+        types,
+        raise,
+        lanes,
+        callees: &callees,
+        flushing,
+        aligned: &aligned,
+    };
     if kernel.dispatched && calls_where_lanes_meet(program) {
         let what = "a meeting of threads in a function that recurses or is called through a pointer, in a kernel whose threads wait,";
         return Err(unsupported(what, SourceLoc::default()));
@@ -266,7 +300,8 @@ pub fn module(
     let waits = kernel.dispatched || !kernel.polling.yields.is_empty();
     let tiled = !waits && transform::tiled::is_tiled(&kernel);
     let may_wait = kernel.polling.may_hide;
-    Ok(Emitted { state_bytes, waits, may_wait, gang: shape.gang.into(), retraced, tiled, walks })
+    let (gang, is_turned, aligned) = (shape.gang.into(), shape.is_turned, aligned.params());
+    Ok(Emitted { state_bytes, waits, may_wait, gang, retraced, tiled, walks, is_turned, aligned })
 }
 
 fn prepare(func: &Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, CompileError> {

@@ -31,8 +31,8 @@ pub(super) struct Tile {
 impl Tile {
     /// What lanes with these offsets access, if it is a tile.
     pub(super) fn of(offsets: &[i64], size: u32) -> Option<Tile> {
-        let first = offsets[0];
-        let pitch = offsets[1].wrapping_sub(first);
+        let &[first, second, ..] = offsets else { return None };
+        let pitch = second.wrapping_sub(first);
         let step = |pair: &[i64]| pair[1].wrapping_sub(pair[0]) == pitch;
         let rows = 1 + offsets.windows(2).take_while(|pair| step(pair)).count();
         let columns = offsets.len() / rows;

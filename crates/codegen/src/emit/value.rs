@@ -375,7 +375,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     fn dimension(&self, field: usize, axis: u8) -> Value<'c> {
-        self.launch_field(field + 4 * usize::from(axis), self.unit.types.i32)
+        self.launch_field(field + 4 * usize::from(self.unit.axis(axis)), self.unit.types.i32)
     }
 
     fn ntid(&self, axis: u8) -> Value<'c> {
@@ -404,7 +404,7 @@ impl<'c> Emitter<'_, 'c> {
         let value = match reg {
             SpecialReg::Tid(axis) => self.tid(axis),
             SpecialReg::Ntid(axis) => self.ntid(axis),
-            SpecialReg::CtaId(axis) => self.place.ctaid[usize::from(axis)],
+            SpecialReg::CtaId(axis) => self.place.ctaid[usize::from(self.unit.axis(axis))],
             SpecialReg::NctaId(axis) => self.dimension(offset_of!(LaunchFrame, grid), axis),
             SpecialReg::LaneId => i32.zero(),
             SpecialReg::WarpId => self.place.warp,

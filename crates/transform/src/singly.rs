@@ -1,0 +1,161 @@
+//! Lanes one at a time.
+//!
+//! Where each lane goes over a row of its own, as of a sparse matrix, or keeps a stack, every access is as many places as there are lanes, and
+//! those whose rows are short wait for the others. There is little arithmetic to do side by side then, and a processor is better at code without
+//! vectors: it looks ahead over iterations and runs each lane for as long as that one goes on. Strips of one lane are such code. Estimated here is what a
+//! lane takes either way, roughly: what pays beyond doubt does so several times over.
+//!
+//! Not where the next access waits for what the last one has brought, as in a search: the lanes of a vector wait together.
+
+use std::collections::HashSet;
+
+use simt_ir::{Block, Def, InstData, Op, Order, Space, Value};
+
+use crate::{LaneShape, LoopId, Prepared, chains};
+
+/// How much more the lanes of a vector must take.
+const MARGIN: u64 = 2;
+/// How much longer a vector goes round a loop than its lanes do by mean, if they leave it one by one.
+const WAITS: u64 = 2;
+/// Iterations, by which what is in a loop counts for more.
+const ITERATIONS: u64 = 8;
+/// Loops in each other up to which that is multiplied.
+const DEPTH: u32 = 4;
+
+/// What a lane takes, in tenths of a processor's cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Cost {
+    in_vectors: u64,
+    alone: u64,
+}
+
+/// Of an operation, for each unit of its work.
+const OPERATION: Cost = Cost { in_vectors: 1, alone: 3 };
+/// Of an access to places side by side.
+const IN_ORDER: Cost = Cost { in_vectors: 1, alone: 5 };
+/// Of one that is in another place in each lane, from which something is loaded or to which it is stored,
+const GATHERED: Cost = Cost { in_vectors: 20, alone: 5 };
+const SCATTERED: Cost = Cost { in_vectors: 40, alone: 5 };
+/// or which is an atomic.
+const ATOMIC: Cost = Cost { in_vectors: 30, alone: 20 };
+/// Of a load that the next iteration's waits for.
+const AWAITED: u64 = 120;
+/// Of a branch that each lane takes its own way.
+const BRANCH: u64 = 80;
+
+/// Whether a kernel's lanes had better run one at a time.
+pub(crate) fn pays(p: &Prepared) -> bool {
+    if !p.shapes.divergent_loops().contains(&true) || !is_possible(p) {
+        return false;
+    }
+    let mut sum = Cost::default();
+    for &block in p.cfg.order().iter().filter(|block| !p.is_unusual(**block)) {
+        let Some(cost) = of_block(p, block) else { return false };
+        let often = ITERATIONS.pow((p.loops.around(block).count() as u32).min(DEPTH));
+        let leave_apart = |id: LoopId| p.shapes.divergent_loops()[id.index()];
+        let waits = if p.loops.around(block).any(leave_apart) { WAITS } else { 1 };
+        sum.in_vectors += often * waits * cost.in_vectors;
+        sum.alone += often * cost.alone;
+    }
+    sum.in_vectors > MARGIN * sum.alone
+}
+
+/// Whether nothing in a kernel is about other lanes, or about memory that they share and wait for.
+pub(crate) fn is_possible(p: &Prepared) -> bool {
+    let insts = p.cfg.order().iter().flat_map(|block| &p.func.block(*block).insts);
+    p.polling.headers.is_empty()
+        && insts.map(|inst| p.func.inst(*inst)).all(|data| match data.op {
+            Op::Load(access) | Op::Store(access) => {
+                access.order == Order::Weak && access.space != Space::Shared
+            }
+            Op::Atomic(_, access) => {
+                access.lanes == 1
+                    && matches!(access.order, Order::Weak | Order::Relaxed)
+                    && matches!(access.space, Space::Global | Space::Generic)
+            }
+            Op::SpecialReg(reg) => !reg.is_of_lane() && !reg.is_counter(),
+            Op::LocalBase => true,
+            Op::ToGeneric(Space::Local) | Op::FromGeneric(Space::Local) => false,
+            op => op.is_pure(),
+        })
+}
+
+/// What a block takes; nothing if it has operations of which that is not known.
+fn of_block(p: &Prepared, block: Block) -> Option<Cost> {
+    let mut sum = Cost::default();
+    for inst in &p.func.block(block).insts {
+        let cost = of_inst(p, block, p.func.inst(*inst))?;
+        sum.in_vectors += cost.in_vectors;
+        sum.alone += cost.alone;
+    }
+    let inner = p.loops.innermost(block);
+    let stays = |to: &Block| inner.is_some_and(|id| p.loops.contains(id, *to));
+    if p.shapes.divergent()[block.index()] && p.cfg.succs(block).iter().all(stays) {
+        sum.alone += BRANCH;
+    }
+    Some(sum)
+}
+
+fn of_inst(p: &Prepared, block: Block, data: &InstData) -> Option<Cost> {
+    if let Some(access) = data.op.access() {
+        return Some(match (data.op, p.shapes.of(data.args[0])) {
+            _ if matches!(access.space, Space::Param | Space::Const) => Cost::default(),
+            (Op::Atomic(..), _) => ATOMIC,
+            (_, LaneShape::Uniform | LaneShape::Affine(_) | LaneShape::Rows(_)) => IN_ORDER,
+            (Op::Load(_), LaneShape::Varying) if is_awaited(p, block, data.args[0]) => {
+                Cost { alone: AWAITED, ..GATHERED }
+            }
+            (Op::Load(_), LaneShape::Varying) => GATHERED,
+            (_, LaneShape::Varying) => SCATTERED,
+        });
+    }
+    if data.results.iter().all(|result| p.shapes.of(*result).is_uniform()) {
+        return Some(Cost::default());
+    }
+    let work = match data.op {
+        Op::SpecialReg(_) | Op::LocalBase | Op::ToGeneric(_) | Op::FromGeneric(_) => 1,
+        op => u64::from(chains::of_op(&op)?.0),
+    };
+    Some(Cost { in_vectors: work * OPERATION.in_vectors, alone: work * OPERATION.alone })
+}
+
+/// Whether an address in a loop is computed from what an earlier iteration has loaded.
+fn is_awaited(p: &Prepared, block: Block, address: Value) -> bool {
+    let Some(id) = p.loops.innermost(block) else { return false };
+    let header = p.loops.get(id).header;
+    let from_before = sources(p, id, address)
+        .into_iter()
+        .filter(|value| matches!(p.func.def(*value), Def::Param(block, _) if block == header));
+    from_before.into_iter().any(|param| {
+        let Def::Param(_, index) = p.func.def(param) else { return false };
+        let latches = p.cfg.preds(header).iter().filter(|pred| p.loops.contains(id, **pred));
+        let mut nexts =
+            latches.flat_map(|latch| p.func.block(*latch).term.targets()).filter(|to| to.block == header);
+        nexts.any(|to| {
+            let next = sources(p, id, to.args[index as usize]);
+            next.iter().any(|value| matches!(p.op_of(*value), Some(Op::Load(_))))
+        })
+    })
+}
+
+/// What a value is computed from in one iteration of a loop, with itself: as far as to what the loop begins with.
+fn sources(p: &Prepared, id: LoopId, value: Value) -> HashSet<Value> {
+    let header = p.loops.get(id).header;
+    let mut found = HashSet::new();
+    let mut left = vec![value];
+    while let Some(value) = left.pop() {
+        let inside = p.def_block[value.index()].is_some_and(|block| p.loops.contains(id, block));
+        if !inside || !found.insert(value) {
+            continue;
+        }
+        match p.func.def(value) {
+            Def::Result(inst, _) => left.extend(&p.func.inst(inst).args),
+            Def::Param(block, index) if block != header => {
+                let targets = p.cfg.preds(block).iter().flat_map(|pred| p.func.block(*pred).term.targets());
+                left.extend(targets.filter(|to| to.block == block).map(|to| to.args[index as usize]));
+            }
+            Def::Param(..) | Def::Removed => {}
+        }
+    }
+    found
+}
