@@ -137,6 +137,7 @@ impl Shape {
             XLayout::Irregular => 0xff,
         };
         x | u32::from(self.dims) << 8
+            | u32::from(self.threads / 8).min(3) << 10
             | u32::from(self.x_bits) << 12
             | u32::from(self.whole_warps) << 16
             | u32::from(self.ids_fit_i32) << 17
@@ -155,10 +156,11 @@ impl Shape {
             period @ 1..32 if period.is_power_of_two() => XLayout::Period(period as u8),
             _ => return None,
         };
-        let (dims, x_bits) = ((code >> 8 & 0xf) as u8, (code >> 12 & 0xf) as u8);
+        let (dims, x_bits) = ((code >> 8 & 3) as u8, (code >> 12 & 0xf) as u8);
         let flag = |bit: u32| code >> bit & 1 != 0;
         let gangs = Gangs { most: 1 << (code >> 19 & 3), whole: flag(21), width: (code >> 24) as u8 };
-        let height = [0, 8, 16, 32][(code >> 22 & 3) as usize];
+        let of_eight = |bit: u32| [0, 8, 16, 32][(code >> bit & 3) as usize];
+        let (threads, height) = (of_eight(10), of_eight(22));
         let has_height = height == 0 || dims == 2 && flag(16);
         let known = matches!(gangs.width, 0 | 32 | 64 | 128) && has_height && (5..=10).contains(&x_bits);
         ((1..=3).contains(&dims) && known).then_some(Shape {
@@ -171,6 +173,8 @@ impl Shape {
             gangs,
             gang: 1,
             strips: 1,
+            threads,
+            is_block: false,
             height,
             is_turned: false,
         })

@@ -40,6 +40,10 @@ pub struct Shape {
     pub gang: u8,
     /// Parts of a warp that run one after another, with vectors of their lanes. 1 in a launch's shape, and where `gang` is more.
     pub strips: u8,
+    /// The threads of a block, where they are 8, 16 or 32. Otherwise 0.
+    pub threads: u8,
+    /// A vector has all threads of a block. False in a launch's shape.
+    pub is_block: bool,
     /// `blockDim.y`, where that is 8, 16 or 32 and the block has two dimensions and is of whole warps. Otherwise 0.
     pub height: u8,
     /// The code has x and y in each other's place, of blocks and of threads: `x` and all else here is about what the launch calls y. False in a launch's shape.
@@ -100,6 +104,8 @@ impl Shape {
             gangs: Gangs::NONE,
             gang: 1,
             strips: 1,
+            threads: if matches!(threads, 8 | 16 | 32) { threads as u8 } else { 0 },
+            is_block: false,
             height: 0,
             is_turned: false,
         };
@@ -160,6 +166,17 @@ impl Shape {
         self.whole_warps.then_some(Shape { x, ..shape })
     }
 
+    /// The shape for code with vectors of as many lanes as a block has threads, where they are few.
+    pub fn in_one(self) -> Option<Shape> {
+        let strips = u32::from(self.threads).checked_sub(1).map(|_| crate::WARP / u32::from(self.threads))?;
+        let x = match self.x {
+            XLayout::Period(period) if period >= self.threads => XLayout::Rows,
+            x => x,
+        };
+        let shape = Shape { x, strips: strips as u8, whole_warps: true, is_block: true, ..self };
+        (x != XLayout::Irregular).then_some(shape)
+    }
+
     /// Lanes of a vector.
     pub fn lanes(&self) -> u32 {
         crate::WARP * u32::from(self.gang) / u32::from(self.strips)
@@ -176,17 +193,18 @@ impl Shape {
     /// The threads of a block in x, where the shape tells.
     pub fn width(&self) -> Option<u32> {
         match self.x {
+            XLayout::Rows if self.is_block => Some(self.lanes()),
             // Strips are shaped as warps of their own.
-            _ if self.strips > 1 => None,
+            _ if self.strips > 1 && !self.is_block => None,
             XLayout::Period(period) => Some(period.into()),
             XLayout::Rows => (1 << self.x_bits == crate::WARP).then_some(crate::WARP),
             XLayout::Irregular => None,
         }
     }
 
-    /// Whether a gang is a whole block, so that none waits for another at its barriers.
+    /// Whether all threads of a block run as one, so that none waits for another at its barriers.
     pub fn block_is_gang(&self) -> bool {
-        self.gang > 1 && self.gang == self.gangs.most && self.gangs.whole
+        self.is_block || self.gang > 1 && self.gang == self.gangs.most && self.gangs.whole
     }
 
     /// The shape that holds for every launch, for use when a specialised one does not.
@@ -200,6 +218,8 @@ impl Shape {
         gangs: Gangs::NONE,
         gang: 1,
         strips: 1,
+        threads: 0,
+        is_block: false,
         height: 0,
         is_turned: false,
     };
@@ -233,6 +253,12 @@ mod tests {
         assert_eq!(turned(4, 8, 1), Some((XLayout::Period(8), Some(8))));
         assert_eq!(turned(3, 32, 1), Some((XLayout::Rows, Some(32))));
         assert_eq!([turned(4, 8, 2), turned(3, 16, 1), turned(8, 4, 1), turned(64, 1, 1)], [None; 4]);
+        let in_one =
+            |x, y, z| Shape::of([8, 8, 1], [x, y, z]).in_one().map(|one| (one.x, one.lanes(), one.width()));
+        assert_eq!(in_one(16, 1, 1), Some((XLayout::Rows, 16, Some(16))));
+        assert_eq!(in_one(8, 4, 1), Some((XLayout::Period(8), 32, Some(8))));
+        assert_eq!(in_one(2, 2, 2), Some((XLayout::Period(2), 8, Some(2))));
+        assert_eq!([in_one(64, 1, 1), in_one(12, 1, 1), in_one(4, 1, 1)], [None; 3]);
         let bits = |x: u32| Shape::of([1, 1, 1], [x, 1, 1]).x_bits;
         assert_eq!([1, 32, 33, 64, 256, 1000, 1024].map(bits), [5, 5, 6, 6, 8, 10, 10]);
         assert!(!Shape::of([1 << 22, 1, 1], [512, 1, 1]).ids_fit_i32, "2^31 ids do not fit");

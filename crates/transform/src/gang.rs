@@ -12,6 +12,8 @@
 //! A kernel whose warp is one long formula runs two warps at once too, or as many as it takes to keep the processor busy, which sees too little of
 //! the next one to do that meanwhile (`chains`).
 //!
+//! A block of so few threads that a vector has them all is as one gang ([`Shape::in_one`]).
+//!
 //! Not every kernel can: what a warp means to an operation, a gang does not. And not every one gains: code for more lanes takes longer to compile, and
 //! values that do not fit into registers are slower than warps one after another.
 
@@ -108,6 +110,9 @@ pub fn choose(
     if matches!(choice, Choice::ForLessCode | Choice::Singly) || !uses.allowed {
         return Some((*shape, prepared));
     }
+    if let Some(chosen) = in_one(func, shape, registers, &uses) {
+        return Some(chosen);
+    }
     let warp = Gang::new(&prepared, shape, registers);
     let chosen = match (uses.barriers, uses.shared) {
         (true, true) => in_gangs(func, shape, &warp, choice),
@@ -190,6 +195,17 @@ fn in_pairs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
         return None;
     }
     at_once(2, func, shape, warp)
+}
+
+/// The shape for a vector with all threads of a block, where they are few: none waits at barriers, and no lanes of a vector are nobody's.
+fn in_one(func: &Function, shape: &Shape, registers: Registers, uses: &Uses) -> Option<(Shape, Prepared)> {
+    let one = shape.in_one()?;
+    let is_warp = one.lanes() == kernel_abi::WARP;
+    if if is_warp { !uses.barriers } else { lanes_meet(func) } {
+        return None;
+    }
+    let prepared = prepare(func.clone(), true, &one).ok()?;
+    Gang::new(&prepared, &one, registers).is_possible().then_some((one, prepared))
 }
 
 /// The shape for several warps at once of a kernel without barriers that goes over memory in steps.

@@ -6,7 +6,11 @@
 
 use std::collections::HashMap;
 
-use simt_ir::{Convert, Function, Inst, InstData, IntBinary, IntCmp, Op, Shift, Type, Value};
+use simt_ir::{
+    Block, Cfg, Convert, Def, DomTree, Function, Inst, InstData, IntBinary, IntCmp, Op, Shift, Type, Value,
+};
+
+use crate::{Loops, within};
 
 /// What a quotient or a rest is where a warp lies in one row.
 pub struct InRow {
@@ -80,6 +84,54 @@ pub fn find(func: &mut Function, is_excluded: impl Fn(Inst) -> bool) -> HashMap<
         }
     }
     found
+}
+
+/// Moves quotients and rests to where others of the same numbers are, from blocks that are come to from there alone: a warp is to be known to lie in one
+/// row before anything depends on that, and a kernel computes its row here and its column behind a branch.
+pub fn gather(func: &mut Function) {
+    let cfg = Cfg::new(func);
+    let dom = DomTree::new(&cfg);
+    let Ok(loops) = Loops::new(&cfg, &dom, func.blocks().len()) else { return };
+    for &block in cfg.order() {
+        let &[pred] = cfg.preds(block) else { continue };
+        let numbers = |func: &Function, block: Block| -> Vec<Value> {
+            let insts = func.block(block).insts.iter();
+            insts.filter_map(|inst| division(func, *inst)).map(|division| division.number).collect()
+        };
+        let before = numbers(func, pred);
+        if before.is_empty() || loops.innermost(block) != loops.innermost(pred) {
+            continue;
+        }
+        for inst in func.block(block).insts.clone() {
+            let Some(Division { number, .. }) = division(func, inst) else { continue };
+            let is_known = before.contains(&number)
+                || func
+                    .def_inst(number)
+                    .is_some_and(|data| data.args.first().is_some_and(|of| before.contains(of)));
+            let result = func.inst(inst).results[0];
+            if is_known && is_movable(func, block, result, DEPTH) {
+                within::bring_forward(func, block, pred, result);
+            }
+        }
+    }
+}
+
+/// How far what a quotient is computed from is followed.
+const DEPTH: u32 = 8;
+
+/// Whether a value can be computed before a block as well as in it.
+fn is_movable(func: &Function, block: Block, value: Value, depth: u32) -> bool {
+    match func.def(value) {
+        Def::Param(of, _) => of != block,
+        Def::Result(inst, _) if func.block(block).insts.contains(&inst) => {
+            let data = func.inst(inst);
+            depth > 0
+                && data.op.is_pure()
+                && data.args.iter().all(|arg| is_movable(func, block, *arg, depth - 1))
+        }
+        Def::Result(..) => true,
+        Def::Removed => false,
+    }
 }
 
 /// Whether an instruction tells rows or columns.

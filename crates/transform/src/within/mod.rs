@@ -50,6 +50,7 @@ pub fn split(kernel: &Function, shape: &Shape) -> Option<Function> {
     normalize::normalize(&mut func, true).ok()?;
     let is_straightened = guards::straighten(&mut func);
     again::compute(&mut func);
+    rows::gather(&mut func);
     // Nothing uses what this adds until a part does, so it comes after what removes that.
     let around = once_around(&mut func);
     let in_row = rows::find(&mut func, |inst| around.contains_key(&inst));
@@ -377,7 +378,7 @@ fn sink(func: &mut Function, from: Block, to: Block, bounds: &[Bound]) {
 }
 
 /// Moves what computes a value from one block to the end of another.
-fn bring_forward(func: &mut Function, from: Block, to: Block, value: Value) {
+pub(crate) fn bring_forward(func: &mut Function, from: Block, to: Block, value: Value) {
     let Def::Result(inst, _) = func.def(value) else { return };
     if !func.block(from).insts.contains(&inst) {
         return;
