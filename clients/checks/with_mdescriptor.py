@@ -63,7 +63,7 @@ def values(name, device, structures):
 
 def agree(ours, plain):
     """That both say the same, and something."""
-    assert plain.size > 5 and numpy.abs(plain).max() > 0, "nothing to compare"
+    assert plain.size >= 3 and numpy.abs(plain).max() > 0, "nothing to compare"
     numpy.testing.assert_allclose(ours, plain, rtol=2e-4, atol=2e-5 * numpy.abs(plain).max())
 
 
