@@ -236,7 +236,7 @@ def cargo_tests(log, status):
     text = log.read_text(errors="replace")
     tests = [
         Test(name, verdicts[verdict], f"see {log}")
-        for name, verdict in re.findall(r"^test (\S+) \.\.\. (?:.*?)\b(ok|FAILED|ignored)\b", text, re.M | re.S)
+        for name, verdict in re.findall(r"^test (\S+)(?: - should panic)? \.\.\. (?:.*?)\b(ok|FAILED|ignored)\b", text, re.M | re.S)
     ]
     if "test result:" not in text:
         tests.append(Test("the unit tests as a whole", "failed", f"ended with {status}, see {log}"))

@@ -14,7 +14,7 @@ pub struct Parameter {
 }
 
 /// Collects the parameters into one block of `len` bytes, from an array of pointers to them (`kernelParams`) or from a
-/// block that the caller made (`extra`); never both, and one of them unless there are none.
+/// block that the caller made (`extra`); never both, and one of them unless there are none. A list that ends at once says nothing.
 ///
 /// # Safety
 /// The pointers are null or as `cuLaunchKernel` asks: as many as there are parameters, each to as many bytes as it has;
@@ -42,7 +42,9 @@ pub unsafe fn pack_into(
     extra: *mut *mut c_void,
 ) -> CuResult {
     let len = block.len();
-    match (kernel_params.is_null(), extra.is_null()) {
+    // SAFETY: the list has at least its end.
+    let no_list = extra.is_null() || unsafe { extra.read() } as usize == CU_LAUNCH_PARAM_END;
+    match (kernel_params.is_null(), no_list) {
         (false, false) => return Err(CUDA_ERROR_INVALID_VALUE.into()),
         (true, true) if layout.len() == 0 => {}
         (true, true) => return Err(CUDA_ERROR_INVALID_VALUE.into()),
@@ -142,9 +144,18 @@ mod tests {
     #[test]
     fn neither_and_both_are_refused() {
         assert_eq!(pack(null_mut(), null_mut()), Err(CUDA_ERROR_INVALID_VALUE.into()));
-        let (mut pointers, mut extra) = ([null_mut(); 2], [null_mut(); 1]);
+        let (mut byte, mut word, mut size) = (5u8, 0x0403_0201u32, 0usize);
+        let mut pointers = [(&raw mut byte).cast(), (&raw mut word).cast()];
+        let mut extra = [
+            without_provenance_mut(CU_LAUNCH_PARAM_BUFFER_SIZE),
+            (&raw mut size).cast(),
+            without_provenance_mut(CU_LAUNCH_PARAM_END),
+        ];
         let both = pack(pointers.as_mut_ptr(), extra.as_mut_ptr());
         assert_eq!(both, Err(CUDA_ERROR_INVALID_VALUE.into()));
+        let mut empty = [without_provenance_mut(CU_LAUNCH_PARAM_END)];
+        assert_eq!(pack(pointers.as_mut_ptr(), empty.as_mut_ptr()), Ok(vec![5, 0, 0, 0, 1, 2, 3, 4]));
+        assert_eq!(pack(null_mut(), empty.as_mut_ptr()), Err(CUDA_ERROR_INVALID_VALUE.into()));
         // SAFETY: no parameters, no pointers.
         assert_eq!(unsafe { super::pack([].into_iter(), 0, null_mut(), null_mut()) }, Ok(vec![]));
     }

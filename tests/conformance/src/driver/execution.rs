@@ -206,6 +206,22 @@ pub fn parameters_come_one_by_one_or_as_a_block() {
     cu!(cuCtxSynchronize());
 }
 
+/// Some programs hand over a list of nothing beside the parameters.
+pub fn a_list_that_ends_at_once_says_nothing() {
+    new_context();
+    let (mixed, out) = (kernel(c"mixed"), alloc_with(&[0_u32]));
+    let (i, c, w) = (100_u32, -3_i8, 7.9_f32);
+    let mut params = [arg(&i), arg(&c), arg(&out), arg(&w)];
+    let mut extra = [std::ptr::without_provenance_mut(CU_LAUNCH_PARAM_END)];
+    // SAFETY: the parameters are the kernel's, and the list ends.
+    cu!(cuLaunchKernel(mixed, 1, 1, 1, 1, 1, 1, 0, CUstream::NULL, params.as_mut_ptr(), extra.as_mut_ptr()));
+    assert_eq!(read::<i32>(out, 1), [104]);
+    fails!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuLaunchKernel(mixed, 1, 1, 1, 1, 1, 1, 0, CUstream::NULL, null_mut(), extra.as_mut_ptr())
+    );
+}
+
 /// The missing bytes are zeros or whatever was there: the launch alone is looked at.
 pub fn a_block_of_parameters_may_be_short_but_not_empty() {
     new_context();

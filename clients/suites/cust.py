@@ -1,0 +1,27 @@
+"""cust: the driver's API in safe Rust, older than cudarc. Its own unit tests."""
+
+import harness
+
+NAME = "cust"
+VERSION = "0.3.2"
+HOW = "linked with `-lcuda`, from Rust; a PTX file"
+GAPS = {}
+
+CARGO = ["cargo", "test", "--lib"]
+
+
+def environment(home):
+    """Where it finds headers and the library that it links."""
+    return {"CUDA_LIBRARY_PATH": home / "toolkit", "LIBRARY_PATH": home / "toolkit/lib64", "CARGO_PROFILE_TEST_DEBUG": 0}
+
+
+def install(home):
+    harness.whole_toolkit(home / "toolkit")
+    harness.must([*CARGO, "--no-run"], harness.crate(home, NAME, VERSION), home / "build.log", environment(home))
+
+
+def run(home, library, whole):
+    log = home / "run.log"
+    env = {**harness.environment(home, library), **environment(home)}
+    status = harness.run([*CARGO, "--offline", "--", "--test-threads=1"], home / "source", env, 300, log)
+    return harness.cargo_tests(log, status)

@@ -1,0 +1,30 @@
+"""pasta-msm: sums of multiples of points on the Pasta curves, by sppark. Its own test, which compares with sums by its CPU."""
+
+import os
+
+import harness
+
+NAME = "pasta-msm"
+VERSION = "0.1.5"
+HOW = "from Rust; `libcudart_static.a`, nvcc's PTX of C++ templates, launched cooperatively"
+GAPS = {}
+
+CARGO = ["cargo", "test", "--release", "--lib"]
+
+
+def environment(home):
+    """It compiles for devices where it finds nvcc."""
+    toolkit = home / "toolkit"
+    return {"PATH": f"{toolkit / 'bin'}:{os.environ['PATH']}", "LIBRARY_PATH": toolkit / "lib64"}
+
+
+def install(home):
+    harness.whole_toolkit(home / "toolkit")
+    harness.must([*CARGO, "--no-run"], harness.crate(home, NAME, VERSION), home / "build.log", environment(home))
+
+
+def run(home, library, whole):
+    log = home / "run.log"
+    env = {**harness.environment(home, library), **environment(home)}
+    status = harness.run([*CARGO, "--offline", "--", "--test-threads=1"], home / "source", env, 600, log)
+    return harness.cargo_tests(log, status)
