@@ -3,12 +3,16 @@
 use kernel_abi::{CompileError, EntryKind, KernelInfo, Shape, Tier};
 use simt_ir::Program;
 use transform::gang::Choice;
-use transform::inline;
+use transform::{inline, targets};
 
 use crate::emit;
 use crate::flush;
 use crate::llvm::{Builder, Context};
 use crate::target::{Cpu, Machine};
+
+/// Instructions of a kernel whose calls had to be inlined, or to become parts of it, above which even code that is made quickly is not there soon: it
+/// takes a millisecond for some of them. Such kernels are those of languages' runtimes: most of it is hardly ever run.
+const LONG: usize = 2000;
 
 /// The symbol of a compiled kernel's entry, a [`BlocksEntry`](kernel_abi::BlocksEntry) or a [`WarpEntry`](kernel_abi::WarpEntry).
 pub const ENTRY_SYMBOL: &str = "anywarp_kernel";
@@ -53,23 +57,26 @@ pub struct Plan {
     pub tier: Tier,
     /// When warps run in gangs.
     pub gangs: Choice,
+    /// Whether it may take long.
+    pub patient: bool,
 }
 
 impl Plan {
     /// Quickly: less code, and LLVM does with it as little as it can.
-    pub const QUICK: Plan = Plan { tier: Tier::Quick, gangs: Choice::ForLessCode };
+    pub const QUICK: Plan = Plan { tier: Tier::Quick, gangs: Choice::ForLessCode, patient: false };
     /// Well.
     pub const FULL: Plan = Plan::in_gangs(Choice::WhereItPays);
 
     /// Well, with a choice of when warps run in gangs.
     pub const fn in_gangs(gangs: Choice) -> Plan {
-        Plan { tier: Tier::Full, gangs }
+        Plan { tier: Tier::Full, gangs, patient: true }
     }
 
     /// For this tier.
     pub fn of(tier: Tier) -> Plan {
         match tier {
             Tier::Quick => Plan::QUICK,
+            Tier::Patient => Plan { patient: true, ..Plan::QUICK },
             Tier::Full => Plan::FULL,
         }
     }
@@ -97,7 +104,7 @@ pub fn compile_in_stages(
     let context = Context::new();
     context.forget_names();
     done(Stage::Machine);
-    let (builder, info) = emit_unoptimized(program, shape, &machine, &context, plan.gangs)?;
+    let (builder, info) = emit_unoptimized(program, shape, &machine, &context, plan)?;
     done(Stage::Emission);
     machine.optimize(builder.module()).map_err(CompileError::new)?;
     done(Stage::Passes);
@@ -121,7 +128,7 @@ pub fn emit_text_as(
 ) -> Result<String, CompileError> {
     let machine = Machine::of_tier(cpu, plan.tier).map_err(CompileError::new)?;
     let context = Context::new();
-    let (builder, _) = emit_unoptimized(program, shape, &machine, &context, plan.gangs)?;
+    let (builder, _) = emit_unoptimized(program, shape, &machine, &context, plan)?;
     if text == Text::Ir {
         return Ok(builder.module().to_string());
     }
@@ -137,29 +144,56 @@ fn emit_unoptimized<'c>(
     shape: &Shape,
     machine: &Machine,
     context: &'c Context,
-    choice: Choice,
+    plan: Plan,
 ) -> Result<(Builder<'c>, KernelInfo), CompileError> {
     let mut program = program.clone();
-    if !inline::inline_calls(&mut program) {
-        return Err(CompileError::unsupported("the kernel is too large once its calls are inlined"));
+    targets::resolve(&mut program);
+    let mut inlined = program.clone();
+    let refused = match inline::inline_calls(&mut inlined) {
+        true => match emit_inlined(&inlined, shape, machine, context, plan.gangs) {
+            Err(error) if error.unsupported && inline::has_calls(&inlined) => error,
+            result => return result,
+        },
+        false => CompileError::unsupported("the kernel is too large once its calls are inlined"),
+    };
+    // What cannot be done in a function may be in the kernel's own body.
+    let Some(routines) = inline::inline_all_that_meet(&mut program) else { return Err(refused) };
+    if inline::size(&program, &routines) > LONG && !plan.patient {
+        return Err(CompileError::later(refused.message));
     }
+    let scale = transform::routines::merge(&mut program, &routines, shape);
+    let (builder, mut info) = emit_inlined(&program, shape, machine, context, plan.gangs)
+        .map_err(|error| if error.unsupported { refused } else { error })?;
+    info.local_bytes = info.local_bytes.saturating_mul(scale);
+    info.stack_limits *= scale;
+    Ok((builder, info))
+}
+
+/// Emits a kernel whose calls have been inlined.
+fn emit_inlined<'c>(
+    program: &Program,
+    shape: &Shape,
+    machine: &Machine,
+    context: &'c Context,
+    choice: Choice,
+) -> Result<(Builder<'c>, KernelInfo), CompileError> {
     let module = context.module("kernel");
     machine.prepare(module);
     let builder = Builder::new(module);
-    let flushing = flush::in_hardware(&program, machine.cpu());
+    let flushing = flush::in_hardware(program, machine.cpu());
     let emit::Emitted { state_bytes, waits, may_wait, gang, retraced, tiled, walks, is_turned, aligned } =
-        emit::module(&builder, &program, shape, machine, flushing, choice)?;
+        emit::module(&builder, program, shape, machine, flushing, choice)?;
     if flushing {
         let flushed = module.functions().filter(|function| !emit::keeps_subnormals(*function));
         flushed.for_each(|function| machine.set_flushing(function));
     }
-    let (local_bytes, unbounded_stack) = inline::stack_need(&program, kernel_abi::CALL_BYTES);
+    let (local_bytes, unbounded_stack) = inline::stack_need(program, kernel_abi::CALL_BYTES);
     let info = KernelInfo {
         param_bytes: program.param_bytes,
         shared_bytes: program.shared_bytes,
         shared_align: program.shared_align.max(16),
         local_bytes: u32::try_from(local_bytes).unwrap_or(u32::MAX),
-        unbounded_stack,
+        stack_limits: unbounded_stack.into(),
         state_bytes: state_bytes.unwrap_or(0),
         globals: program.globals.clone(),
         flush_subnormals: flushing,

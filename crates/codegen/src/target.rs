@@ -281,7 +281,7 @@ impl Machine {
                 name.as_ptr(),
                 features.as_ptr(),
                 match tier {
-                    Tier::Quick => machine::LLVMCodeGenOptLevel::LLVMCodeGenLevelNone,
+                    Tier::Quick | Tier::Patient => machine::LLVMCodeGenOptLevel::LLVMCodeGenLevelNone,
                     Tier::Full => machine::LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
                 },
                 machine::LLVMRelocMode::LLVMRelocPIC,
@@ -339,7 +339,7 @@ impl Machine {
     pub fn optimize(&self, module: Module<'_>) -> Result<(), String> {
         module.verify().map_err(|message| format!("malformed code: {message}"))?;
         let passes = match self.tier {
-            Tier::Quick => QUICK_PASSES,
+            Tier::Quick | Tier::Patient => QUICK_PASSES,
             Tier::Full => PASSES,
         };
         // SAFETY: module and machine are alive; the options are ours.
@@ -361,7 +361,7 @@ impl Machine {
         } else {
             module.lengthen_byte_masks();
         }
-        if self.tier == Tier::Quick {
+        if self.tier != Tier::Full {
             module.end_runs_of_loads(RUN);
             module.fence_integers(FENCED);
         }

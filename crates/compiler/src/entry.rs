@@ -29,6 +29,7 @@ pub unsafe extern "C" fn anywarp_compile(input: *const Input, output: *mut Outpu
         unsafe { compile(input) }
     }) {
         Ok(Ok(artifact)) => (Outcome::Compiled, artifact),
+        Ok(Err(error)) if error.later => (Outcome::Later, error.message.into_bytes()),
         Ok(Err(error)) if error.unsupported => (Outcome::Unsupported, error.message.into_bytes()),
         Ok(Err(error)) => (Outcome::Failed, error.message.into_bytes()),
         Err(panic) => (Outcome::Failed, describe(&*panic).into_bytes()),

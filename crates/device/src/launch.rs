@@ -176,7 +176,10 @@ impl Function {
         let shared = shared_bytes(self, launch, info.shared_bytes, info.shared_align)?;
         let threads = launch.block.iter().product();
         let resident = blocks_per_multiprocessor(BlockShape { threads, shared });
-        let stack = if info.unbounded_stack { context.limit(Limit::StackSize)? as u32 } else { 0 };
+        let stack = match info.stack_limits {
+            0 => 0,
+            limits => (context.limit(Limit::StackSize)? as u32).saturating_mul(limits),
+        };
         let parts = GridParts {
             grid,
             block: launch.block,

@@ -110,7 +110,7 @@ fn info(program: &Program) -> KernelInfo {
         shared_bytes: program.shared_bytes,
         shared_align: program.shared_align,
         local_bytes,
-        unbounded_stack,
+        stack_limits: unbounded_stack.into(),
         state_bytes: 0,
         globals: program.globals.clone(),
         flush_subnormals: false,

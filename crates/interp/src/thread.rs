@@ -437,7 +437,7 @@ impl<'a> Thread<'a> {
             Op::Refuse(refusal) if args[0] != 0 => {
                 return Err(Event::Fault {
                     kind: refusal.into(),
-                    address: None,
+                    address: args.get(1).copied(),
                     ptx_line: line,
                     detail: String::new(),
                 });

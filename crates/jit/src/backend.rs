@@ -7,7 +7,9 @@ use crate::kernel::{Kernel, PlainCode};
 use crate::object::LoadedObject;
 use crate::{cpu, host_symbol, perf};
 use kernel_abi::artifact::{Artifact, ENTRY_SYMBOL, TOGETHER_SYMBOL, VERSION};
-use kernel_abi::{Approximations, CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape, Tier};
+use kernel_abi::{
+    Approximations, CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape, Successor, Tier,
+};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -39,9 +41,7 @@ impl KernelBackend for Jit {
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn CompiledKernel>, CompileError> {
-        // Other code is the same for blocks of many sizes.
-        let shape = if may_gang(request.ptx) { request.shape } else { request.shape.in_pairs_at_most() };
-        let full = Wanted { ptx: request.ptx, entry: request.entry, shape, tier: Tier::Full };
+        let full = Wanted::full(request);
         if request.tier == Tier::Full || self.0.background.is_none() {
             return Ok(self.kernel(full)?);
         }
@@ -49,6 +49,12 @@ impl KernelBackend for Jit {
             Some(kernel) => Ok(kernel),
             None => Ok(self.kernel(Wanted { tier: Tier::Quick, ..full })?),
         }
+    }
+
+    fn later(&self, request: &CompileRequest<'_>) -> Option<Arc<dyn Successor + Send + Sync>> {
+        let background = self.0.background.as_ref()?;
+        let make = self.other_code(Wanted { tier: Tier::Patient, ..Wanted::full(request) });
+        Some(Better::new(Box::new(move || make().ok()), COST_OF_LONG, background))
     }
 }
 
@@ -59,6 +65,15 @@ struct Wanted<'a> {
     entry: &'a str,
     shape: Shape,
     tier: Tier,
+}
+
+impl<'a> Wanted<'a> {
+    /// Of the tier that all kernels have.
+    fn full(request: &CompileRequest<'a>) -> Wanted<'a> {
+        // Other code is the same for blocks of many sizes.
+        let shape = if may_gang(request.ptx) { request.shape } else { request.shape.in_pairs_at_most() };
+        Wanted { ptx: request.ptx, entry: request.entry, shape, tier: Tier::Full }
+    }
 }
 
 impl Jit {
@@ -201,7 +216,7 @@ impl Jit {
         if shape.assume_no_wrap {
             let other = self.other_code(Wanted { shape: no_assumption(shape), ..wanted });
             plain = Some(Box::new(other) as PlainCode);
-            if let (Tier::Quick, Some(background)) = (tier, &self.0.background) {
+            if let (Tier::Quick | Tier::Patient, Some(background)) = (tier, &self.0.background) {
                 let fast = self.other_code(Wanted { tier: Tier::Full, ..wanted });
                 let cost = COST_OF_BYTE * u32::try_from(artifact.object.len()).unwrap_or(u32::MAX);
                 better = Some(Better::new(Box::new(move || fast().ok()), cost, background));
@@ -250,6 +265,9 @@ impl Inner {
 /// What compiling a kernel well takes for each byte of the code that was made quickly: the geometric mean of those of `benches`, of which few
 /// take a third or three times as long.
 const COST_OF_BYTE: Duration = Duration::from_micros(10);
+
+/// What compiling takes for a kernel that has no quick code: from one to some ten seconds.
+const COST_OF_LONG: Duration = Duration::from_secs(4);
 
 /// The shape for code that makes no assumption on wrapping.
 fn no_assumption(shape: Shape) -> Shape {

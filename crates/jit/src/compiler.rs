@@ -109,9 +109,10 @@ impl Opened {
                 .ok_or_else(|| CompileError::new("the compiler library answered nonsense"));
         }
         let message = String::from_utf8_lossy(&data).into_owned();
-        Err(match output.outcome == Outcome::Unsupported as u32 {
-            true => CompileError::unsupported(message),
-            false => CompileError::new(message),
+        Err(match output.outcome {
+            outcome if outcome == Outcome::Unsupported as u32 => CompileError::unsupported(message),
+            outcome if outcome == Outcome::Later as u32 => CompileError::later(message),
+            _ => CompileError::new(message),
         })
     }
 }

@@ -7,7 +7,7 @@ use crate::{AlignedParam, EntryKind, Gangs, KernelInfo, Shape, XLayout};
 /// [`VERSION`], for texts.
 macro_rules! version {
     () => {
-        10
+        11
     };
 }
 pub(crate) use version;
@@ -45,7 +45,7 @@ impl Artifact {
             info.shared_bytes,
             info.shared_align,
             info.local_bytes,
-            info.unbounded_stack.into(),
+            info.stack_limits,
             info.state_bytes,
             info.flush_subnormals.into(),
             info.waits.into(),
@@ -85,7 +85,7 @@ impl Artifact {
             shared_bytes: number()?,
             shared_align: number()?,
             local_bytes: number()?,
-            unbounded_stack: number()? != 0,
+            stack_limits: number()?,
             state_bytes: number()?,
             flush_subnormals: number()? != 0,
             waits: number()? != 0,
@@ -191,7 +191,7 @@ mod tests {
             shared_bytes: 1024,
             shared_align: 16,
             local_bytes: 8,
-            unbounded_stack: true,
+            stack_limits: 3,
             state_bytes: 192,
             flush_subnormals: true,
             waits: true,

@@ -30,6 +30,11 @@ pub trait KernelBackend: Send + Sync {
     /// Compiles a kernel, or finds it compiled. May be called from several threads at once.
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn CompiledKernel>, CompileError>;
 
+    /// Code of [`Tier::Patient`] that can be made beside what the program does, for a kernel of which [there is none sooner](CompileError::later).
+    fn later(&self, _request: &CompileRequest<'_>) -> Option<Arc<dyn Successor + Send + Sync>> {
+        None
+    }
+
     /// A back end that can tell by a second run of a block what a fault of this one left open, its thread and line. It gives up on
     /// blocks that do not end.
     fn replayer(&self) -> Option<Arc<dyn KernelBackend>> {
@@ -150,8 +155,9 @@ pub struct KernelInfo {
     pub shared_align: u32,
     /// Bytes of local memory a thread needs for frames that are known; recursion needs more.
     pub local_bytes: u32,
-    /// The kernel recurses or calls through pointers, so that its local memory is bounded by the stack limit alone.
-    pub unbounded_stack: bool,
+    /// Where the kernel recurses or calls through pointers, so that its local memory is bounded by the stack limit alone: how many times that it needs
+    /// besides. Code may keep more on a stack than the program knows of.
+    pub stack_limits: u32,
     /// Bytes of [`BlockFrame::state`] for each warp.
     pub state_bytes: u32,
     /// Names of the module variables it uses, in the order of [`LaunchFrame::globals`](crate::LaunchFrame::globals).
@@ -198,7 +204,7 @@ impl Default for KernelInfo {
             shared_bytes: 0,
             shared_align: 0,
             local_bytes: 0,
-            unbounded_stack: false,
+            stack_limits: 0,
             state_bytes: 0,
             globals: Vec::new(),
             flush_subnormals: false,
@@ -292,6 +298,7 @@ impl From<simt_ir::Refusal> for FaultKind {
             simt_ir::Refusal::Misaligned => FaultKind::Misaligned,
             simt_ir::Refusal::BarrierCount => FaultKind::BarrierCount,
             simt_ir::Refusal::Trap => FaultKind::Trap,
+            simt_ir::Refusal::NoFunction => FaultKind::InvalidPc,
         }
     }
 }
@@ -333,12 +340,19 @@ pub struct CompileError {
     pub unsupported: bool,
     /// There is no compiler to ask.
     pub no_compiler: bool,
+    /// There is no code of [`Tier::Quick`], since any takes long to make; of the other tiers there is.
+    pub later: bool,
 }
 
 impl CompileError {
     /// A mistake in the program, or a failure of the compiler.
     pub fn new(message: impl Into<String>) -> CompileError {
-        CompileError { message: message.into(), unsupported: false, no_compiler: false }
+        CompileError { message: message.into(), unsupported: false, no_compiler: false, later: false }
+    }
+
+    /// Something that is supported, by code that takes long to make.
+    pub fn later(message: impl Into<String>) -> CompileError {
+        CompileError { unsupported: true, later: true, ..CompileError::new(message) }
     }
 
     /// The compiler is missing.

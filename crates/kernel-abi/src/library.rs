@@ -77,6 +77,8 @@ pub enum Outcome {
     Failed = 1,
     /// The data says what this implementation lacks.
     Unsupported = 2,
+    /// Likewise, of code of a first launch: see [`CompileError::later`](crate::CompileError::later).
+    Later = 3,
 }
 
 /// Result of a compilation, owned by the library until it is given back.

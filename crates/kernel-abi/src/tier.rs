@@ -8,11 +8,13 @@ pub enum Tier {
     /// As fast as it gets.
     #[default]
     Full,
+    /// Like [`Quick`](Tier::Quick), of kernels that take too long for it: for those that run until then as they can.
+    Patient,
 }
 
 impl Tier {
     /// The tier with this number.
     pub fn from_number(number: u32) -> Option<Tier> {
-        [Tier::Quick, Tier::Full].into_iter().find(|tier| *tier as u32 == number)
+        [Tier::Quick, Tier::Full, Tier::Patient].into_iter().find(|tier| *tier as u32 == number)
     }
 }

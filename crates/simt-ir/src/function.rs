@@ -114,6 +114,9 @@ pub struct Function {
     pub local_align: u32,
     /// Types of the cells, by [`Cell`].
     pub cells: Vec<Type>,
+    /// Where other functions have become parts of this one: the headers of loops in which threads may wait for others. Control flow does not tell what
+    /// the loops are any more.
+    pub waits_at: Option<Vec<Block>>,
     blocks: Vec<BlockData>,
     insts: Vec<InstData>,
     values: Vec<ValueData>,
@@ -413,6 +416,7 @@ impl Function {
                 target.block = number[target.block.index()];
             }
         }
+        self.waits_at.iter_mut().flatten().for_each(|block| *block = number[block.index()]);
         for value in &mut self.values {
             if let Def::Param(block, _) = &mut value.def {
                 *block = number[block.index()];

@@ -473,6 +473,8 @@ pub enum Refusal {
     BarrierCount,
     /// As what the program asked for: `trap`.
     Trap,
+    /// As a call of what is no function, at this address.
+    NoFunction,
 }
 
 /// One half of the barrier of a cluster.
@@ -670,7 +672,7 @@ pub enum Op {
     Texture(TextureOp),
     /// `(nanoseconds I32) → ()`.
     Nanosleep,
-    /// `(whether Pred) → ()`: a thread for which it is true goes no further.
+    /// `(whether Pred) → ()`, or `(whether Pred, address I64) → ()`: a thread for which it is true goes no further.
     Refuse(Refusal),
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{
     Approx, AtomicOp, BarrierKind, Block, Cfg, Convert, Def, DomTree, Function, IntBinary, IntUnary, Mufu,
-    Op, Program, Signature, Terminator, Type, Value, VoteMode,
+    Op, Program, Refusal, Signature, Terminator, Type, Value, VoteMode,
 };
 
 /// A broken rule.
@@ -312,6 +312,7 @@ impl Check<'_> {
             Op::Texture(op) => rule(arg == op.operands() && res == op.results(), "as the operation says"),
             Op::ActiveMask => rule(arg.is_empty() && res == [I32], "() → i32"),
             Op::Elect => rule(arg == [I32] && res == [I32, Pred], "(i32) → (i32, pred)"),
+            Op::Refuse(Refusal::NoFunction) => rule(arg == [Pred, I64] && res.is_empty(), "(pred, i64) → ()"),
             Op::Refuse(_) => rule(arg == [Pred] && res.is_empty(), "(pred) → ()"),
             Op::WarpSync | Op::Nanosleep => rule(arg == [I32] && res.is_empty(), "(i32) → ()"),
             Op::Barrier { kind, count } => {

@@ -102,6 +102,7 @@ pub fn choose(
         _ => false,
     };
     if alone
+        && !Gang::new(&prepared, shape, registers).shares_a_word()
         && let Some(lane) = shape.in_strips(kernel_abi::WARP as u8)
         && let Ok(prepared) = prepare(func.clone(), true, &lane)
     {
@@ -250,7 +251,7 @@ fn waits(cost: chains::Cost, registers: u32) -> bool {
 /// The shape with as few strips as it takes to keep what lives in loops in registers.
 fn in_strips(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> Option<(Shape, Prepared)> {
     // Where all lanes of a warp come to each barrier, all strips do.
-    if lanes_meet(func) || !warp.is_possible() {
+    if lanes_meet(func) || !warp.is_possible() || warp.shares_a_word() {
         return None;
     }
     // Strips of parts of a row have not shown what they gain where there is time.
@@ -299,7 +300,8 @@ fn in_narrow_strips(
     let narrow = shapes.find(|shape| registers.are_filled(shape, 4))?;
     let possible = |shape: &Shape| {
         let prepared = prepare(func.clone(), true, shape).ok()?;
-        Gang::new(&prepared, shape, registers).is_possible().then_some(prepared)
+        let strip = Gang::new(&prepared, shape, registers);
+        (strip.is_possible() && !strip.shares_a_word()).then_some(prepared)
     };
     let prepared = possible(&narrow)?;
     // What all lanes of a strip come to, only some strips of a warp may. Without barriers that is nothing to them.
@@ -404,6 +406,33 @@ impl<'a> Gang<'a> {
         p.polling.headers.is_empty()
             && in_step::obstacle(p).is_none()
             && blocks.all(|block| p.full[block.index()] || !self.has(*block, Op::is_barrier))
+    }
+
+    /// Whether all lanes may load a word that they then all store to, as where a warp takes what was left for it: each of the lanes is to find what was
+    /// there, not what those of another strip have stored.
+    fn shares_a_word(&self) -> bool {
+        let p = self.p;
+        let space_of = |block: Block, inst: &Inst, stored: bool| {
+            let data = p.func.inst(*inst);
+            let access = match data.op {
+                Op::Load(access) if !stored && !access.invariant => access,
+                Op::Store(access) if stored => access,
+                _ => return None,
+            };
+            let is_partial = !p.full[block.index()] && p.linear.skip(block).is_some();
+            let shared = matches!(access.space, Space::Shared | Space::Global | Space::Generic);
+            (shared && !is_partial && p.shapes.of(data.args[0]).is_uniform()).then_some(access.space)
+        };
+        let spaces = |stored: bool| -> Vec<Space> {
+            let blocks = p.cfg.order().iter();
+            blocks
+                .flat_map(|block| p.func.block(*block).insts.iter().map(move |inst| (*block, inst)))
+                .filter_map(|(block, inst)| space_of(block, inst, stored))
+                .collect()
+        };
+        let (stored, loaded) = (spaces(true), spaces(false));
+        let meets = |a: Space, b: Space| a == b || a == Space::Generic || b == Space::Generic;
+        stored.iter().any(|store| loaded.iter().any(|load| meets(*store, *load)))
     }
 
     /// Whether loops load clearly less than the warps would one by one, and what lives in them fits into registers.

@@ -2,37 +2,89 @@
 //!
 //! After [`inline_calls`] the only direct calls left are to functions that may be on the stack already (those that recurse, or that
 //! indirect calls can reach again), and to large ones that are called more than once and could be functions of their own: they
-//! neither end threads nor wait for other threads.
+//! neither end threads nor wait for other threads. Where what is left cannot be compiled so, [`inline_all_that_meet`] leaves nothing of that kind but
+//! what is to become parts of the kernel.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use simt_ir::{
     Block, Cfg, FuncRef, Function, Inst, IntBinary, Op, Order, Program, Target, Terminator, Type, Value,
 };
 
+use crate::targets;
+
 /// A function grows no larger than this by inlining.
 const MAX_INSTRUCTIONS: usize = 200_000;
 
+/// Nor one in which what pointers lead to is spread, which is compiled only if nothing else can be done.
+const MAX_SPREAD: usize = 30_000;
+
 /// A function of more instructions is inlined only where it must be, or where it is called once.
 const LARGE: usize = 300;
+
+/// Likewise where functions become parts of the kernel's body: calls of them cost little more than what they keep on the stack.
+const SMALL: usize = 40;
 
 /// One of more instructions is not inlined where it is called once either: what LLVM does with a function takes more than in proportion to its size.
 const HUGE: usize = 1500;
 
 /// Inlines every call that can be, in all functions. Answers whether the size limit allowed it.
 pub fn inline_calls(program: &mut Program) -> bool {
-    let kept = kept_calls(program);
+    let must = with_callers(program, program.functions.iter().map(ends_or_waits).collect());
+    let kept = kept_calls(program, &must, LARGE);
+    inline_all(program, &kept, MAX_INSTRUCTIONS)
+}
+
+/// Prepares that the kernel's own body does all that [`belongs_in_kernel`]: calls through pointers to such functions are calls by name, and all calls
+/// of them that can be are inlined. Answers which are left, those that recurse among them, to become parts of the kernel
+/// ([`routines`](crate::routines)); nothing if that is too large.
+pub fn inline_all_that_meet(program: &mut Program) -> Option<Vec<FuncRef>> {
+    let own = program.functions.iter().map(belongs_in_kernel).collect();
+    let must = with_callers(program, own);
+    targets::spread(program, &must);
+    let mut inlined = program.clone();
+    let recursive = recursive_functions(program);
+    let recurses = (0..must.len()).any(|at| recursive[at] && must[at]);
+    if !recurses && inline_all(&mut inlined, &kept_calls(program, &must, LARGE), MAX_SPREAD) {
+        *program = inlined;
+        return Some(Vec::new());
+    }
+    // Large functions that are called from several places need not be there several times either.
+    if !inline_all(program, &kept_calls(program, &[], SMALL), MAX_SPREAD) {
+        return None;
+    }
+    let routines = called(program, &must);
+    (size(program, &routines) <= MAX_SPREAD).then_some(routines)
+}
+
+/// Those of some functions that the kernel calls, or one of them.
+fn called(program: &Program, chosen: &[bool]) -> Vec<FuncRef> {
+    let (mut found, mut work) = (BTreeSet::new(), vec![FuncRef(0)]);
+    while let Some(at) = work.pop() {
+        let callees = direct_calls(program.function(at)).filter(|callee| chosen[callee.index()]);
+        work.extend(callees.filter(|callee| found.insert(*callee)));
+    }
+    found.into_iter().collect()
+}
+
+/// Instructions of a kernel and the functions that become parts of it.
+pub fn size(program: &Program, routines: &[FuncRef]) -> usize {
+    let of = |func: &Function| func.blocks().map(|block| func.block(block).insts.len()).sum::<usize>();
+    of(program.kernel()) + routines.iter().map(|routine| of(program.function(*routine))).sum::<usize>()
+}
+
+/// Inlines calls of all functions but those that are kept. Answers whether the size limit allowed it.
+fn inline_all(program: &mut Program, kept: &[bool], limit: usize) -> bool {
+    let callees = targets::callees(program);
     let mut done = vec![false; program.functions.len()];
     let mut order = Vec::new();
-    for index in 0..program.functions.len() {
-        callees_first(program, index, &mut done, &mut order);
-    }
+    callees_first(&callees, 0, &mut done, &mut order);
     for index in order {
         let mut caller = std::mem::take(&mut program.functions[index]);
         let own_frame = caller.local_bytes;
-        while let Some((block, at, callee)) = next_call(&caller, &kept) {
+        while let Some((block, at, callee)) = next_call(&caller, kept) {
             inline_call(&mut caller, block, at, &program.functions[callee.index()], own_frame);
-            if caller.inst_count() > MAX_INSTRUCTIONS {
+            if caller.inst_count() > limit {
                 program.functions[index] = caller;
                 return false;
             }
@@ -42,25 +94,13 @@ pub fn inline_calls(program: &mut Program) -> bool {
     true
 }
 
-/// Functions that stay functions of their own.
-fn kept_calls(program: &Program) -> Vec<bool> {
+/// Functions that stay functions of their own, unless they must not.
+fn kept_calls(program: &Program, must: &[bool], large: usize) -> Vec<bool> {
     let recursive = recursive_functions(program);
     let mut calls = vec![0usize; program.functions.len()];
     for func in &program.functions {
         for callee in direct_calls(func) {
             calls[callee.index()] += 1;
-        }
-    }
-    // What must be in the kernel's own body, and with it all that calls it.
-    let mut must: Vec<bool> = program.functions.iter().map(ends_or_waits).collect();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for (index, func) in program.functions.iter().enumerate() {
-            if !must[index] && direct_calls(func).any(|callee| must[callee.index()]) {
-                must[index] = true;
-                changed = true;
-            }
         }
     }
     (0..program.functions.len())
@@ -69,9 +109,33 @@ fn kept_calls(program: &Program) -> Vec<bool> {
                 let func = &program.functions[at];
                 func.blocks().map(|block| func.block(block).insts.len()).sum()
             };
-            recursive[at] || !must[at] && (size > LARGE && calls[at] > 1 || size > HUGE)
+            let must = must.get(at).is_some_and(|must| *must);
+            recursive[at] || !must && (size > large && calls[at] > 1 || size > HUGE)
         })
         .collect()
+}
+
+/// Whether calls are left in a program whose calls have been inlined.
+pub fn has_calls(program: &Program) -> bool {
+    let func = program.kernel();
+    let mut insts = func.blocks().flat_map(|block| &func.block(block).insts);
+    insts.any(|inst| matches!(func.inst(*inst).op, Op::Call(_) | Op::CallIndirect(_)))
+}
+
+/// These functions, and all whose calls may lead to one of them.
+fn with_callers(program: &Program, mut these: Vec<bool>) -> Vec<bool> {
+    let callees = targets::callees(program);
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for (index, callees) in callees.iter().enumerate() {
+            if !these[index] && callees.iter().any(|callee| these[callee.index()]) {
+                these[index] = true;
+                changed = true;
+            }
+        }
+    }
+    these
 }
 
 /// The callees of a function's direct calls, where control can come to them.
@@ -99,6 +163,13 @@ fn ends_or_waits(func: &Function) -> bool {
     })
 }
 
+/// Whether it could be of consequence that a function is not in the kernel's own body: it ends threads, or threads may wait for each other in it.
+pub fn belongs_in_kernel(func: &Function) -> bool {
+    let meets = |op: &Op| op.is_convergent() && !matches!(op, Op::Call(_) | Op::CallIndirect(_));
+    let mut insts = func.blocks().flat_map(|block| &func.block(block).insts);
+    ends_or_waits(func) || insts.any(|inst| meets(&func.inst(*inst).op))
+}
+
 /// Bytes of local memory along the deepest chain of calls from the kernel, with `call_bytes` for each call, and whether recursion, indirect
 /// calls or allocations on the stack make it unbounded.
 pub fn stack_need(program: &Program, call_bytes: u32) -> (u64, bool) {
@@ -115,7 +186,7 @@ pub fn stack_need(program: &Program, call_bytes: u32) -> (u64, bool) {
     }
     let mut done = vec![false; program.functions.len()];
     let mut order = Vec::new();
-    callees_first(program, 0, &mut done, &mut order);
+    callees_first(&targets::callees(program), 0, &mut done, &mut order);
     let mut need = vec![0u64; program.functions.len()];
     for index in order {
         let func = &program.functions[index];
@@ -131,16 +202,16 @@ pub fn stack_need(program: &Program, call_bytes: u32) -> (u64, bool) {
     (need[0], false)
 }
 
-/// Functions that direct calls, or indirect calls of any function whose token is taken, can lead back to.
+/// Functions that their calls can lead back to.
 pub fn recursive_functions(program: &Program) -> Vec<bool> {
-    let callees: Vec<Vec<usize>> = program.functions.iter().map(|f| callees(program, f)).collect();
+    let callees = targets::callees(program);
     (0..program.functions.len())
         .map(|start| {
             let mut seen = vec![false; callees.len()];
             let mut work = callees[start].clone();
             while let Some(at) = work.pop() {
-                if !std::mem::replace(&mut seen[at], true) {
-                    work.extend_from_slice(&callees[at]);
+                if !std::mem::replace(&mut seen[at.index()], true) {
+                    work.extend_from_slice(&callees[at.index()]);
                 }
             }
             seen[start]
@@ -148,30 +219,13 @@ pub fn recursive_functions(program: &Program) -> Vec<bool> {
         .collect()
 }
 
-fn callees(program: &Program, func: &Function) -> Vec<usize> {
-    let mut callees = Vec::new();
-    for &block in Cfg::new(func).order() {
-        for inst in &func.block(block).insts {
-            match func.inst(*inst).op {
-                Op::Call(callee) => callees.push(callee.index()),
-                Op::CallIndirect(_) => {
-                    callees
-                        .extend((0..program.functions.len()).filter(|at| program.functions[*at].token != 0));
-                }
-                _ => {}
-            }
-        }
-    }
-    callees
-}
-
-fn callees_first(program: &Program, index: usize, done: &mut [bool], order: &mut Vec<usize>) {
+fn callees_first(callees: &[Vec<FuncRef>], index: usize, done: &mut [bool], order: &mut Vec<usize>) {
     // Depth is bounded by the number of functions: each is entered once.
     if std::mem::replace(&mut done[index], true) {
         return;
     }
-    for callee in callees(program, &program.functions[index]) {
-        callees_first(program, callee, done, order);
+    for callee in &callees[index] {
+        callees_first(callees, callee.index(), done, order);
     }
     order.push(index);
 }

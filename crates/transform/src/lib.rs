@@ -3,7 +3,7 @@
 //! Passes change a function and say in their first line what holds afterwards; analyses are plain data.
 //! In order of use: [`traps`], [`simplify`], [`cancel`], [`decide`], [`halves`](mod@halves), [`pairs`](mod@pairs), [`narrow`](mod@narrow), [`normalize`], [`zeros`], [`lcssa`], [`drift`], then the analyses [`sync`], [`shapes`] and
 //! [`linearize`], which code generation reads, in which lanes values are [`wanted`], which floats are [`quiet`], and whether local memory lies [`lane_by_lane`]. A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
-//! ([`dispatch`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]), or lanes one at a time (`singly`), and some as if their blocks lay on their side ([`turned`](mod@turned)). What barriers suspend is kept in few places
+//! ([`dispatch`]). Before all of that, functions are inlined ([`inline`]), those that pointers lead to where they are known ([`targets`]), or become parts of the kernel ([`routines`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]), or lanes one at a time (`singly`), and some as if their blocks lay on their side ([`turned`](mod@turned)). What barriers suspend is kept in few places
 //! ([`places`]). What is loaded together may stay together ([`packs`]), and
 //! what a block keeps for itself in shared memory may stay in registers ([`held`]). Where indices are bounded, or lanes may leave a loop apart from each
 //! other, code for warps of which that is not so may stand beside ([`within`]), as for those whose lanes have all elements that are guarded ([`guards`](mod@guards)), as may loops that compilers unrolled, rolled again ([`reroll`]), and loops for the few lanes that stay in them longest ([`stragglers`]). Some have blocks that load the same as others beside and below them
@@ -38,6 +38,7 @@ mod quiet;
 mod rejoined;
 mod reroll;
 pub mod retrace;
+pub mod routines;
 mod rows;
 pub mod shapes;
 pub mod simplify;
@@ -46,6 +47,7 @@ pub mod slope;
 pub mod stragglers;
 pub mod stride;
 pub mod sync;
+pub mod targets;
 pub mod tiled;
 pub mod traps;
 pub mod turned;

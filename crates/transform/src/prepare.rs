@@ -50,24 +50,13 @@ pub struct Prepared {
 /// Prepares a kernel whose calls have been inlined: to run its lanes in step if that does what the program means, else with lanes that
 /// have places of their own. If it is too large for that, the reason why it cannot run in step.
 pub fn prepare_kernel(func: &Function, shape: &Shape) -> Result<Prepared, in_step::Obstacle> {
-    let (obstacle, waiting) = match prepare(func.clone(), true, shape) {
-        Ok(prepared) => match in_step::obstacle(&prepared) {
+    let (obstacle, waiting) = match (prepare(func.clone(), true, shape), &func.waits_at) {
+        (Ok(prepared), known) => match in_step::obstacle(&prepared) {
             None => return Ok(prepared),
-            Some(obstacle) => (obstacle, prepared.polling.headers),
+            Some(obstacle) => (obstacle, known.clone().unwrap_or(prepared.polling.headers)),
         },
-        Err(irreducible) => {
-            // Where a loop is cannot be said, so lanes may wait wherever control goes back to.
-            let cfg = Cfg::new(func);
-            let mut waiting = Vec::new();
-            if func.sees_others() {
-                let edges =
-                    cfg.order().iter().flat_map(|from| cfg.succs(*from).iter().map(move |to| (*from, *to)));
-                waiting.extend(
-                    edges.filter(|(from, to)| cfg.position(*to) <= cfg.position(*from)).map(|(_, to)| to),
-                );
-                waiting.sort();
-                waiting.dedup();
-            }
+        (Err(irreducible), known) => {
+            let waiting = known.clone().unwrap_or_else(|| may_wait_anywhere(func));
             (in_step::Obstacle::entered_twice(func, irreducible), waiting)
         }
     };
@@ -81,6 +70,28 @@ pub fn prepare_kernel(func: &Function, shape: &Shape) -> Result<Prepared, in_ste
     prepared.wanted = Wanted::default();
     prepared.dispatched = true;
     Ok(prepared)
+}
+
+/// Where lanes may wait if it cannot be said where loops are: wherever control goes back to.
+fn may_wait_anywhere(func: &Function) -> Vec<Block> {
+    if !func.sees_others() {
+        return Vec::new();
+    }
+    let cfg = Cfg::new(func);
+    let edges = cfg.order().iter().flat_map(|from| cfg.succs(*from).iter().map(move |to| (*from, *to)));
+    let back = edges.filter(|(from, to)| cfg.position(*to) <= cfg.position(*from));
+    let mut waiting: Vec<Block> = back.map(|(_, to)| to).collect();
+    waiting.sort();
+    waiting.dedup();
+    waiting
+}
+
+/// The headers of the loops of a function in which threads may wait for others.
+pub fn waits_at(func: &Function, is_kernel: bool, shape: &Shape) -> Vec<Block> {
+    match prepare(func.clone(), is_kernel, shape) {
+        Ok(prepared) => prepared.polling.headers,
+        Err(_) => may_wait_anywhere(func),
+    }
 }
 
 /// Prepares a function whose calls have been inlined, to run its lanes in step.

@@ -131,8 +131,7 @@ pub fn launch_on(
     let warps = threads.div_ceil(WARP);
     let shared_bytes = shared_need(info, grid);
     assert!(shared_bytes as usize <= SHARED_BYTES, "shared memory suffices");
-    let local_bytes =
-        (info.local_bytes + if info.unbounded_stack { 16 << 10 } else { 0 }).next_multiple_of(16);
+    let local_bytes = (info.local_bytes + info.stack_limits * (16 << 10)).next_multiple_of(16);
 
     let mut aligned_params = vec![0u64; params.len().div_ceil(8) + 8];
     let skip = (64 - aligned_params.as_ptr() as usize % 64) % 64;

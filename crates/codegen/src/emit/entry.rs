@@ -325,7 +325,7 @@ fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<WarpFuncti
     let b = unit.b;
     let (i32, ptr) = (unit.types.i32, unit.types.ptr);
     let latches = match unit.machine.tier() {
-        Tier::Quick => Vec::new(),
+        Tier::Quick | Tier::Patient => Vec::new(),
         Tier::Full => stride::latches(kernel),
     };
     let in_turns = !latches.is_empty();

@@ -59,7 +59,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
 
     /// Whether the code is to be there soon: nothing is there twice then.
     pub(super) fn is_quick(&self) -> bool {
-        self.unit.machine.tier() == Tier::Quick
+        self.unit.machine.tier() != Tier::Full
     }
 
     /// Whether less code counts for more than how fast it is: it is to be there soon, or hardly ever runs.

@@ -89,7 +89,8 @@ impl<'c> Emitter<'_, 'c> {
         };
         self.unlikely(any, |this| {
             let lanes = b.and(this.vector(condition), mask);
-            this.unlikely(b.any(lanes), |this| this.raise_for(kind, lanes, None, data.loc));
+            let addresses = data.args.get(1).map(|address| this.vector(*address));
+            this.unlikely(b.any(lanes), |this| this.raise_for(kind, lanes, addresses, data.loc));
         });
     }
 

@@ -232,9 +232,13 @@ pub fn module(
     let context = b.context();
     let registers = machine.cpu().registers();
     let choose = |kernel: &Function, shape: &Shape| {
+        // Lanes of which some may be in one function and some in another go their own ways.
+        if kernel.waits_at.is_some() {
+            return None;
+        }
         let within = match machine.tier() {
             Tier::Full => transform::within::split(kernel, shape),
-            Tier::Quick => None,
+            Tier::Quick | Tier::Patient => None,
         };
         gang::choose(within.as_ref().unwrap_or(kernel), shape, registers, choice)
     };
@@ -257,7 +261,7 @@ pub fn module(
     };
     let kernel = match machine.tier() {
         Tier::Full => kernel.with_stragglers_apart(&shape),
-        Tier::Quick => kernel,
+        Tier::Quick | Tier::Patient => kernel,
     };
     if cfg!(debug_assertions) {
         verify_function(program, &kernel.func).expect("what is prepared keeps the rules of the IR");
@@ -320,10 +324,17 @@ fn calls_where_lanes_meet(program: &Program) -> bool {
         func.blocks().flat_map(|block| &func.block(block).insts).map(|inst| func.inst(*inst).op).collect()
     };
     let is_call = |op: &Op| matches!(op, Op::Call(_) | Op::CallIndirect(_));
-    ops(program.kernel()).iter().any(is_call)
-        && program.functions[1..]
-            .iter()
-            .any(|func| ops(func).iter().any(|op| op.is_convergent() && !is_call(op)))
+    if !ops(program.kernel()).iter().any(is_call) {
+        return false;
+    }
+    let callees = transform::targets::callees(program);
+    let (mut called, mut work) = (vec![false; callees.len()], vec![0]);
+    while let Some(at) = work.pop() {
+        let new = callees[at].iter().map(|callee| callee.index());
+        work.extend(new.filter(|callee| !std::mem::replace(&mut called[*callee], true)).collect::<Vec<_>>());
+    }
+    let meets = |at: usize| ops(&program.functions[at]).iter().any(|op| op.is_convergent() && !is_call(op));
+    (0..called.len()).any(|at| called[at] && meets(at))
 }
 
 fn suspends(kernel: &Prepared) -> bool {

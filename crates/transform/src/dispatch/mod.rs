@@ -75,7 +75,7 @@ pub fn dispatch(func: &Function, waiting: &[Block]) -> Option<Dispatched> {
 }
 
 /// Whether the operation may be done before control comes to it, and is the same whenever it is done.
-fn is_free(func: &Function, inst: Inst) -> bool {
+pub(crate) fn is_free(func: &Function, inst: Inst) -> bool {
     let data = func.inst(inst);
     match data.op {
         Op::Load(access) => access.space == Space::Param && func.constant(data.args[0]).is_some(),
@@ -325,11 +325,8 @@ impl<'a> Build<'a> {
 
         self.b.switch_to(head);
         let (end, pause, go_on) = (self.b.block(), self.b.block(), self.b.block());
-        let choice = self.choose();
-        let all_ended = self.compare(IntCmp::Eq, choice.turn, ENDED);
-        let pick = self.b.block();
-        self.branch(all_ended, end, pick);
-        self.b.switch_to(pick);
+        let choice = self.choose(end);
+        let pick = self.b.current();
         for block in self.func.blocks().filter(|block| self.regions.of[block.index()].is_some()) {
             let new = self.b.block();
             self.blocks.insert(block, new);
@@ -367,16 +364,56 @@ impl<'a> Build<'a> {
         Some(Dispatched { func, pause })
     }
 
-    /// Picks the lanes whose turn it is.
-    fn choose(&mut self) -> Choice {
+    /// Picks the lanes whose turn it is, or goes to `end` if all have ended. Most often all are at the same region, and nothing is to be picked.
+    fn choose(&mut self, end: Block) -> Choice {
         let (at, last) = (self.recall(self.at), self.b.read(self.last));
         let ended = self.compare(IntCmp::Eq, at, ENDED);
         let live = self.not(ended);
         let live = self.ballot(live);
+        let everyone = self.constant(EVERYONE);
+        let first = self.b.inst(Op::Redux(IntBinary::MinU), &[at, everyone], Type::I32);
+        let [lane_turn, turn] = [(); 2].map(|()| self.b.var(Type::I32));
+        let [alive, together, apart, pick] = [(); 4].map(|()| self.b.block());
+        let all_ended = self.compare(IntCmp::Eq, first, ENDED);
+        self.branch(all_ended, end, alive);
+        self.b.switch_to(alive);
+        let there = self.b.inst(Op::IntCmp(IntCmp::Eq), &[at, first], Type::Pred);
+        let there = self.ballot(there);
+        let all_there = self.b.inst(Op::IntCmp(IntCmp::Eq), &[there, live], Type::Pred);
+        let at_region = self.compare(IntCmp::LtU, first, self.regions.heads.len() as u64);
+        let all_at_region = self.and(all_there, at_region);
+        self.branch(all_at_region, together, apart);
+
+        self.b.switch_to(together);
+        let own = self.later(first, last);
+        self.b.write(turn, own);
+        let theirs = self.later(at, last);
+        self.b.write(lane_turn, theirs);
+        self.jump(pick);
+        self.b.switch_to(apart);
+        let (theirs, next) = self.choose_apart(at, last, live);
+        self.b.write(turn, next);
+        self.b.write(lane_turn, theirs);
+        self.jump(pick);
+
+        self.b.switch_to(pick);
+        let (lane_turn, turn) = (self.b.read(lane_turn), self.b.read(turn));
+        let low = self.constant((1 << CLASS_SHIFT) - 1);
+        let region = self.and(turn, low);
+        Choice { lane_turn, turn, region, live }
+    }
+
+    /// The turn of those at a region.
+    fn later(&mut self, at: Value, last: Value) -> Value {
         let later = self.b.inst(Op::IntCmp(IntCmp::LeU), &[at, last], Type::Pred);
         let class = self.constant(LATER);
         let later_turn = self.b.inst(Op::Int(IntBinary::Or), &[at, class], Type::I32);
-        let mut turn = self.b.inst(Op::Select, &[later, later_turn, at], Type::I32);
+        self.b.inst(Op::Select, &[later, later_turn, at], Type::I32)
+    }
+
+    /// Each lane's turn, and the one that comes next.
+    fn choose_apart(&mut self, at: Value, last: Value, live: Value) -> (Value, Value) {
+        let mut turn = self.later(at, last);
         for index in 0..self.places.len() {
             let number = (self.regions.heads.len() + index) as u64;
             let here = self.compare(IntCmp::Eq, at, number);
@@ -410,9 +447,7 @@ impl<'a> Build<'a> {
         }
         let everyone = self.constant(EVERYONE);
         let next = self.b.inst(Op::Redux(IntBinary::MinU), &[turn, everyone], Type::I32);
-        let low = self.constant((1 << CLASS_SHIFT) - 1);
-        let region = self.and(next, low);
-        Choice { lane_turn: turn, turn: next, region, live }
+        (turn, next)
     }
 
     /// The block where the lanes of a region enter it; emits the region.
