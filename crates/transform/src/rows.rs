@@ -2,7 +2,7 @@
 //!
 //! Programs number the elements of an array of rows and find each one's row and column by dividing: `i / width` and `i % width`. Where the numbers
 //! of a warp's lanes follow each other, most warps lie in one row, whose number one lane's division tells; the column is what is left, and grows from
-//! lane to lane as the number does. [`find`] has the kernel compute both so, for [`within`](crate::within) to take where a test says that they are right.
+//! lane to lane as the number does. [`find`] has the kernel compute both so, for [`within`] to take where a test says that they are right.
 
 use std::collections::HashMap;
 
