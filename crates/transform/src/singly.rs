@@ -159,3 +159,94 @@ fn sources(p: &Prepared, id: LoopId, value: Value) -> HashSet<Value> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use kernel_abi::Shape;
+    use simt_ir::{
+        Access, Convert, Function, FunctionBuilder, IntBinary, IntCmp, Shift, Signature, SpecialReg, Target,
+        Terminator, Type,
+    };
+
+    use super::*;
+
+    /// What a lane does in each iteration.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Walk {
+        /// Takes the next element of its own row, a number, and adds up what lies there.
+        Row,
+        /// Goes on to the number that it has loaded.
+        Chain,
+        /// Takes its element of the next row.
+        Along,
+    }
+
+    /// Lanes go from a number that each has loaded, or all have, up to another such.
+    fn kernel(walk: Walk, is_common: bool) -> Function {
+        let mut b = FunctionBuilder::new("k", Signature::default());
+        let zero = b.constant(Type::I64, 0);
+        let access = Access::weak(Space::Global, 0);
+        let [starts, numbers, elements, out] =
+            [0, 8, 16, 24].map(|at| b.inst(Op::Load(Access::weak(Space::Param, at)), &[zero], Type::I64));
+        let place = |b: &mut FunctionBuilder, base: Value, index: Value| {
+            let wide = b.inst(Op::Convert(Convert::SExt), &[index], Type::I64);
+            let two = b.constant(Type::I32, 2);
+            let bytes = b.inst(Op::Shift(Shift::Left), &[wide, two], Type::I64);
+            b.inst(Op::Int(IntBinary::Add), &[base, bytes], Type::I64)
+        };
+        let load = |b: &mut FunctionBuilder, base: Value, index: Value| {
+            let place = place(b, base, index);
+            b.inst(Op::Load(access), &[place], Type::I32)
+        };
+        let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32);
+        let one = b.constant(Type::I32, 1);
+        let row = if is_common { one } else { tid };
+        let next_row = b.inst(Op::Int(IntBinary::Add), &[row, one], Type::I32);
+        let [start, end] = [row, next_row].map(|row| load(&mut b, starts, row));
+        let (number, sum) = (b.var(Type::I32), b.var(Type::I32));
+        let none = b.constant(Type::I32, 0);
+        b.write(number, start);
+        b.write(sum, none);
+        let (body, after) = (b.block(), b.block());
+        b.terminate(Terminator::Jump(Target::new(body)));
+        b.switch_to(body);
+        let at = b.read(number);
+        let place_of = if walk == Walk::Along {
+            let width = b.inst(Op::SpecialReg(SpecialReg::Ntid(0)), &[], Type::I32);
+            let first = b.inst(Op::Int(IntBinary::Mul), &[at, width], Type::I32);
+            b.inst(Op::Int(IntBinary::Add), &[first, tid], Type::I32)
+        } else {
+            at
+        };
+        let loaded = load(&mut b, numbers, place_of);
+        let element = if walk == Walk::Row { load(&mut b, elements, loaded) } else { loaded };
+        let old = b.read(sum);
+        let new = b.inst(Op::Int(IntBinary::Add), &[old, element], Type::I32);
+        b.write(sum, new);
+        let next =
+            if walk == Walk::Chain { loaded } else { b.inst(Op::Int(IntBinary::Add), &[at, one], Type::I32) };
+        b.write(number, next);
+        let more = b.inst(Op::IntCmp(IntCmp::LtS), &[next, end], Type::Pred);
+        let (then, otherwise) = (Target::new(body), Target::new(after));
+        b.terminate(Terminator::Branch { cond: more, then, otherwise, uniform: false });
+        b.switch_to(after);
+        let sum = b.read(sum);
+        let own = place(&mut b, out, tid);
+        b.effect(Op::Store(access), &[own, sum]);
+        b.terminate(Terminator::Exit);
+        b.finish()
+    }
+
+    fn pays_for(walk: Walk, is_common: bool) -> bool {
+        let shape = Shape::of([8, 1, 1], [128, 1, 1]);
+        pays(&crate::prepare(kernel(walk, is_common), true, &shape).unwrap())
+    }
+
+    #[test]
+    fn lanes_with_rows_of_their_own_run_one_at_a_time() {
+        assert!(pays_for(Walk::Row, false));
+        assert!(!pays_for(Walk::Row, true), "all lanes go over the same row");
+        assert!(!pays_for(Walk::Chain, false), "the next load waits for the last, and lanes wait together");
+        assert!(!pays_for(Walk::Along, true), "they lie side by side");
+    }
+}

@@ -33,14 +33,16 @@ pub(super) struct AlignmentTest {
 pub(super) struct Trusted {
     /// Whether it may: other code has every test. A kernel that looks whether a pointer is a multiple can do with one that is not.
     is_allowed: bool,
+    /// Bytes of all parameters.
+    end: u32,
     bytes: RefCell<BTreeMap<u32, u32>>,
 }
 
 impl Trusted {
     /// None yet.
-    pub(super) fn new(kernel: &Prepared, shape: &Shape) -> Trusted {
+    pub(super) fn new(kernel: &Prepared, shape: &Shape, param_bytes: u32) -> Trusted {
         let is_allowed = kernel.is_kernel && shape.assume_no_wrap && !tests_alignment(&kernel.func);
-        Trusted { is_allowed, bytes: RefCell::default() }
+        Trusted { is_allowed, end: param_bytes, bytes: RefCell::default() }
     }
 
     /// All of them.
@@ -54,7 +56,8 @@ impl Trusted {
         if !self.is_allowed || !p.is_kernel {
             return false;
         }
-        let Some(offset) = param_offset(&p.func, value) else { return false };
+        let is_inside = |offset: &u32| offset.checked_add(8).is_some_and(|end| end <= self.end);
+        let Some(offset) = param_offset(&p.func, value).filter(is_inside) else { return false };
         let mut trusted = self.bytes.borrow_mut();
         let most = trusted.entry(offset).or_insert(bytes);
         *most = bytes.max(*most);

@@ -276,7 +276,7 @@ pub fn module(
     };
     let raise = host::raise_function(b);
     let callees = RefCell::new(Vec::new());
-    let aligned = alignment::Trusted::new(&kernel, shape);
+    let aligned = alignment::Trusted::new(&kernel, shape, program.param_bytes);
     let lanes = shape.lanes();
     let unit = Unit {
         b,
