@@ -230,6 +230,20 @@ edition = "2021"
     return source
 
 
+def build_crate(home, name, version, cargo, variables):
+    """Fetches a crate and compiles its tests, as `cargo` says, beside a toolkit in the client's folder."""
+    whole_toolkit(home / "toolkit")
+    must([*cargo, "--no-run"], crate(home, name, version), home / "build.log", variables)
+
+
+def run_crate(home, library, cargo, variables, seconds):
+    """The tests of a crate that `build_crate` has compiled, one at a time."""
+    log = home / "run.log"
+    env = {**environment(home, library), **variables}
+    status = run([*cargo, "--offline", "--", "--test-threads=1"], home / "source", env, seconds, log)
+    return cargo_tests(log, status)
+
+
 def cargo_tests(log, status):
     """What `cargo test` prints of each test."""
     verdicts = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}

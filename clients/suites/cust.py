@@ -16,12 +16,8 @@ def environment(home):
 
 
 def install(home):
-    harness.whole_toolkit(home / "toolkit")
-    harness.must([*CARGO, "--no-run"], harness.crate(home, NAME, VERSION), home / "build.log", environment(home))
+    harness.build_crate(home, NAME, VERSION, CARGO, environment(home))
 
 
 def run(home, library, whole):
-    log = home / "run.log"
-    env = {**harness.environment(home, library), **environment(home)}
-    status = harness.run([*CARGO, "--offline", "--", "--test-threads=1"], home / "source", env, 300, log)
-    return harness.cargo_tests(log, status)
+    return harness.run_crate(home, library, CARGO, environment(home), 300)
