@@ -168,7 +168,7 @@ impl Shape {
 
     /// The shape for code with vectors of as many lanes as a block has threads, where they are few.
     pub fn in_one(self) -> Option<Shape> {
-        let strips = u32::from(self.threads).checked_sub(1).map(|_| crate::WARP / u32::from(self.threads))?;
+        let strips = crate::WARP.checked_div(self.threads.into())?;
         let x = match self.x {
             XLayout::Period(period) if period >= self.threads => XLayout::Rows,
             x => x,

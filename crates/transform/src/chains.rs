@@ -70,14 +70,13 @@ impl<'a> Chain<'a> {
 
 /// What the block of a kernel takes that is most of it and in no loop, if there is one. Where most warps do not come does not count.
 pub(crate) fn of_main_block(p: &Prepared) -> Option<(Block, Cost)> {
-    let works = |block: &Block| -> u32 {
-        let insts = p.func.block(*block).insts.iter().map(|inst| p.func.inst(*inst));
+    let works = |block: Block| -> u32 {
+        let insts = p.func.block(block).insts.iter().map(|inst| p.func.inst(*inst));
         insts.map(|inst| of_inst(p, inst).map_or(1, |cost| cost.work)).sum()
     };
-    let usual = || p.cfg.order().iter().filter(|block| !p.is_unusual(**block));
-    let main = *usual().max_by_key(|block| works(block))?;
-    let whole: u32 = usual().map(works).sum();
-    if p.loops.innermost(main).is_some() || 2 * works(&main) < whole {
+    let main = p.usual_blocks().max_by_key(|block| works(*block))?;
+    let whole: u32 = p.usual_blocks().map(works).sum();
+    if p.loops.innermost(main).is_some() || 2 * works(main) < whole {
         return None;
     }
     let mut chain = Chain::new(p);

@@ -20,7 +20,7 @@
 use std::collections::{HashMap, HashSet};
 
 use kernel_abi::Shape;
-use simt_ir::{BarrierKind, Block, Function, Inst, Op, Order, Space, SpecialReg, Type, Value};
+use simt_ir::{BarrierKind, Block, Function, Inst, InstData, Op, Order, Space, SpecialReg, Type, Value};
 
 use crate::{LaneShape, Prepared, chains, in_step, prepare, singly, stride};
 
@@ -201,8 +201,9 @@ fn in_pairs(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) -> 
 /// The shape for a vector with all threads of a block, where they are few: none waits at barriers, and no lanes of a vector are nobody's.
 fn in_one(func: &Function, shape: &Shape, registers: Registers, uses: &Uses) -> Option<(Shape, Prepared)> {
     let one = shape.in_one()?;
-    let is_warp = one.lanes() == kernel_abi::WARP;
-    if if is_warp { !uses.barriers } else { lanes_meet(func) } {
+    // A warp is a vector as it is.
+    let gains = if one.lanes() == kernel_abi::WARP { uses.barriers } else { !lanes_meet(func) };
+    if !gains {
         return None;
     }
     let prepared = prepare(func.clone(), true, &one).ok()?;
@@ -345,9 +346,9 @@ fn is_allowed(func: &Function, inst: Inst, uses: &mut Uses) -> bool {
             uses.shared |= access.space == Space::Shared;
             access.order == Order::Weak && access.space != Space::Local
         }
-        Op::Barrier { kind: BarrierKind::Sync, count: false } => {
+        Op::Barrier { .. } => {
             uses.barriers = true;
-            func.constant(data.args[0]).is_some_and(|id| id < kernel_abi::BARRIERS as u64)
+            is_for_all(func, data)
         }
         Op::SpecialReg(reg) => reg != SpecialReg::WarpId && !reg.is_counter(),
         Op::Shuffle(_) => {
@@ -367,6 +368,12 @@ fn is_allowed(func: &Function, inst: Inst, uses: &mut Uses) -> bool {
         Op::LocalBase | Op::ToGeneric(Space::Local) | Op::FromGeneric(Space::Local) => false,
         op => op.is_pure(),
     }
+}
+
+/// Whether a barrier is one that all threads of the block come to, for nothing but that.
+pub(crate) fn is_for_all(func: &Function, data: &InstData) -> bool {
+    data.op == Op::Barrier { kind: BarrierKind::Sync, count: false }
+        && func.constant(data.args[0]).is_some_and(|id| id < kernel_abi::BARRIERS as u64)
 }
 
 struct Gang<'a> {
@@ -446,7 +453,7 @@ impl<'a> Gang<'a> {
     /// that do not stay in registers, and what it does for all warps where perhaps only one would.
     fn spares_waits(&self, warps: u8) -> bool {
         let (mut work, mut barriers) = (0, 0);
-        for &block in self.p.cfg.order().iter().filter(|block| !self.p.is_unusual(**block)) {
+        for block in self.p.usual_blocks() {
             // An inner loop runs more often than what is around it.
             let often = 16usize.saturating_pow(self.p.loops.around(block).count() as u32);
             let for_one = if self.p.full[block.index()] { 1 } else { warps.into() };
@@ -471,8 +478,7 @@ impl<'a> Gang<'a> {
     /// The operations on vectors, where most warps come.
     fn length(&self) -> usize {
         let p = self.p;
-        let usual = p.cfg.order().iter().filter(|block| !p.is_unusual(**block));
-        usual.map(|block| self.vectors(*block)).sum()
+        p.usual_blocks().map(|block| self.vectors(block)).sum()
     }
 
     fn vectors(&self, block: Block) -> usize {
@@ -527,8 +533,7 @@ impl<'a> Gang<'a> {
     /// The blocks in loops, where most warps come.
     fn in_loops(&self) -> impl Iterator<Item = Block> {
         let p = self.p;
-        let counts = move |block: &Block| p.loops.innermost(*block).is_some() && !p.is_unusual(*block);
-        p.cfg.order().iter().copied().filter(counts)
+        p.usual_blocks().filter(|block| p.loops.innermost(*block).is_some())
     }
 
     fn has(&self, block: Block, is: impl Fn(&Op) -> bool) -> bool {

@@ -225,6 +225,17 @@ impl Prepared {
         self.is_aside(block, |_| true)
     }
 
+    /// The blocks that control usually comes to: those that are not [unusual](Prepared::is_unusual).
+    pub fn usual_blocks(&self) -> impl Iterator<Item = Block> {
+        self.cfg.order().iter().copied().filter(|block| !self.is_unusual(*block))
+    }
+
+    /// How often a block runs for each time that the kernel does, where what is in a loop runs so many times: how often it does is not known, and what is in many
+    /// loops does not count for more than what is in four.
+    pub fn often(&self, block: Block, iterations: u64) -> u64 {
+        iterations.pow((self.loops.around(block).count() as u32).min(4))
+    }
+
     fn is_aside(&self, block: Block, counts: impl Fn(Value) -> bool) -> bool {
         let mut at = block;
         while let Some(parent) = self.dom.idom(at) {

@@ -19,8 +19,6 @@ const MARGIN: u64 = 2;
 const WAITS: u64 = 2;
 /// Iterations, by which what is in a loop counts for more.
 const ITERATIONS: u64 = 8;
-/// Loops in each other up to which that is multiplied.
-const DEPTH: u32 = 4;
 
 /// What a lane takes, in tenths of a processor's cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,9 +47,9 @@ pub(crate) fn pays(p: &Prepared) -> bool {
         return false;
     }
     let mut sum = Cost::default();
-    for &block in p.cfg.order().iter().filter(|block| !p.is_unusual(**block)) {
+    for block in p.usual_blocks() {
         let Some(cost) = of_block(p, block) else { return false };
-        let often = ITERATIONS.pow((p.loops.around(block).count() as u32).min(DEPTH));
+        let often = p.often(block, ITERATIONS);
         let leave_apart = |id: LoopId| p.shapes.divergent_loops()[id.index()];
         let waits = if p.loops.around(block).any(leave_apart) { WAITS } else { 1 };
         sum.in_vectors += often * waits * cost.in_vectors;

@@ -5,35 +5,32 @@
 //! may as well change places, of threads and of blocks alike: all of it is as before, but that warps are made up of columns.
 
 use kernel_abi::Shape;
-use simt_ir::{BarrierKind, Function, Op, Order, Space, SpecialReg};
+use simt_ir::{Function, Op, Order, Space, SpecialReg};
 
-use crate::{LaneShape, Prepared, prepare};
+use crate::{LaneShape, Prepared, gang, prepare};
 
 /// How many times fewer lines of the caches must be accessed.
 const MARGIN: u64 = 2;
 /// Iterations, by which what is in a loop counts for more.
 const ITERATIONS: u64 = 8;
-/// Loops in each other up to which that is multiplied.
-const DEPTH: u32 = 4;
 /// The bytes of a line.
 const LINE: i64 = 64;
 
 /// A kernel with x and y in each other's place, and the shape of its blocks then, if that pays. It is prepared for the shape that it runs with otherwise.
 pub fn turned(kernel: &Function, shape: &Shape, p: &Prepared, chosen: &Shape) -> Option<(Function, Shape)> {
     let turned_shape = shape.turned()?;
-    let lines = lines(p, chosen);
     if p.dispatched || !scatters(p) || !is_possible(kernel) {
         return None;
     }
     let func = exchanged(kernel);
     let turned = prepare(func.clone(), true, &turned_shape).ok()?;
-    (MARGIN * self::lines(&turned, &turned_shape) < lines).then_some((func, turned_shape))
+    let pays = MARGIN * lines(&turned, &turned_shape) < lines(p, chosen);
+    pays.then_some((func, turned_shape))
 }
 
 /// Whether lanes access other places each where most warps come.
 fn scatters(p: &Prepared) -> bool {
-    let usual = p.cfg.order().iter().filter(|block| !p.is_unusual(**block));
-    usual.flat_map(|block| &p.func.block(*block).insts).any(|inst| {
+    p.usual_blocks().flat_map(|block| &p.func.block(block).insts).any(|inst| {
         let data = p.func.inst(*inst);
         data.op.access().is_some() && p.shapes.of(data.args[0]).is_vector()
     })
@@ -48,9 +45,7 @@ fn is_possible(func: &Function) -> bool {
         && insts().all(|data| match data.op {
             Op::Load(access) | Op::Store(access) => access.order == Order::Weak,
             Op::Atomic(_, access) => matches!(access.order, Order::Weak | Order::Relaxed),
-            Op::Barrier { kind: BarrierKind::Sync, count: false } => {
-                func.constant(data.args[0]).is_some_and(|id| id < kernel_abi::BARRIERS as u64)
-            }
+            Op::Barrier { .. } => gang::is_for_all(func, data),
             Op::SpecialReg(reg) => matches!(
                 reg,
                 SpecialReg::Tid(_) | SpecialReg::Ntid(_) | SpecialReg::CtaId(_) | SpecialReg::NctaId(_)
@@ -83,8 +78,8 @@ fn exchanged(kernel: &Function) -> Function {
 /// The lines that a thousand lanes access, roughly: how often loops run is not known.
 fn lines(p: &Prepared, shape: &Shape) -> u64 {
     let mut sum = 0;
-    for &block in p.cfg.order().iter().filter(|block| !p.is_unusual(**block)) {
-        let often = ITERATIONS.pow((p.loops.around(block).count() as u32).min(DEPTH));
+    for block in p.usual_blocks() {
+        let often = p.often(block, ITERATIONS);
         for inst in &p.func.block(block).insts {
             let data = p.func.inst(*inst);
             if let Some(access) = data.op.access()
