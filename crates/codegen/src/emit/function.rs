@@ -21,6 +21,7 @@ use super::cell::Cells;
 use super::copied::Copies;
 use super::fetch::Fetches;
 use super::full::ActiveLanes;
+use super::matrix::Factors;
 use super::slots::SlotWrite;
 use super::stack::Scratch;
 use super::suspend::{Flow, SlotId, Suspension};
@@ -117,6 +118,8 @@ pub struct Emitter<'a, 'c> {
     /// Stores that store for others too: where those begin, and all values.
     pub(super) joined_stores: HashMap<Inst, (i64, Vec<IrValue>)>,
     pub(super) copies: Copies<'c>,
+    /// Factors of matrix products in memory.
+    pub(super) factors: Factors<'c>,
     pub(super) current: Block,
     /// Which lanes the code being emitted is for.
     pub(super) active_lanes: ActiveLanes,
@@ -186,6 +189,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             joined: HashSet::new(),
             joined_stores: HashMap::new(),
             copies: Copies::default(),
+            factors: Factors::default(),
             current: simt_ir::Function::ENTRY,
             active_lanes: ActiveLanes::Any,
             full_versions: HashMap::new(),

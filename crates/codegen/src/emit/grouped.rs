@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use kernel_abi::CompileError;
 use simt_ir::{Access, Convert, Def, IntBinary, Op, Order, Shift, Space, Type as IrType, Value as IrValue};
 
+use super::LANES;
 use super::address::Address;
 use super::function::Emitter;
 use super::memory::{Mark, Pattern};
@@ -15,17 +16,24 @@ use crate::target::Level;
 /// How far definitions are followed.
 const DEPTH: u32 = 16;
 
-/// What a value's lanes have besides something they have in common, modulo 2 to its width: known numbers, and products of uniform values with
-/// known numbers.
+/// What a value's lanes have besides something they have in common, modulo 2 to its width: known numbers, products of uniform values with
+/// known numbers, and what shuffles give them, of which only is known from which lanes.
 #[derive(Clone)]
 struct Differences {
     known: Vec<i64>,
     products: BTreeMap<Vec<IrValue>, Vec<i64>>,
+    /// The lane that each lane reads, by the shuffle's result.
+    shuffled: BTreeMap<IrValue, Vec<i64>>,
 }
 
 impl Differences {
     fn known(known: &[i64]) -> Differences {
-        Differences { known: known.to_vec(), products: BTreeMap::new() }
+        Differences { known: known.to_vec(), products: BTreeMap::new(), shuffled: BTreeMap::new() }
+    }
+
+    fn shuffled(result: IrValue, sources: Vec<i64>) -> Differences {
+        let none = Differences::known(&vec![0; sources.len()]);
+        Differences { shuffled: BTreeMap::from([(result, sources)]), ..none }
     }
 
     fn plus(mut self, other: Differences, sign: i64) -> Differences {
@@ -39,6 +47,7 @@ impl Differences {
         for (factors, numbers) in other.products {
             add(self.products.entry(factors).or_insert_with(|| vec![0; lanes]), numbers);
         }
+        self.shuffled.extend(other.shuffled);
         self
     }
 
@@ -57,7 +66,12 @@ impl Differences {
             factors.sort_unstable();
             products.insert(factors, numbers);
         }
-        Differences { known: none, products }
+        Differences { known: none, products, shuffled: self.shuffled }
+    }
+
+    /// What differs between groups by more than known numbers, for each of which a group has one number.
+    fn of_groups(&self) -> impl Iterator<Item = &Vec<i64>> {
+        self.products.values().chain(self.shuffled.values())
     }
 }
 
@@ -91,8 +105,8 @@ impl<'c> Groups<'c> {
         let narrowed = |number: i64| number << (64 - width) >> (64 - width);
         let mut groups: BTreeMap<Vec<i64>, Vec<(i64, usize)>> = BTreeMap::new();
         for lane in 0..lanes {
-            let all = extended.iter().flat_map(|extended| extended.differences.products.values());
-            let all = all.chain(differences.products.values());
+            let all = extended.iter().flat_map(|extended| extended.differences.of_groups());
+            let all = all.chain(differences.of_groups());
             let key = all.map(|numbers| narrowed(numbers[lane])).collect();
             // Told from the first lane on: what they have in common may be anything.
             let own = narrowed(differences.known[lane].wrapping_sub(differences.known[0]));
@@ -246,6 +260,13 @@ impl<'c> Emitter<'_, 'c> {
                 let bits = u64::from(p.func.ty(value).bits());
                 let amount = p.func.constant(data.args[1]).filter(|amount| *amount < bits)?;
                 Some(of(0)?.times(1 << amount))
+            }
+            // Lanes that read the same lane get the same.
+            Op::Shuffle(mode) if p.func.ty(value) != IrType::Pred => {
+                let sources = self.known_sources(mode, data.args[1], data.args[2])?;
+                let source = |lane: u32| lane - lane % LANES + sources[(lane % LANES) as usize].0;
+                let sources = (0..self.unit.lanes).map(|lane| i64::from(source(lane))).collect();
+                Some(Differences::shuffled(value, sources))
             }
             Op::ToGeneric(space) | Op::FromGeneric(space) if space != Space::Local => of(0),
             Op::Convert(op @ (Convert::SExt | Convert::ZExt)) if p.func.ty(data.args[0]) == IrType::I32 => {

@@ -1,7 +1,7 @@
 //! Exchange between the lanes of a warp.
 
 use kernel_abi::CompileError;
-use simt_ir::{Inst, IntBinary, ShuffleMode, Value as IrValue, VoteMode};
+use simt_ir::{Inst, IntBinary, Op, ShuffleMode, Value as IrValue, VoteMode};
 
 use super::function::Emitter;
 use super::{LANES, unsupported};
@@ -48,13 +48,31 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// The lane that each lane reads, and whether that is in range, where that is known now.
-    fn known_sources(&self, mode: ShuffleMode, lane: IrValue, clamp: IrValue) -> Option<[(u32, bool); 32]> {
+    pub(super) fn known_sources(
+        &self,
+        mode: ShuffleMode,
+        lane: IrValue,
+        clamp: IrValue,
+    ) -> Option<[(u32, bool); 32]> {
         let clamp = self.p.func.constant(clamp)? as u32;
         if let Some(lane) = self.p.func.constant(lane) {
             return Some(mode.sources(lane as u32, clamp));
         }
-        let lanes = self.p.shapes.known(lane)?;
+        let lanes = self.known_numbers(lane)?;
         Some(std::array::from_fn(|at| mode.sources(lanes[at] as u32, clamp)[at]))
+    }
+
+    /// What a value is in each lane, where that is known, or is another such value and a constant.
+    fn known_numbers(&self, value: IrValue) -> Option<Vec<u64>> {
+        let p = self.p;
+        if let Some(numbers) = p.shapes.known(value) {
+            return Some(numbers.to_vec());
+        }
+        let data = p.func.def_inst(value).filter(|data| data.op == Op::Int(IntBinary::Add))?;
+        let constants = [0, 1].map(|at| p.func.constant(data.args[at]));
+        let at = constants.iter().position(|constant| constant.is_some())?;
+        let (numbers, constant) = (p.shapes.known(data.args[1 - at])?, constants[at]?);
+        Some(numbers.iter().map(|number| number.wrapping_add(constant) & p.func.ty(value).mask()).collect())
     }
 
     /// A shuffle of all lanes of each of a gang's warps, by constants.

@@ -178,7 +178,12 @@ impl<'c> Builder<'c> {
     /// Calls `function`.
     #[track_caller]
     pub fn call(&self, function: Function<'c>, arguments: &[Value<'c>]) -> Value<'c> {
-        self.call_typed(function.ty(), function.raw(), arguments)
+        let call = self.call_typed(function.ty(), function.raw(), arguments);
+        // SAFETY: the value is a call, and the function is alive.
+        unsafe {
+            core::LLVMSetInstructionCallConv(call.raw(), core::LLVMGetFunctionCallConv(function.raw()))
+        };
+        call
     }
 
     /// Calls the function of type `ty` at `address`.

@@ -222,6 +222,13 @@ impl<'c> Function<'c> {
         self.add(LLVMAttributeFunctionIndex, name, 0);
     }
 
+    /// Has calls pass what fits into registers there, 16 vectors and as many results.
+    pub fn pass_in_registers(self) {
+        let convention = llvm_sys::LLVMCallConv::LLVMX86RegCallCallConv as u32;
+        // SAFETY: the function is alive.
+        unsafe { core::LLVMSetFunctionCallConv(self.raw, convention) };
+    }
+
     /// Adds a string attribute, such as `"prefer-vector-width"="512"`.
     pub fn add_string_attribute(self, key: &str, value: &str) {
         // SAFETY: LLVM copies both strings; the function is of this context.

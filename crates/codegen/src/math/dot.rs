@@ -15,18 +15,24 @@ impl<'c> Lowering<'_, 'c> {
         (y, signed_y): (Value<'c>, bool),
         sum: Value<'c>,
     ) -> Value<'c> {
-        let has_vnni = |lanes: u32| {
-            let (wide, narrow) = (self.cpu.has("avx512vnni"), self.cpu.has("avx512vl"));
-            if lanes == 16 { wide } else { lanes == 8 && wide && narrow }
-        };
         let lanes = self.cpu.vector_bits() / 32;
         self.in_chunks(lanes, &[x, y, sum], |chunk| {
             let &[x, y, sum] = chunk else { unreachable!("three go in") };
-            match has_vnni(lanes) {
+            match self.has_dots() {
                 true => self.dot_at_once(lanes, (x, signed_x), (y, signed_y), sum),
                 false => self.dot_of_halves(lanes, (x, signed_x), (y, signed_y), sum),
             }
         })
+    }
+
+    /// Whether there is an instruction for them.
+    pub(super) fn has_dots(&self) -> bool {
+        let (wide, narrow) = (self.cpu.has("avx512vnni"), self.cpu.has("avx512vl"));
+        match self.cpu.vector_bits() {
+            512 => wide,
+            256 => wide && narrow,
+            _ => false,
+        }
     }
 
     /// By the instruction that multiplies unsigned bytes with signed ones.

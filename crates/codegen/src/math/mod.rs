@@ -17,6 +17,7 @@ mod dot;
 mod float;
 mod half;
 mod int;
+mod matrix;
 mod mufu;
 mod quotient;
 mod soft;
