@@ -20,8 +20,10 @@ const LINE: u64 = 64;
 /// Numbers of floating point that each element of a line holds, and how many are enough to do them if nobody else is at the line.
 const ROWS: usize = 32;
 const ENOUGH: usize = ROWS / 2;
-/// Lines that are noted and not come to again, beyond which few are noted: whoever adds to each line once has nothing to gain.
-const DOUBT: u32 = 256;
+/// To note a line, and to do what is kept for another in its place, takes as long as so many operations on lines that are noted save.
+const NOTED: u32 = 8;
+/// Such savings that are missing, beyond which few lines are noted: whoever adds to each line once, or hardly more, has nothing to gain.
+const DOUBT: u32 = 256 * NOTED;
 /// Of those that are not noted then, one in so many is.
 const TRIAL: u32 = 16;
 /// Calls for scattered elements after which it is tried again to keep them.
@@ -85,10 +87,10 @@ struct Table {
     used: Vec<u8>,
     /// The fault of an operation that could not be done when its time came.
     fault: Option<guard::Fault>,
-    /// How much more often lines were noted than come to again, and how often none was noted for that.
+    /// How much more it has taken to note lines than was saved, and how often none was noted for that.
     doubt: u32,
     passed: u32,
-    /// Calls for scattered elements that nothing is kept of, as long as there is nothing else: they are in too many lines, or rounded and no other
+    /// Calls for elements anywhere that nothing is kept of, as long as there is nothing else: they are in too many lines, or rounded and no other
     /// thread is at any.
     resting: u32,
     /// When nothing was left, and for how long something may be from then on, in ticks.
@@ -318,9 +320,7 @@ impl Table {
         lanes: u32,
         operands: *const E,
     ) -> u32 {
-        // Nothing that is kept must come before these.
-        if self.resting > 0 && self.used.is_empty() {
-            self.resting -= 1;
+        if self.rests() {
             return lanes;
         }
         // Sums that are rounded are as many as they were: what keeping them saves is other threads' exchanges in between.
@@ -339,6 +339,21 @@ impl Table {
                 (op, ty) => self
                     .each_scattered(kind, addresses, lanes, operands, |old, new| combined(op, ty, old, new)),
             }
+        }
+    }
+
+    /// Whether nothing is kept for a while. Nothing that is kept must come before these.
+    fn rests(&mut self) -> bool {
+        let rests = self.resting > 0 && self.used.is_empty();
+        self.resting -= u32::from(rests);
+        rests
+    }
+
+    /// Rests, if it has taken too much to note lines.
+    fn rest_in_doubt(&mut self) {
+        if self.doubt > DOUBT {
+            guard::unguarded(|| self.settle());
+            (self.doubt, self.resting) = (DOUBT - TRIAL * NOTED, REST);
         }
     }
 
@@ -393,13 +408,8 @@ impl Table {
                 Some(line) => unsafe { line.add(kind, element, 1, operand) },
             }
         }
-        if self.doubt > DOUBT {
-            guard::unguarded(|| self.settle());
-            (self.doubt, self.resting) = (DOUBT - TRIAL, REST);
-        } else {
-            // To note a line takes as long as many of these.
-            self.doubt = self.doubt.saturating_sub(again / 8);
-        }
+        self.doubt = self.doubt.saturating_sub(again);
+        self.rest_in_doubt();
         left
     }
 
@@ -442,6 +452,9 @@ impl Table {
         lanes: u32,
         operands: *const E,
     ) -> u32 {
+        if self.rests() {
+            return lanes;
+        }
         let element = (place % LINE) as usize / size_of::<E>();
         let mut todo = lanes;
         while todo != 0 {
@@ -451,6 +464,7 @@ impl Table {
             unsafe { line.add(kind, element, 1, operands.wrapping_add(lane as usize)) };
             todo &= todo - 1;
         }
+        self.rest_in_doubt();
         todo
     }
 
@@ -465,11 +479,11 @@ impl Table {
                     return None;
                 }
             }
-            self.doubt = (self.doubt + 1).min(2 * DOUBT);
+            self.doubt = (self.doubt + NOTED).min(2 * DOUBT);
             guard::unguarded(|| self.note(index, kind, address))?;
             return Some(&mut self.lines[index]);
         }
-        self.doubt = self.doubt.saturating_sub(2);
+        self.doubt = self.doubt.saturating_sub(1);
         if line.rows >= ENOUGH {
             let visit = if line.rows < ROWS { Visit::try_to(index) } else { Some(Visit::to(index)) };
             if let Some(visit) = visit {

@@ -22,7 +22,7 @@ use std::collections::{HashMap, HashSet};
 use kernel_abi::Shape;
 use simt_ir::{BarrierKind, Block, Function, Inst, InstData, Op, Order, Space, SpecialReg, Type, Value};
 
-use crate::{LaneShape, Prepared, chains, in_step, prepare, singly, stride};
+use crate::{LaneShape, Prepared, chains, in_step, prepare, singly, stragglers, stride};
 
 /// The vector registers of a processor.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +113,9 @@ pub fn choose(
     }
     if let Some(chosen) = in_one(func, shape, registers, &uses) {
         return Some(chosen);
+    }
+    if choice == Choice::WhereItPays && stragglers::has_loops_of_their_own(&prepared, shape) {
+        return Some((*shape, prepared));
     }
     let warp = Gang::new(&prepared, shape, registers);
     let chosen = match (uses.barriers, uses.shared) {

@@ -78,6 +78,17 @@ pub(crate) fn is_possible(p: &Prepared) -> bool {
         })
 }
 
+/// How many of so many lanes a loop may be left to at most for one after another to be no slower than all at once.
+pub(crate) fn few_of(p: &Prepared, id: LoopId, lanes: u32) -> Option<u32> {
+    let mut sum = Cost::default();
+    for block in &p.loops.get(id).blocks {
+        let cost = of_block(p, *block)?;
+        sum.in_vectors += cost.in_vectors;
+        sum.alone += cost.alone;
+    }
+    Some((u64::from(lanes) * sum.in_vectors / (MARGIN * sum.alone).max(1)).min(lanes.into()) as u32)
+}
+
 /// What a block takes; nothing if it has operations of which that is not known.
 fn of_block(p: &Prepared, block: Block) -> Option<Cost> {
     let mut sum = Cost::default();

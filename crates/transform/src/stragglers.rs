@@ -14,9 +14,9 @@ use simt_ir::{
 };
 
 use crate::simplify::sign_extended;
-use crate::{LaneShape, LoopId, Prepared};
+use crate::{LaneShape, LoopId, Prepared, singly};
 
-/// One of so many lanes is few.
+/// One of so many lanes is always few.
 const PART: u32 = 8;
 
 /// The most instructions of a loop that is there twice.
@@ -31,17 +31,31 @@ pub fn split(p: &Prepared, shape: &Shape) -> Option<Function> {
     if p.loops.count() == 0 || !p.polling.headers.is_empty() {
         return None;
     }
-    let uses = p.uses();
-    let found: Vec<LoopId> = p.loops.ids().filter(|id| may_gain(p, &uses, *id)).collect();
+    let found = found(p);
     if found.is_empty() {
         return None;
     }
     let mut func = p.func.clone();
-    let few = (shape.lanes() / PART).max(1) as u8;
     for id in found {
+        let few = few_of(p, id, shape).max(shape.lanes() / PART).max(1) as u8;
         Split { p, func: &mut func, id, few, loc: p.func.block(p.loops.get(id).header).term_loc }.apply();
     }
     Some(func)
+}
+
+/// Whether some loop is as fast from the start if lanes go through it one after another: a gang would go through it as often as its longest lane.
+pub fn has_loops_of_their_own(p: &Prepared, shape: &Shape) -> bool {
+    found(p).into_iter().any(|id| few_of(p, id, shape) == shape.lanes())
+}
+
+fn found(p: &Prepared) -> Vec<LoopId> {
+    let uses = p.uses();
+    p.loops.ids().filter(|id| may_gain(p, &uses, *id)).collect()
+}
+
+/// How many lanes are few of those in a loop.
+fn few_of(p: &Prepared, id: LoopId, shape: &Shape) -> u32 {
+    singly::few_of(p, id, shape.lanes()).unwrap_or(0)
 }
 
 /// Whether lanes leave a loop one by one, long after each other, and what it does for one takes far less than for all.

@@ -9,7 +9,9 @@ impl<'c> Emitter<'_, 'c> {
     /// [`Op::FewLanes`].
     pub(super) fn few_lanes(&mut self, data: &InstData, most: u8) {
         let b = self.unit.b;
-        let few = if self.is_full() {
+        let few = if u32::from(most) >= self.unit.lanes {
+            self.unit.types.bit.all_ones()
+        } else if self.is_full() {
             self.unit.types.bit.zero()
         } else {
             let active = self.active();
