@@ -1,7 +1,7 @@
 //! Lanes one at a time.
 //!
-//! Where each lane goes over a row of its own, as of a sparse matrix, or keeps a stack, every access is as many places as there are lanes, and
-//! those whose rows are short wait for the others. There is little arithmetic to do side by side then, and a processor is better at code without
+//! Where each lane goes over a row of its own, as of a sparse matrix or one in which it puts the sums, or keeps a stack, every access is as many places
+//! as there are lanes, and those whose rows are short wait for the others. There is little arithmetic to do side by side then, and a processor is better at code without
 //! vectors: it looks ahead over iterations and runs each lane for as long as that one goes on. Strips of one lane are such code. Estimated here is what a
 //! lane takes either way, roughly: what pays beyond doubt does so several times over.
 //!
@@ -43,7 +43,7 @@ const BRANCH: u64 = 80;
 
 /// Whether a kernel's lanes had better run one at a time.
 pub(crate) fn pays(p: &Prepared) -> bool {
-    if !p.shapes.divergent_loops().contains(&true) || !is_possible(p) {
+    if !is_possible(p) {
         return false;
     }
     let mut sum = Cost::default();
@@ -188,6 +188,8 @@ mod tests {
         Chain,
         /// Takes its element of the next row.
         Along,
+        /// Takes the next element of its own row, and puts the sum in its place.
+        OwnRow,
     }
 
     /// Lanes go from a number that each has loaded, or all have, up to another such.
@@ -227,11 +229,21 @@ mod tests {
         } else {
             at
         };
+        let place_of = if walk == Walk::OwnRow {
+            let first = b.inst(Op::Int(IntBinary::Mul), &[tid, end], Type::I32);
+            b.inst(Op::Int(IntBinary::Add), &[first, at], Type::I32)
+        } else {
+            place_of
+        };
         let loaded = load(&mut b, numbers, place_of);
         let element = if walk == Walk::Row { load(&mut b, elements, loaded) } else { loaded };
         let old = b.read(sum);
         let new = b.inst(Op::Int(IntBinary::Add), &[old, element], Type::I32);
         b.write(sum, new);
+        if walk == Walk::OwnRow {
+            let own = place(&mut b, numbers, place_of);
+            b.effect(Op::Store(access), &[own, new]);
+        }
         let next =
             if walk == Walk::Chain { loaded } else { b.inst(Op::Int(IntBinary::Add), &[at, one], Type::I32) };
         b.write(number, next);
@@ -255,6 +267,7 @@ mod tests {
     fn lanes_with_rows_of_their_own_run_one_at_a_time() {
         assert!(pays_for(Walk::Row, false));
         assert!(!pays_for(Walk::Row, true), "all lanes go over the same row");
+        assert!(pays_for(Walk::OwnRow, true), "each store may change what the next element is");
         assert!(!pays_for(Walk::Chain, false), "the next load waits for the last, and lanes wait together");
         assert!(!pays_for(Walk::Along, true), "they lie side by side");
     }
