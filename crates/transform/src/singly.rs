@@ -235,14 +235,14 @@ mod tests {
         } else {
             place_of
         };
-        let loaded = load(&mut b, numbers, place_of);
+        let there = place(&mut b, numbers, place_of);
+        let loaded = b.inst(Op::Load(access), &[there], Type::I32);
         let element = if walk == Walk::Row { load(&mut b, elements, loaded) } else { loaded };
         let old = b.read(sum);
         let new = b.inst(Op::Int(IntBinary::Add), &[old, element], Type::I32);
         b.write(sum, new);
         if walk == Walk::OwnRow {
-            let own = place(&mut b, numbers, place_of);
-            b.effect(Op::Store(access), &[own, new]);
+            b.effect(Op::Store(access), &[there, new]);
         }
         let next =
             if walk == Walk::Chain { loaded } else { b.inst(Op::Int(IntBinary::Add), &[at, one], Type::I32) };
