@@ -127,6 +127,19 @@ pub enum IntCmp {
     GeU,
 }
 
+impl IntCmp {
+    /// The comparison of unsigned numbers, which answers the same where neither is negative.
+    pub fn unsigned(self) -> IntCmp {
+        match self {
+            IntCmp::LtS => IntCmp::LtU,
+            IntCmp::LeS => IntCmp::LeU,
+            IntCmp::GtS => IntCmp::GtU,
+            IntCmp::GeS => IntCmp::GeU,
+            cmp => cmp,
+        }
+    }
+}
+
 /// Relation of a floating-point comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are the usual ones")]

@@ -180,13 +180,7 @@ impl<'a> Search<'a> {
                 Some(Narrowed { op: data.op, signed: true })
             }
             Op::IntCmp(cmp) if self.chooses_only(result) => {
-                let unsigned = match cmp {
-                    IntCmp::LtS => IntCmp::LtU,
-                    IntCmp::LeS => IntCmp::LeU,
-                    IntCmp::GtS => IntCmp::GtU,
-                    IntCmp::GeS => IntCmp::GeU,
-                    cmp => cmp,
-                };
+                let unsigned = cmp.unsigned();
                 let signed = unsigned != cmp || matches!(cmp, IntCmp::Eq | IntCmp::Ne);
                 self.of_whole(all_fit, signed, Op::IntCmp(cmp), Op::IntCmp(unsigned))
             }

@@ -3,13 +3,14 @@
 use std::mem::offset_of;
 
 use kernel_abi::{BlockFrame, Callbacks, CompileError, LaunchFrame, MAX_WARPS, RESERVED_SHARED, XLayout};
-use simt_ir::{Convert, Inst, InstData, IntBinary, Op, Space, SpecialReg, Value as IrValue};
+use simt_ir::{Convert, Inst, InstData, IntBinary, Op, Space, SpecialReg, Type as IrType, Value as IrValue};
 use transform::LaneShape;
 
 use super::function::Emitter;
 use super::unsupported;
 use crate::llvm::{IntPredicate, Ordering, Type, Value};
 use crate::math::value_type;
+use crate::target::Level;
 
 /// Registers up to which an operation is done one by one: [`Emitter::in_order`].
 const MOST_IN_ORDER: u32 = 4;
@@ -93,6 +94,10 @@ impl<'c> Emitter<'_, 'c> {
         }
         let value = match self.p.shapes.of(result) {
             LaneShape::Varying => {
+                if let Some(compared) = self.compared_narrow(data) {
+                    self.define(result, compared);
+                    return Ok(());
+                }
                 let args: Vec<Value<'c>> = data.args.iter().map(|arg| self.vector(*arg)).collect();
                 self.vector_result(data, result, &args)?
             }
@@ -107,6 +112,27 @@ impl<'c> Emitter<'_, 'c> {
         };
         self.define_scalar_or_vector(result, value);
         Ok(())
+    }
+
+    /// A comparison of what has been extended by zeros with a constant, made before it is. Masks that have registers of their own are as good
+    /// from vectors of bytes as from those of words.
+    fn compared_narrow(&mut self, data: &InstData) -> Option<Value<'c>> {
+        let p = self.p;
+        let Op::IntCmp(cmp) = data.op else { return None };
+        let limit = p.func.constant(data.args[1])?;
+        let extended = p.func.def_inst(data.args[0]).filter(|data| data.op == Op::Convert(Convert::ZExt))?;
+        let narrow = extended.args[0];
+        let is_here = p.def_block[narrow.index()] == Some(self.current);
+        // As a signed number of more bits what is extended is not negative.
+        let ty = p.func.ty(narrow);
+        let fits = ty != IrType::Pred && limit <= ty.mask();
+        if !is_here || !fits || self.is_quick() || self.unit.machine.cpu().level() < Level::Avx512 {
+            return None;
+        }
+        let value = self.vector(narrow);
+        let limit = value.ty().int_const(limit);
+        let op = Op::IntCmp(cmp.unsigned());
+        self.unit.math().op(op, &[value, limit], &[ty, ty], IrType::Pred)
     }
 
     /// The result of a pure operation in each lane.
