@@ -101,6 +101,8 @@ impl Cpu {
 
     fn new(name: String, features: String) -> Self {
         let level = level_of(&features);
+        // LLVM would make loads one by one of gathers without masks in registers, which are no faster.
+        let features = if level == Level::Avx2 { features + ",+fast-gather" } else { features };
         Self { name, features, level }
     }
 

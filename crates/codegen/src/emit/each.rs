@@ -119,7 +119,7 @@ impl<'c> Emitter<'_, 'c> {
             let often = loops.count() == 0 || loops.innermost(self.current).is_some();
             often && !self.is_quick() && self.unit.lanes <= 64
         };
-        self.is_full() && (!self.has_gather(bytes) || matches!(address, Address::Affine(..)) && pays())
+        self.is_full() && (!self.has_scatter(bytes) || matches!(address, Address::Affine(..)) && pays())
     }
 
     /// Stores an element of each of these vectors for every lane, lowest lane first.

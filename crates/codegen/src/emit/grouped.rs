@@ -164,7 +164,7 @@ impl<'c> Emitter<'_, 'c> {
         load: bool,
     ) -> Option<Groups<'c>> {
         // In code that is to be there soon, a gather is less; where there is none, lane by lane is more.
-        if self.is_quick() && self.has_gather(size)
+        if self.is_quick() && self.has_scattered(load, size)
             || access.space == Space::Local
             || access.order != Order::Weak
             || !self.is_sure(value)

@@ -14,7 +14,7 @@ impl<'c> Emitter<'_, 'c> {
         if !is_simple || !self.p.shapes.of(address).is_varying() {
             return None;
         }
-        if self.has_gather(4) && (access.lanes > 1 || !self.has_gather(bytes)) {
+        if self.has_scatter(4) && (access.lanes > 1 || !self.has_scatter(bytes)) {
             return None;
         }
         if self.p.func.ty(address) == IrType::I32 {
@@ -63,7 +63,7 @@ impl<'c> Emitter<'_, 'c> {
         let extension = func.def_inst(wide)?;
         let is_index =
             extension.op == Op::Convert(Convert::SExt) && func.ty(extension.args[0]) == IrType::I32;
-        let is_scale = matches!(scale, 1 | 2 | 4 | 8) || !self.has_gather(4);
+        let is_scale = matches!(scale, 1 | 2 | 4 | 8) || !self.has_scatter(4);
         let scale = u32::try_from(scale).ok().filter(|_| is_index && is_scale)?;
         Some((extension.args[0], scale))
     }

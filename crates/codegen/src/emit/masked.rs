@@ -34,13 +34,28 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     pub(super) fn has_gather(&self, bytes: u32) -> bool {
+        self.unit.machine.cpu().level() >= Level::Avx2 && bytes >= 4
+    }
+
+    pub(super) fn has_scatter(&self, bytes: u32) -> bool {
         self.unit.machine.cpu().level() >= Level::Avx512 && bytes >= 4
+    }
+
+    /// Whether an instruction accesses elements of so many bytes anywhere.
+    pub(super) fn has_scattered(&self, load: bool, bytes: u32) -> bool {
+        if load { self.has_gather(bytes) } else { self.has_scatter(bytes) }
+    }
+
+    /// Whether an access by indices is one of the processor's instructions. Where it can only load so, that is as fast as one load after another, which
+    /// need masks and leave the processor less to do besides.
+    pub(super) fn takes_indices(&self, load: bool, bytes: u32, count: u32) -> bool {
+        self.has_scatter(bytes) || count == 1 && !self.is_full() && self.has_scattered(load, bytes)
     }
 
     /// Whether elements of so many bytes are loaded from anywhere faster by one instruction than by one for each lane. What is less than a word is
     /// taken out of words.
     pub(super) fn has_fast_gather(&self, bytes: u32) -> bool {
-        self.has_gather(4) && (bytes >= 4 || !self.unit.machine.cpu().has_stepwise_gather())
+        self.has_scatter(4) && (bytes >= 4 || !self.unit.machine.cpu().has_stepwise_gather())
     }
 
     /// Loads runs of memory, of `count` words for each of so many elements; only what is of the mask's lanes is touched. The mask has a lane
@@ -297,7 +312,7 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let mask = self.active();
         let size = value.ty().scalar_bits() / 8;
-        if self.has_gather(size) {
+        if self.has_scatter(size) {
             b.scatter(value, b.inttoptr(addresses), size, mask);
         } else {
             self.store_each(value, addresses, mask);

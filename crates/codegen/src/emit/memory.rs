@@ -453,7 +453,7 @@ impl<'c> Emitter<'_, 'c> {
         let (offsets, rows) = match address {
             Address::Affine(_, offsets) => (offsets, self.unit.lanes as usize),
             Address::Rows { offsets, .. } => (offsets, self.unit.row_lanes() as usize),
-            Address::Indexed(base, indices, bytes) if self.has_gather(size) => {
+            Address::Indexed(base, indices, bytes) if self.takes_indices(load, size, count) => {
                 return Pattern::Indexed(*base, *indices, *bytes);
             }
             Address::Uniform(_) | Address::Varying(_) | Address::Indexed(..) => return Pattern::Scattered,
@@ -465,7 +465,7 @@ impl<'c> Emitter<'_, 'c> {
         if rows == self.unit.lanes as usize && steps(&offsets[..], element) {
             return Pattern::Consecutive(start(0));
         }
-        let indexed = || if count == 1 { self.at_known_places(address, size) } else { None };
+        let indexed = || if count == 1 { self.at_known_places(address, size, load) } else { None };
         for lanes in
             [128usize, 64, 32, 16, 8, 4].into_iter().filter(|lanes| *lanes <= rows && *lanes < offsets.len())
         {
@@ -506,11 +506,11 @@ impl<'c> Emitter<'_, 'c> {
 
     /// In code that is to be there soon: elements at known distances as one gather or scatter, where the accesses that run faster are many
     /// instructions, most of them to have the mask of each.
-    fn at_known_places(&self, address: &Address<'c>, size: u32) -> Option<Pattern<'c>> {
+    fn at_known_places(&self, address: &Address<'c>, size: u32, load: bool) -> Option<Pattern<'c>> {
         let Address::Affine(base, offsets) = address else { return None };
         let places = offsets.iter().map(|offset| i32::try_from(*offset).ok().map(|place| place as u64));
         let places: Vec<u64> = places.collect::<Option<_>>()?;
-        let takes = self.is_quick() && self.has_gather(size) && self.unit.lanes <= LANES;
+        let takes = self.is_quick() && self.has_scattered(load, size) && self.unit.lanes <= LANES;
         takes.then(|| Pattern::Indexed(*base, self.unit.types.i32.int_vector(&places), 1))
     }
 
