@@ -3,7 +3,9 @@
 use std::mem::offset_of;
 
 use kernel_abi::{BlockFrame, Callbacks, CompileError, LaunchFrame, MAX_WARPS, RESERVED_SHARED, XLayout};
-use simt_ir::{Convert, Inst, InstData, IntBinary, Op, Space, SpecialReg, Type as IrType, Value as IrValue};
+use simt_ir::{
+    Convert, Inst, InstData, IntBinary, Op, Shift, Space, SpecialReg, Type as IrType, Value as IrValue,
+};
 use transform::LaneShape;
 
 use super::function::Emitter;
@@ -270,7 +272,36 @@ impl<'c> Emitter<'_, 'c> {
             return Some(value);
         }
         let types: Vec<simt_ir::Type> = data.args.iter().map(|arg| self.p.func.ty(*arg)).collect();
+        if op == Op::Int(IntBinary::Mul)
+            && types[0] == IrType::I64
+            && args[0].ty().is_vector()
+            && data.args.iter().all(|arg| self.is_half(*arg))
+        {
+            // LLVM, which looks no further than a block, multiplies halves where it sees that there is no more.
+            let b = self.unit.b;
+            let halves: Vec<_> =
+                args.iter().map(|arg| b.and(*arg, arg.ty().int_const(u32::MAX.into()))).collect();
+            return self.computed(op, &halves, &types, self.p.func.ty(result));
+        }
         self.computed(op, args, &types, self.p.func.ty(result))
+    }
+
+    /// Whether a number of 64 bits comes from something that leaves the upper half zero.
+    fn is_half(&self, value: IrValue) -> bool {
+        let func = &self.p.func;
+        if let Some(bits) = func.constant(value) {
+            // By a power of two it is no multiplication.
+            return bits <= u32::MAX.into() && !bits.is_power_of_two();
+        }
+        func.def_inst(value).is_some_and(|data| {
+            let constant = data.args.get(1).and_then(|arg| func.constant(*arg));
+            match data.op {
+                Op::Convert(Convert::ZExt) => true,
+                Op::Shift(Shift::RightU) => constant.is_some_and(|amount| (32..64).contains(&amount)),
+                Op::Int(IntBinary::And) => constant.is_some_and(|mask| mask <= u32::MAX.into()),
+                _ => false,
+            }
+        })
     }
 
     /// A directed sum of a constant and a multiple of what is known to be from 0 to 1, where that is cheap.
