@@ -1,4 +1,5 @@
-//! Products of integers of 8 and 4 bits by instructions that multiply bytes and add four products at once (VNNI).
+//! Products of integers of 8 and 4 bits by instructions that multiply bytes and add four products at once (VNNI). Generated code has its own way with
+//! those of 8 bits that are no more than 16 columns of registers (`codegen::math`), but for code that is wanted soon.
 //!
 //! These multiply unsigned bytes by signed ones. A signed first factor is made unsigned by adding a bias, an unsigned second one signed by
 //! subtracting one; what that adds to a sum, multiples of the sums of rows and columns, is taken off again.
