@@ -41,6 +41,9 @@ const AWAITED: u64 = 120;
 /// Of a branch that each lane takes its own way.
 const BRANCH: u64 = 80;
 
+/// Of the end of a loop that nobody foresees, for each iteration.
+const END: u64 = 20;
+
 /// Whether a kernel's lanes had better run one at a time.
 pub(crate) fn pays(p: &Prepared) -> bool {
     if !is_possible(p) {
@@ -78,15 +81,21 @@ pub(crate) fn is_possible(p: &Prepared) -> bool {
         })
 }
 
-/// How many of so many lanes a loop may be left to at most for one after another to be no slower than all at once.
+/// How many of so many lanes a loop may be left to at most for one after another to be no slower than all at once, where they store anywhere. To gather
+/// is not so much more than to load, and lanes that leave a loop together are not told from others.
 pub(crate) fn few_of(p: &Prepared, id: LoopId, lanes: u32) -> Option<u32> {
+    let mut insts = p.loops.get(id).blocks.iter().flat_map(|block| &p.func.block(*block).insts);
+    insts.find(|inst| {
+        let data = p.func.inst(**inst);
+        matches!(data.op, Op::Store(_) | Op::Atomic(..)) && p.shapes.of(data.args[0]).is_varying()
+    })?;
     let mut sum = Cost::default();
     for block in &p.loops.get(id).blocks {
         let cost = of_block(p, *block)?;
         sum.in_vectors += cost.in_vectors;
         sum.alone += cost.alone;
     }
-    Some((u64::from(lanes) * sum.in_vectors / (MARGIN * sum.alone).max(1)).min(lanes.into()) as u32)
+    Some((u64::from(lanes) * sum.in_vectors / (sum.alone + END)).min(lanes.into()) as u32)
 }
 
 /// What a block takes; nothing if it has operations of which that is not known.
