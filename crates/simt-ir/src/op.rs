@@ -685,6 +685,8 @@ pub enum Op {
     Texture(TextureOp),
     /// `(nanoseconds I32) → ()`.
     Nanosleep,
+    /// `() → ()`. A suspension point: the block's other warps come as far first, if they come here.
+    GiveWay,
     /// `(whether Pred) → ()`, or `(whether Pred, address I64) → ()`: a thread for which it is true goes no further.
     Refuse(Refusal),
 }
@@ -750,6 +752,7 @@ impl Op {
             | Op::Syscall(_)
             | Op::Texture(_)
             | Op::Nanosleep
+            | Op::GiveWay
             | Op::Refuse(_) => false,
         }
     }
@@ -780,6 +783,11 @@ impl Op {
     /// Whether threads meet others of their block or cluster here: the warp suspends.
     pub fn is_barrier(&self) -> bool {
         matches!(self, Op::Barrier { .. } | Op::ClusterBarrier(_))
+    }
+
+    /// Whether the warp suspends here.
+    pub fn suspends(&self) -> bool {
+        self.is_barrier() || *self == Op::GiveWay
     }
 
     /// The access of a memory operation.

@@ -200,7 +200,7 @@ impl Drift {
             pass(func, *latch, self.header, sum);
         }
         let insts = &func.block(self.header).insts;
-        let at = insts.iter().take_while(|inst| func.inst(**inst).op.is_barrier()).count();
+        let at = insts.iter().take_while(|inst| func.inst(**inst).op.suspends()).count();
         func.insert(self.header, at, Op::Int(IntBinary::Add), vec![start, way], ty, loc)
     }
 }
