@@ -785,11 +785,6 @@ impl Op {
         matches!(self, Op::Barrier { .. } | Op::ClusterBarrier(_))
     }
 
-    /// Whether the warp suspends here.
-    pub fn suspends(&self) -> bool {
-        self.is_barrier() || *self == Op::GiveWay
-    }
-
     /// The access of a memory operation.
     pub fn access(&self) -> Option<&Access> {
         match self {

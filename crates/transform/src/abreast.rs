@@ -75,6 +75,11 @@ pub fn forget(func: &mut Function) {
     }
 }
 
+/// Whether a warp suspends here.
+pub fn suspends(op: &Op) -> bool {
+    op.is_barrier() || *op == Op::GiveWay
+}
+
 /// Whether threads meet here.
 fn is_meeting(op: &Op) -> bool {
     matches!(op, Op::Barrier { kind, .. } if *kind != BarrierKind::Arrive)
@@ -132,7 +137,7 @@ fn give_way(func: &mut Function, block: Block, reads: &HashSet<Inst>) {
         at += 1;
         let mut rest = insts[at..].iter().take_while(|next| {
             let op = &func.inst(**next).op;
-            shared(op, true).is_none() && !op.suspends()
+            shared(op, true).is_none() && !suspends(op)
         });
         if reads.contains(&inst) && !rest.any(|next| reads.contains(next)) {
             let new = func.make_inst(Op::GiveWay, Vec::new(), &[], func.inst(inst).loc);

@@ -274,7 +274,7 @@ pub fn isolate_barriers(func: &mut Function) {
         let mut block = block;
         let mut from = 0;
         while let Some(at) = (from..func.block(block).insts.len())
-            .find(|at| func.inst(func.block(block).insts[*at]).op.suspends())
+            .find(|at| abreast::suspends(&func.inst(func.block(block).insts[*at]).op))
         {
             let new = func.split_block(block, at);
             let loc = func.block(new).term_loc;

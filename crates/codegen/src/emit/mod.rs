@@ -341,7 +341,8 @@ fn calls_where_lanes_meet(program: &Program) -> bool {
 
 fn suspends(kernel: &Prepared) -> bool {
     let mut insts = kernel.cfg.order().iter().flat_map(|block| kernel.func.block(*block).insts.iter());
-    !kernel.polling.yields.is_empty() || insts.any(|inst| kernel.func.inst(*inst).op.suspends())
+    !kernel.polling.yields.is_empty()
+        || insts.any(|inst| transform::abreast::suspends(&kernel.func.inst(*inst).op))
 }
 
 fn unsupported(what: &str, loc: SourceLoc) -> CompileError {
