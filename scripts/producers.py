@@ -25,7 +25,10 @@ NVCC = {
     "lines": ["-lineinfo"],
     "fast": ["-use_fast_math"],
     "separate": ["-rdc=true"],
+    # Machine code only, which carries the PTX that it was assembled from.
+    "machine": ["-lineinfo"],
 }
+ARCH = {"machine": "-gencode arch=compute_90a,code=sm_90a"}
 CLANG = {"clang-O0": ["-O0"], "clang-O2": ["-O2"]}
 
 # Programs that mean something else then.
@@ -42,6 +45,11 @@ EXCEPT = {
     },
     "unoptimised": {"source_lines": "asks for calls that were inlined"},
     "debug": {"source_lines": "asks for calls that were inlined"},
+    "machine": {
+        "launches": "the linker wants NVIDIA's library that kernels launch kernels with",
+        "runtime_answers": "asks for the version of PTX for 8.0",
+        "source_lines": "the text that machine code carries does not say which lines it is of",
+    },
 }
 
 
@@ -77,6 +85,8 @@ def build(producer, source, names):
         make += ["COMPILE=" + compile_with_clang(CLANG[producer])]
     else:
         make += ["EXTRA=" + " ".join(NVCC[producer])]
+    if producer in ARCH:
+        make += [f"ARCH={ARCH[producer]}"]
     return subprocess.run(list(map(str, make))).returncode == 0
 
 

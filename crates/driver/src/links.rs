@@ -91,7 +91,11 @@ pub fn add(
 /// The PTX in a piece.
 fn texts_of(kind: CUjitInputType, bytes: &[u8], sm: u32) -> device::Result<Vec<String>> {
     match kind {
-        CU_JIT_INPUT_CUBIN if !bytes.starts_with(MARK.as_bytes()) && !is_fat_binary(bytes) => {
+        CU_JIT_INPUT_CUBIN
+            if !bytes.starts_with(MARK.as_bytes())
+                && !is_fat_binary(bytes)
+                && !bytes.starts_with(b"\x7fELF") =>
+        {
             Err(Error::InvalidImage("no machine code that a link here has made".into()))
         }
         CU_JIT_INPUT_PTX | CU_JIT_INPUT_FATBINARY | CU_JIT_INPUT_CUBIN => {

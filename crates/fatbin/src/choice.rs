@@ -1,5 +1,6 @@
 use crate::container::{Container, Entry, EntryKind};
 use crate::error::FatbinError;
+use crate::objects;
 
 /// The architecture that images are chosen for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,22 @@ impl<'a> Container<'a> {
     }
 }
 
+impl Container<'_> {
+    /// The PTX that the machine code in the container carries: that for the highest architecture that is not above the target, or else for the
+    /// lowest above it. Empty if it carries none.
+    fn sources(&self, target: Target) -> Result<Vec<String>, FatbinError> {
+        let mut best: Option<((bool, u32), Entry<'_>)> = None;
+        for entry in self.entries() {
+            let entry = entry?;
+            let rank = (entry.sm > target.sm, entry.sm.abs_diff(target.sm));
+            if entry.kind == EntryKind::Elf && best.as_ref().is_none_or(|(known, _)| rank < *known) {
+                best = Some((rank, entry));
+            }
+        }
+        best.map_or(Ok(Vec::new()), |(_, entry)| objects::sources(&entry.payload()?))
+    }
+}
+
 /// What a wrapper leads to.
 #[derive(Clone, Debug)]
 pub enum Fatbin<'a> {
@@ -81,6 +98,24 @@ impl<'a> Fatbin<'a> {
                     return Ok(vec![entry]);
                 }
                 units.iter().filter_map(|unit| unit.choose_ptx(target).transpose()).collect()
+            }
+        }
+    }
+
+    /// The PTX texts that its machine code carries: more than one are to be linked. Empty if there are none.
+    pub fn sources(&self, target: Target) -> Result<Vec<String>, FatbinError> {
+        match self {
+            Self::Whole(container) => container.sources(target),
+            Self::Linked { whole, units } => {
+                let linked = whole.as_ref().map(|container| container.sources(target)).transpose()?;
+                match linked.filter(|texts| !texts.is_empty()) {
+                    Some(texts) => Ok(texts),
+                    None => Ok(units
+                        .iter()
+                        .map(|unit| unit.sources(target))
+                        .collect::<Result<Vec<_>, _>>()?
+                        .concat()),
+                }
             }
         }
     }

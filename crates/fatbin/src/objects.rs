@@ -1,5 +1,5 @@
 //! Fat binaries in the host's object files and static libraries, where a compiler leaves the device code of what it
-//! compiles.
+//! compiles, and the PTX that machine code was assembled from.
 
 use object::read::archive::ArchiveFile;
 use object::read::elf::ElfFile64;
@@ -50,6 +50,32 @@ fn in_object(bytes: &[u8]) -> Result<Vec<Container<'_>>, FatbinError> {
             let len = usize::try_from(Container::claimed_len(header)?).unwrap_or(usize::MAX);
             rest = rest.get(len..).unwrap_or_default();
         }
+    }
+    Ok(found)
+}
+
+/// Sections of machine code that hold the PTX it was assembled from, where it was asked to say which lines it is of (`-lineinfo`, `-G`): one
+/// for each unit, by this name and perhaps a number.
+const SOURCE: &str = ".nv_debug_ptx_txt";
+/// What machine code for GPUs is for, in an ELF header.
+const GPU: u16 = 190;
+
+/// The PTX texts that a machine-code image carries, which together are its program; none if it does not.
+///
+/// # Errors
+/// It cannot be read.
+pub fn sources(image: &[u8]) -> Result<Vec<String>, FatbinError> {
+    let file = ElfFile64::<LittleEndian>::parse(image).map_err(unreadable("machine code"))?;
+    let mut found = Vec::new();
+    if file.elf_header().e_machine.get(LittleEndian) != GPU {
+        return Ok(found);
+    }
+    for section in file.sections().filter(|section| section.name().is_ok_and(|name| name.starts_with(SOURCE)))
+    {
+        let text = section.data().map_err(unreadable("machine code"))?;
+        // Each line ends with a zero.
+        let text: Vec<u8> = text.iter().map(|byte| if *byte == 0 { b'\n' } else { *byte }).collect();
+        found.push(String::from_utf8_lossy(&text).into_owned());
     }
     Ok(found)
 }

@@ -179,3 +179,43 @@ impl EntryWriter {
 fn pad_to_8(bytes: &mut Vec<u8>) {
     bytes.resize(bytes.len().next_multiple_of(8), 0);
 }
+
+/// A machine-code image without code that carries these PTX texts.
+pub fn machine_code(texts: &[&str]) -> Vec<u8> {
+    let names: Vec<String> = (0..texts.len()).map(|at| format!(".nv_debug_ptx_txt.{at}")).collect();
+    let mut strings = vec![0];
+    let mut table = vec![[0u64; 6]];
+    let mut content = Vec::new();
+    let mut section = |name: &str, kind: u64, bytes: &[u8], strings: &mut Vec<u8>| {
+        table.push([
+            strings.len() as u64,
+            kind,
+            HEADER_OF_ELF + content.len() as u64,
+            bytes.len() as u64,
+            0,
+            1,
+        ]);
+        strings.extend(name.bytes().chain([0]));
+        content.extend_from_slice(bytes);
+    };
+    for (name, text) in names.iter().zip(texts) {
+        section(name, 1, text.replace('\n', "\0").as_bytes(), &mut strings);
+    }
+    let mut all = strings.clone();
+    all.extend(b".shstrtab\0");
+    section(".shstrtab", 3, &all, &mut strings);
+    content.resize(content.len().next_multiple_of(8), 0);
+    let mut image = b"\x7fELF\x02\x01\x01\x33\x07\0\0\0\0\0\0\0\x02\0\xbe\0\x01\0\0\0".to_vec();
+    image.extend([0, 0, HEADER_OF_ELF + content.len() as u64].iter().flat_map(|word| word.to_le_bytes()));
+    let count = table.len() as u16;
+    let shape = [0, 0, HEADER_OF_ELF as u16, 56, 0, 64, count, count - 1];
+    image.extend(shape.iter().flat_map(|half: &u16| half.to_le_bytes()));
+    image.extend(content);
+    for [name, kind, start, len, link, align] in table {
+        image.extend([name as u32, kind as u32].iter().flat_map(|word| word.to_le_bytes()));
+        image.extend([0, 0, start, len, link, align, 0].iter().flat_map(|word| word.to_le_bytes()));
+    }
+    image
+}
+
+const HEADER_OF_ELF: u64 = 64;

@@ -1,8 +1,8 @@
 //! Wrappers and other images that arrive as bare pointers.
 
 use fatbin::raw::{Image, image_at};
-use fatbin::writer::{ContainerWriter, EntryWriter};
-use fatbin::{Fatbin, FatbinError, Target, WRAPPER_MAGIC};
+use fatbin::writer::{ContainerWriter, EntryWriter, machine_code};
+use fatbin::{Fatbin, FatbinError, Target, WRAPPER_MAGIC, objects};
 
 fn wrapper(version: u32, container: *const u8, linked: *const *const u8) -> Vec<u8> {
     let mut bytes = WRAPPER_MAGIC.to_le_bytes().to_vec();
@@ -47,7 +47,7 @@ fn a_linked_wrapper_leads_to_its_units() {
 #[test]
 fn other_images_are_told_apart() {
     assert!(matches!(image(&unit("x")), Ok(Image::Fatbin(Fatbin::Whole(_)))));
-    assert!(matches!(image(b"\x7fELF rest\0"), Ok(Image::Elf)));
+    assert!(matches!(image(b"\x7fELF rest\0"), Ok(Image::Elf(_))));
     assert!(matches!(image(b".version 8.0\n\0"), Ok(Image::Text(b".version 8.0\n"))));
     assert!(matches!(image(b"\0"), Ok(Image::Text(b""))));
     // SAFETY: null is allowed.
@@ -66,4 +66,26 @@ fn bad_wrappers_and_lengths_are_refused() {
         huge[8..16].copy_from_slice(&len.to_le_bytes());
         assert!(image(&huge).is_err(), "a container of {len} bytes");
     }
+}
+
+#[test]
+fn machine_code_is_as_long_as_its_sections() {
+    let mut bytes = machine_code(&[".version 8.0\n.target sm_90\n", ".version 7.8\n"]);
+    let len = bytes.len();
+    // What follows in memory is no part of it.
+    bytes.resize(4096, 0xff);
+    // SAFETY: the image is readable as a whole.
+    let Ok(Image::Elf(image)) = (unsafe { image_at(bytes.as_ptr()) }) else { panic!("it is an image") };
+    assert_eq!(image.len(), len);
+    assert_eq!(objects::sources(image).unwrap(), [".version 8.0\n.target sm_90\n", ".version 7.8\n"]);
+    // SAFETY: no more is read of what is no image of 64 bits.
+    assert!(matches!(unsafe { image_at(b"\x7fELF\x02\x02".as_ptr()) }, Ok(Image::Elf([]))));
+}
+
+#[test]
+fn machine_code_for_the_host_has_no_source() {
+    let mut bytes = machine_code(&[".version 8.0\n"]);
+    bytes[18] = 62;
+    assert!(objects::sources(&bytes).unwrap().is_empty());
+    assert!(objects::sources(&bytes[..40]).is_err());
 }

@@ -434,6 +434,8 @@ impl<'a> Thread<'a> {
                 self.sleeps = Some(args[0] as u32);
                 Vec::new()
             }
+            // For code in which a warp has no other end of its turn.
+            Op::GiveWay => Vec::new(),
             Op::Refuse(refusal) if args[0] != 0 => {
                 return Err(Event::Fault {
                     kind: refusal.into(),

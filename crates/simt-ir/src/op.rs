@@ -685,6 +685,8 @@ pub enum Op {
     Texture(TextureOp),
     /// `(nanoseconds I32) → ()`.
     Nanosleep,
+    /// `() → ()`. A suspension point: the block's other warps come as far first, if they come here.
+    GiveWay,
     /// `(whether Pred) → ()`, or `(whether Pred, address I64) → ()`: a thread for which it is true goes no further.
     Refuse(Refusal),
 }
@@ -750,6 +752,7 @@ impl Op {
             | Op::Syscall(_)
             | Op::Texture(_)
             | Op::Nanosleep
+            | Op::GiveWay
             | Op::Refuse(_) => false,
         }
     }

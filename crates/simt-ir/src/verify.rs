@@ -327,7 +327,7 @@ impl Check<'_> {
                 }
                 rule(arg == wanted && res == result, "(i32, [i32], [pred]) → result of the kind")
             }
-            Op::ClusterBarrier(_) => rule(arg.is_empty() && res.is_empty(), "() → ()"),
+            Op::ClusterBarrier(_) | Op::GiveWay => rule(arg.is_empty() && res.is_empty(), "() → ()"),
             Op::Call(func) => {
                 let Some(callee) = self.program.functions.get(func.index()) else {
                     return Err("the callee exists");

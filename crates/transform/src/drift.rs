@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use simt_ir::{Block, Cfg, Def, Function, IntBinary, Op, Space, Type, Value};
 
-use crate::{LaneShape, Loops, Shapes};
+use crate::{LaneShape, Loops, Shapes, abreast};
 
 /// How far definitions are followed: loops are unrolled a few times, and add as often.
 const DEPTH: u32 = 24;
@@ -200,7 +200,7 @@ impl Drift {
             pass(func, *latch, self.header, sum);
         }
         let insts = &func.block(self.header).insts;
-        let at = insts.iter().take_while(|inst| func.inst(**inst).op.is_barrier()).count();
+        let at = insts.iter().take_while(|inst| abreast::suspends(&func.inst(**inst).op)).count();
         func.insert(self.header, at, Op::Int(IntBinary::Add), vec![start, way], ty, loc)
     }
 }

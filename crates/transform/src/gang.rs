@@ -22,7 +22,7 @@ use std::collections::{HashMap, HashSet};
 use kernel_abi::Shape;
 use simt_ir::{BarrierKind, Block, Function, Inst, InstData, Op, Order, Space, SpecialReg, Type, Value};
 
-use crate::{LaneShape, Prepared, chains, in_step, prepare, singly, stragglers, stride};
+use crate::{LaneShape, Prepared, abreast, chains, in_step, prepare, singly, stragglers, stride};
 
 /// The vector registers of a processor.
 #[derive(Clone, Copy, Debug)]
@@ -368,6 +368,7 @@ fn is_allowed(func: &Function, inst: Inst, uses: &mut Uses) -> bool {
                 && matches!(access.order, Order::Weak | Order::Relaxed)
                 && access.space != Space::Local
         }
+        Op::GiveWay => true,
         Op::LocalBase | Op::ToGeneric(Space::Local) | Op::FromGeneric(Space::Local) => false,
         op => op.is_pure(),
     }
@@ -415,7 +416,7 @@ impl<'a> Gang<'a> {
         let mut blocks = p.cfg.order().iter();
         p.polling.headers.is_empty()
             && in_step::obstacle(p).is_none()
-            && blocks.all(|block| p.full[block.index()] || !self.has(*block, Op::is_barrier))
+            && blocks.all(|block| p.full[block.index()] || !self.has(*block, abreast::suspends))
     }
 
     /// Whether all lanes may load a word that they then all store to, as where a warp takes what was left for it: each of the lanes is to find what was

@@ -6,8 +6,9 @@ use simt_ir::{Block, Cfg, DomTree, Function, Inst, IntBinary, Op, Target, Termin
 use crate::poll::{self, Polling};
 use crate::wanted::Wanted;
 use crate::{
-    Irreducible, Linear, Loops, Shapes, cancel, decide, dispatch, drift, halves, in_step, lane_by_lane, late,
-    lcssa, nan, narrow, normalize, pairs, quiet, simplify, stragglers, traps, words, zeros,
+    Irreducible, Linear, Loops, Shapes, abreast, cancel, decide, dispatch, drift, halves, in_step,
+    lane_by_lane, late, lcssa, nan, narrow, normalize, pairs, quiet, simplify, stragglers, traps, words,
+    zeros,
 };
 
 /// How far it is from a lane that stands for all to what is compared with others.
@@ -61,6 +62,7 @@ pub fn prepare_kernel(func: &Function, shape: &Shape) -> Result<Prepared, in_ste
         }
     };
     let mut func = func.clone();
+    abreast::forget(&mut func);
     traps::pass_through(&mut func);
     simplify::simplify(&mut func);
     let Some(dispatched) = dispatch::dispatch(&func, &waiting) else { return Err(obstacle) };
@@ -266,13 +268,13 @@ impl Prepared {
     }
 }
 
-/// After: a barrier is the first instruction of a block that has one predecessor.
+/// After: a barrier, as all that suspends a warp, is the first instruction of a block that has one predecessor.
 pub fn isolate_barriers(func: &mut Function) {
     for block in func.blocks() {
         let mut block = block;
         let mut from = 0;
         while let Some(at) = (from..func.block(block).insts.len())
-            .find(|at| func.inst(func.block(block).insts[*at]).op.is_barrier())
+            .find(|at| abreast::suspends(&func.inst(func.block(block).insts[*at]).op))
         {
             let new = func.split_block(block, at);
             let loc = func.block(new).term_loc;

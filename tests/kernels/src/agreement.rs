@@ -134,7 +134,10 @@ fn inputs() -> Vec<u64> {
 /// A module whose kernel executes the examples one after another, each with the same operands, and how many words of results each
 /// thread has. Word n of thread t is at `n * THREADS + t`.
 fn module(examples: &[Example]) -> (String, usize) {
-    let mut text = String::from(HEAD);
+    let mut text = match examples.iter().map(|example| example.sm).max() {
+        Some(sm) if sm > ptx::isa::DEVICE => HEAD.replacen("sm_90a", &format!("sm_{sm}"), 1),
+        _ => HEAD.to_owned(),
+    };
     for at in 0..WORDS {
         let next = (at + 1) % WORDS;
         let _ = writeln!(

@@ -6,6 +6,8 @@ use jit::compiler::{Compiler, Source};
 use kernel_abi::artifact::Artifact;
 use kernel_abi::{Approximations, CompileError, KernelBackend};
 
+use crate::module::read;
+
 /// Names of all back ends: the interpreter, code for this processor that runs warps in gangs or in strips, or lanes one at a time, wherever it can, code that is
 /// there soon, and generated code for each kind of processor that this one can stand in for, the best last.
 pub fn names() -> Vec<String> {
@@ -68,7 +70,7 @@ impl Compiler for InProcess {
 
     fn compile(&self, source: &Source<'_>) -> Result<Artifact, CompileError> {
         let error = |errors: ptx::Errors| CompileError::new(errors.to_string());
-        let module = ptx::parse(source.ptx).map_err(error)?;
+        let module = read(source.ptx).map_err(error)?;
         let program = ptx::lower::program_with(source.ptx, &module, source.entry, source.approximations)
             .map_err(error)?;
         let cpu = codegen::target::Cpu::named(&self.cpu).map_err(|e| CompileError::new(e.to_string()))?;

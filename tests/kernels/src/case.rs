@@ -184,19 +184,19 @@ impl Launch {
         }
         let grid = loaded.in_clusters(self.grid, &self.entry);
         let mut params: Vec<u8> = Vec::new();
-        let mut buffers: Vec<Vec<u64>> = Vec::new();
+        let mut buffers: Vec<Vec<Line>> = Vec::new();
         let mut objects = Vec::new();
         for arg in &self.args {
             let (bytes, align) = match arg {
                 Arg::Buffer(list) => {
-                    let mut words = vec![0u64; list.bytes().len().div_ceil(8)];
-                    // SAFETY: the words hold at least the bytes of the list.
+                    let mut lines = vec![Line::default(); list.bytes().len().div_ceil(size_of::<Line>())];
+                    // SAFETY: the lines hold at least the bytes of the list.
                     unsafe {
                         let bytes = list.bytes();
-                        std::ptr::copy_nonoverlapping(bytes.as_ptr(), words.as_mut_ptr().cast(), bytes.len());
+                        std::ptr::copy_nonoverlapping(bytes.as_ptr(), lines.as_mut_ptr().cast(), bytes.len());
                     }
-                    let address = words.as_mut_ptr() as u64;
-                    buffers.push(words);
+                    let address = lines.as_mut_ptr() as u64;
+                    buffers.push(lines);
                     (address.to_le_bytes().to_vec(), 8)
                 }
                 Arg::Value(list) => (list.bytes(), list.size()),
@@ -238,12 +238,13 @@ impl Launch {
         }
     }
 
-    fn check_outputs(&self, buffers: &[Vec<u64>]) -> Result<(), String> {
+    fn check_outputs(&self, buffers: &[Vec<Line>]) -> Result<(), String> {
         for (index, expected) in &self.outputs {
             let size = expected.size();
             // SAFETY: plain words, viewed as bytes.
             let bytes = unsafe {
-                std::slice::from_raw_parts(buffers[*index].as_ptr().cast::<u8>(), buffers[*index].len() * 8)
+                let lines = &buffers[*index][..];
+                std::slice::from_raw_parts(lines.as_ptr().cast::<u8>(), size_of_val(lines))
             };
             for (i, value) in expected.values.iter().enumerate() {
                 let mut word = [0; 8];
@@ -332,6 +333,13 @@ impl List {
     fn bytes(&self) -> Vec<u8> {
         self.values.iter().flat_map(|value| value.to_le_bytes()[..self.size()].to_vec()).collect()
     }
+}
+
+/// A piece of a buffer, aligned as the widest vectors are.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+struct Line {
+    _words: [u64; 8],
 }
 
 fn number(ty: &str, text: &str) -> Option<u64> {

@@ -65,6 +65,14 @@ impl From<ptx::Errors> for LoadFailure {
     }
 }
 
+/// Reads a module for whatever target it has, as the device does with one from a fat binary.
+///
+/// # Errors
+/// It is not PTX.
+pub fn read(text: &str) -> Result<ptx::Module<'_>, ptx::Errors> {
+    ptx::parse_with(text, &ptx::Options { device: None, ..ptx::Options::default() })
+}
+
 impl Loaded {
     /// The text it was read from.
     pub fn text(&self) -> &str {
@@ -73,7 +81,7 @@ impl Loaded {
 
     /// Reads and checks a module, and gives its variables memory with their initial content.
     pub fn new(text: &str) -> Result<Loaded, LoadFailure> {
-        let module = ptx::parse(text)?;
+        let module = read(text)?;
         ptx::lower::check(text, &module)?;
         let variables = ptx::lower::variables(text, &module)?;
         let mut memory: HashMap<String, Memory> =
@@ -96,7 +104,7 @@ impl Loaded {
         grid: Grid,
     ) -> Result<Arc<dyn CompiledKernel>, CompileError> {
         let program = |approximations| {
-            let module = ptx::parse(&self.text).map_err(|e| CompileError::new(e.to_string()))?;
+            let module = read(&self.text).map_err(|e| CompileError::new(e.to_string()))?;
             let program = ptx::lower::program_with(&self.text, &module, entry, approximations)
                 .map_err(|e| CompileError::new(e.to_string()))?;
             simt_ir::verify(&program).map_err(|e| CompileError::new(format!("{e}\n{program}")))?;
@@ -113,7 +121,7 @@ impl Loaded {
 
     /// The launch in clusters, if the kernel asks for them.
     pub fn in_clusters(&self, grid: Grid, entry: &str) -> Grid {
-        let module = ptx::parse(&self.text).expect("the module has been read before");
+        let module = read(&self.text).expect("the module has been read before");
         let entries = ptx::lower::entries(&self.text, &module).expect("the module has been checked");
         let required = entries.iter().find(|known| known.name == entry).and_then(|it| it.required_cluster);
         Grid { cluster: grid.cluster.or(required), ..grid }

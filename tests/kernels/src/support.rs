@@ -12,6 +12,7 @@ use ptx::isa::{Place, Row};
 use ptx::special::SpecialRegister;
 
 use crate::golden::Corpus;
+use crate::module::read;
 use crate::{agreement, asynchronous, products};
 
 /// What the tests show.
@@ -61,7 +62,7 @@ impl Support {
         }
         for path in kernels(&tests.join("ptx"))? {
             let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-            let module = ptx::parse(&text).map_err(|e| format!("{}: {e}", path.display()))?;
+            let module = read(&text).map_err(|e| format!("{}: {e}", path.display()))?;
             let uses = ptx::isa::uses(&text, &module).map_err(|e| format!("{}: {e}", path.display()))?;
             let name = path.strip_prefix(tests).unwrap_or(&path).display().to_string();
             for register in ptx::special::used(&text) {
@@ -149,9 +150,8 @@ impl Support {
         gaps
     }
 
-    /// The rows that the device's architecture has.
     fn rows(&self) -> impl Iterator<Item = (&Row, &Shown)> {
-        self.rows.iter().zip(&self.shown).filter(|(row, _)| row.sm <= ptx::isa::DEVICE)
+        self.rows.iter().zip(&self.shown)
     }
 
     /// The page, in Markdown.
@@ -183,9 +183,8 @@ impl Support {
             page.extend(gaps.iter().map(|gap| format!("- {gap}\n")));
         }
         page.push_str(REFUSED);
-        let later = self.rows.iter().filter(|row| row.sm > ptx::isa::DEVICE).map(synopsis);
         let refused = ptx::isa::refused().iter().map(|later| later.example.trim_end_matches(';').to_owned());
-        page.extend(refused.chain(later).map(|text| format!("- `{text}`\n")));
+        page.extend(refused.map(|text| format!("- `{text}`\n")));
         page
     }
 }
@@ -223,7 +222,7 @@ impl Shown {
 const HEAD: &str = "# PTX instructions
 
 Every instruction of PTX ISA 9.0 for targets up to `sm_90a`, with its modifiers: an entry of the instruction table (`crates/ptx/src/isa`) in
-each row, with a test that shows it.
+each row, with a test that shows it. Some of later targets are there too: a fat binary may have PTX for those alone.
 
 - A name without a link is a case of the corpora in `tests/golden`: what a GPU answered, bit for bit.
 - A file is a kernel with its expected output.

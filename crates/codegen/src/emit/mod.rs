@@ -229,6 +229,8 @@ pub fn module(
     if let Some(loc) = call::barrier_in_function(program) {
         return Err(unsupported(suspend::BARRIER_IN_FUNCTION, loc));
     }
+    let mut entry = program.kernel().clone();
+    transform::abreast::keep(&mut entry);
     let context = b.context();
     let registers = machine.cpu().registers();
     let choose = |kernel: &Function, shape: &Shape| {
@@ -242,10 +244,10 @@ pub fn module(
         };
         gang::choose(within.as_ref().unwrap_or(kernel), shape, registers, choice)
     };
-    let mut chosen = choose(program.kernel(), shape);
+    let mut chosen = choose(&entry, shape);
     if machine.tier() == Tier::Full
         && let Some((own, prepared)) = &chosen
-        && let Some((turned, shape)) = turned::turned(program.kernel(), shape, prepared, own)
+        && let Some((turned, shape)) = turned::turned(&entry, shape, prepared, own)
         && let Some(better) = choose(&turned, &shape)
     {
         chosen = Some(better);
@@ -253,7 +255,7 @@ pub fn module(
     let (shape, kernel) = match chosen {
         Some(chosen) => chosen,
         None => {
-            let kernel = transform::prepare_kernel(program.kernel(), shape).map_err(|obstacle| {
+            let kernel = transform::prepare_kernel(&entry, shape).map_err(|obstacle| {
                 unsupported(&format!("{}, in a kernel of this size,", obstacle.what), obstacle.loc)
             })?;
             (*shape, kernel)
@@ -339,7 +341,8 @@ fn calls_where_lanes_meet(program: &Program) -> bool {
 
 fn suspends(kernel: &Prepared) -> bool {
     let mut insts = kernel.cfg.order().iter().flat_map(|block| kernel.func.block(*block).insts.iter());
-    !kernel.polling.yields.is_empty() || insts.any(|inst| kernel.func.inst(*inst).op.is_barrier())
+    !kernel.polling.yields.is_empty()
+        || insts.any(|inst| transform::abreast::suspends(&kernel.func.inst(*inst).op))
 }
 
 fn unsupported(what: &str, loc: SourceLoc) -> CompileError {

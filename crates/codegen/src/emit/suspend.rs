@@ -226,8 +226,12 @@ impl<'c> Emitter<'_, 'c> {
 
     /// Lets others run for a while.
     pub(super) fn give_way(&mut self) {
-        let mask = self.active();
-        let lanes = self.unit.b.mask_to_int(mask);
+        if self.unit.shape.block_is_gang() {
+            // There are no others.
+            return;
+        }
+        // Who goes on later says nothing of its lanes.
+        let lanes = self.unit.types.i32.zero();
         self.store_wait(offset_of!(Wait, kind), self.unit.types.i32.int_const(WaitKind::Yield as u64));
         self.store_wait(offset_of!(Wait, lanes), lanes);
         self.suspend();

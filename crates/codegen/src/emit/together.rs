@@ -31,7 +31,7 @@ fn is_simple(kernel: &Prepared) -> bool {
                 Op::Barrier { kind: BarrierKind::Sync, count: false } => {
                     kernel.func.constant(data.args[0]).is_some_and(|number| number < BARRIERS as u64)
                 }
-                op => !op.is_barrier(),
+                op => !transform::abreast::suspends(&op),
             }
         })
 }

@@ -83,6 +83,7 @@ impl<'c> Emitter<'_, 'c> {
             Op::Syscall(call) => self.syscall(inst, call)?,
             Op::Texture(op) => self.texture(inst, &op),
             Op::Nanosleep => self.nanosleep(inst),
+            Op::GiveWay => self.give_way(),
             Op::Refuse(refusal) => self.refuse(data, refusal.into()),
             _ => self.pure(data)?,
         }

@@ -2,7 +2,7 @@
 
 use fatbin::raw::Image;
 use fatbin::{Container, Fatbin, FatbinError, Target, objects};
-use ptx::target::Device;
+use ptx::target::{Architecture, Device};
 
 use crate::{Error, Result};
 
@@ -18,7 +18,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Image<'_>> {
         return Err(Error::InvalidImage("a fat-binary wrapper outside its process".into()));
     }
     if bytes.starts_with(b"\x7fELF") {
-        return Ok(Image::Elf);
+        return Ok(Image::Elf(bytes));
     }
     Ok(Image::Text(bytes))
 }
@@ -36,18 +36,30 @@ pub struct Texts {
 ///
 /// A fat binary may hold PTX for newer devices only, machine code being there for the others. The oldest such text is taken
 /// then: what it uses that is not known here is refused by name, and all the rest runs. A GPU would have to refuse it all.
+/// Machine code may carry the PTX that it was assembled from: that is taken where there is no other for the device.
 ///
 /// # Errors
 /// [`Error::NoBinaryForDevice`] if there is none, [`Error::InvalidImage`] for machine code and damaged images.
 pub fn texts_of(image: &Image<'_>, sm: u32) -> Result<Texts> {
     match image {
         Image::Text(bytes) => Ok(Texts { texts: vec![ptx::text_of_image(bytes).into_owned()], sm }),
-        Image::Elf => Err(Error::InvalidImage("machine code of a GPU; only PTX can be compiled".into())),
+        Image::Elf(bytes) => {
+            // What cannot be read is machine code all the same.
+            assembled_from(objects::sources(bytes).unwrap_or_default(), sm).ok_or_else(machine_code)
+        }
         Image::Fatbin(fatbin) => {
             let mut sm = sm;
             let mut entries = fatbin.choose_ptx(Target::new(sm)).map_err(damaged)?;
             if entries.is_empty() {
-                sm = fatbin.oldest_ptx().map_err(damaged)?.ok_or(Error::NoBinaryForDevice)?;
+                // Damaged machine code is of no less use than other.
+                let carried = assembled_from(fatbin.sources(Target::new(sm)).unwrap_or_default(), sm);
+                let oldest = fatbin.oldest_ptx().map_err(damaged)?;
+                if let Some(texts) = carried
+                    && (texts.sm == sm || oldest.is_none())
+                {
+                    return Ok(texts);
+                }
+                sm = oldest.ok_or(Error::NoBinaryForDevice)?;
                 entries = fatbin.choose_ptx(Target::new(sm)).map_err(damaged)?;
             }
             let text = |entry: &fatbin::Entry<'_>| {
@@ -60,6 +72,21 @@ pub fn texts_of(image: &Image<'_>, sm: u32) -> Result<Texts> {
             Ok(Texts { texts: entries.iter().map(text).collect::<Result<_>>()?, sm })
         }
     }
+}
+
+fn machine_code() -> Error {
+    let text = "machine code of a GPU; only PTX can be compiled, which it has in it only where it was made with -lineinfo or -G";
+    Error::InvalidImage(text.into())
+}
+
+/// The texts that machine code carries, if any. As those of a fat binary they may be for a newer device.
+fn assembled_from(texts: Vec<String>, sm: u32) -> Option<Texts> {
+    let target = |text: &String| {
+        let rest = text.split_once(".target")?.1.trim_start();
+        Some(Architecture::parse(rest.split([',', ' ', '\n']).next()?)?.sm)
+    };
+    let newest = texts.iter().filter_map(target).max()?;
+    Some(Texts { sm: sm.max(newest), texts })
 }
 
 /// Whether options of the assembler forbid it to fuse products and sums. The last one counts.
@@ -98,7 +125,7 @@ fn damaged(error: FatbinError) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use fatbin::writer::{ContainerWriter, EntryWriter};
+    use fatbin::writer::{ContainerWriter, EntryWriter, machine_code};
 
     use super::*;
 
@@ -116,6 +143,33 @@ mod tests {
         let specific =
             ContainerWriter::new().entry(EntryWriter::ptx(100, ".version 9.0\n").arch_specific()).finish();
         assert_eq!(texts_of(&from_bytes(&specific).unwrap(), 90), Err(Error::NoBinaryForDevice));
+    }
+
+    #[test]
+    fn the_text_that_machine_code_was_assembled_from() {
+        let carrying = |sm: u32| machine_code(&[&format!(".version 9.0\n.target sm_{sm}, debug\n")]);
+        let texts = |sm: u32, of: u32| {
+            Ok(Texts { texts: vec![format!(".version 9.0\n.target sm_{of}, debug\n")], sm })
+        };
+        assert_eq!(texts_of(&from_bytes(&carrying(80)).unwrap(), 90), texts(90, 80));
+        assert_eq!(texts_of(&from_bytes(&carrying(120)).unwrap(), 90), texts(120, 120));
+        let of = |entries: Vec<EntryWriter>| {
+            let bytes = entries.into_iter().fold(ContainerWriter::new(), ContainerWriter::entry).finish();
+            texts_of(&from_bytes(&bytes).unwrap(), 90)
+        };
+        let code = |sm| EntryWriter::elf(sm, carrying(sm));
+        assert_eq!(of(vec![code(75), code(80), code(100)]), texts(90, 80));
+        assert_eq!(of(vec![code(120), code(100)]), texts(100, 100));
+        let text = |sm| EntryWriter::ptx(sm, ".version 9.0\n");
+        // PTX for the device comes first, then what machine code for it carries, then PTX for others.
+        assert_eq!(of(vec![code(90), text(80)]), Ok(Texts { texts: vec![".version 9.0\n".into()], sm: 90 }));
+        assert_eq!(of(vec![code(90), text(100)]), texts(90, 90));
+        assert_eq!(
+            of(vec![code(110), text(100)]),
+            Ok(Texts { texts: vec![".version 9.0\n".into()], sm: 100 })
+        );
+        let none = EntryWriter::elf(90, machine_code(&[]));
+        assert_eq!(of(vec![none]), Err(Error::NoBinaryForDevice));
     }
 
     #[test]

@@ -12,6 +12,8 @@ use super::{FAMILIES, Form, TABLE, Ty};
 pub struct Example {
     /// Its place in [`rows`](super::rows).
     pub row: usize,
+    /// The first architecture that has the row.
+    pub sm: u32,
     /// Its modifiers.
     pub words: Vec<&'static str>,
     /// The instruction with its semicolon.
@@ -35,7 +37,7 @@ const OTHERS: &[&str] = &[
     "Products of warpgroups",
 ];
 
-/// The architecture of the device: what later ones have is no part of it.
+/// The architecture of the device.
 pub const DEVICE: u32 = 90;
 
 /// Choices of the other modifiers that are tried to find one that a modifier goes with.
@@ -46,7 +48,7 @@ pub fn examples() -> Vec<Example> {
     let families = FAMILIES.iter().flat_map(|(family, forms)| forms.iter().map(move |form| (*family, form)));
     families
         .enumerate()
-        .filter(|(_, (family, form))| !OTHERS.contains(family) && form.sm <= DEVICE && form.until.is_none())
+        .filter(|(_, (family, form))| !OTHERS.contains(family) && form.until.is_none())
         .flat_map(|(row, (_, form))| of_form(row, form))
         .collect()
 }
@@ -130,6 +132,7 @@ fn write(row: usize, form: &Form, syntax: &Syntax, chosen: &Chosen) -> Option<Ex
     let modifiers: String = words.iter().map(|word| format!(".{word}")).collect();
     Some(Example {
         row,
+        sm: form.sm,
         text: format!("{}{modifiers} {};", syntax.opcode, operands.join(", ")),
         words,
         results: writer.results,

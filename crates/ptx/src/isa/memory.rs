@@ -22,6 +22,20 @@ pub(super) const FORMS: &[Form] = &[
         .since(3, 1, 32)
         .only_if(vector_width).later(LATER),
     form("ldu.space{global}?.vec{v2,v4}?.T{$memory} d=T+*, a:address", load).effect().since(2, 0, 20).only_if(vector_width).later(LATER),
+    // 256 bits, of later architectures, in global memory.
+    form("ld.weak?.space{global}?.cop{ca,cg,cs,lu,cv}?.L1{$evict1}?.L2{$evict2}?.L2::cache_hint?.fetch{$prefetch}?.vec{v4,v8}.T{$wide} d=T+*, a:address, policy?:u64", load)
+        .effect()
+        .since(8, 8, 100)
+        .only_if(of_256_bits),
+    form("ld.volatile.space{global}?.fetch{$prefetch}?.vec{v4,v8}.T{$wide} d=T+*, a:address", load).effect().since(8, 8, 100).only_if(of_256_bits),
+    form("ld.order{relaxed,acquire}.scope{$scope}.space{global}?.L1{$evict1}?.L2{$evict2}?.L2::cache_hint?.fetch{$prefetch}?.vec{v4,v8}.T{$wide} d=T+*, a:address, policy?:u64", load)
+        .effect()
+        .since(8, 8, 100)
+        .only_if(of_256_bits),
+    form("ld.space{global}.cop{ca,cg,cs}?.nc.L1{$evict1}?.L2{$evict2}?.L2::cache_hint?.fetch{$prefetch}?.vec{v4,v8}.T{$wide} d=T+*, a:address, policy?:u64", load)
+        .effect()
+        .since(8, 8, 100)
+        .only_if(of_256_bits),
     form("st.weak?.space{$written}?.cop{wb,cg,cs,wt}?.L1{$evict1}?.L2::cache_hint?.vec{v2,v4}?.T{$memory} a:address, b:T+*, policy?:u64", store)
         .effect()
         .only_if(vector_width).later(LATER),
@@ -31,6 +45,15 @@ pub(super) const FORMS: &[Form] = &[
         .since(6, 0, 70)
         .only_if(vector_width).later(LATER),
     form("st.mmio.order{relaxed}.scope{sys}.space{global}?.T{$memory} a:address, b:T+*", store).effect().since(8, 2, 70).only_if(vector_width).later(LATER),
+    form("st.weak?.space{global}?.cop{wb,cg,cs,wt}?.L1{$evict1}?.L2{$evict2}?.L2::cache_hint?.vec{v4,v8}.T{$wide} a:address, b:T+*, policy?:u64", store)
+        .effect()
+        .since(8, 8, 100)
+        .only_if(of_256_bits),
+    form("st.volatile.space{global}?.vec{v4,v8}.T{$wide} a:address, b:T+*", store).effect().since(8, 8, 100).only_if(of_256_bits),
+    form("st.order{relaxed,release}.scope{$scope}.space{global}?.L1{$evict1}?.L2{$evict2}?.L2::cache_hint?.vec{v4,v8}.T{$wide} a:address, b:T+*, policy?:u64", store)
+        .effect()
+        .since(8, 8, 100)
+        .only_if(of_256_bits),
     form("cvta.space{const,global,local,shared,shared::cta,shared::cluster,param,param::entry}.T{u64} d=T, a:T", |x| cvta(x, true)).since(2, 0, 20),
     form("cvta.space{const,global,local,shared,shared::cta,shared::cluster,param,param::entry}.T{u64} d=T, a:symbol", |x| cvta(x, true)).since(2, 0, 20),
     form("cvta.to.space{const,global,local,shared,shared::cta,shared::cluster,param,param::entry}.T{u64} d=T, a:T", |x| cvta(x, false)).since(2, 0, 20),
@@ -41,11 +64,15 @@ pub(super) const FORMS: &[Form] = &[
 /// Modifiers of loads and stores that older versions lack.
 const LATER: &[(&str, u32, u32, u32)] = &[("b128", 8, 3, 70)];
 
-/// A vector is 128 bits wide at most: those of 256, which alone have eight elements and an L2 eviction priority (see
-/// `unsupported`), need a later architecture than the device has.
+/// A vector is 128 bits wide at most, but for those of 256, which alone have eight elements and an L2 eviction priority and have entries of their own.
 pub(super) fn vector_width(chosen: &Chosen) -> Result<(), &'static str> {
     let bits = chosen.ty("T").map_or(0, Ty::bits) * chosen.lanes() as u32;
     if bits > 128 { Err("a vector of more than 128 bits") } else { Ok(()) }
+}
+
+fn of_256_bits(chosen: &Chosen) -> Result<(), &'static str> {
+    let bits = chosen.ty("T").map_or(0, Ty::bits) * chosen.lanes() as u32;
+    if bits == 256 { Ok(()) } else { Err("a vector of other than 256 bits") }
 }
 
 /// Order and scope of an access. What goes around the caches to where others look is moved as ordered accesses are: scans that look back pass
@@ -154,7 +181,7 @@ fn whole(access: &Access, ty: Type) -> Option<(Type, usize)> {
         16 => (Type::I16, 1),
         32 => (Type::I32, 1),
         64 => (Type::I64, 1),
-        _ => (Type::I64, 2),
+        _ => (Type::I64, bits as usize / 64),
     };
     (word != ty).then_some((word, count))
 }

@@ -29,6 +29,7 @@ const SETS: &[(&str, &str)] = &[
     ("bits", "b16,b32,b64"),
     ("scalar", "b16,b32,b64,u16,u32,u64,s16,s32,s64,f32,f64"),
     ("memory", "b8,b16,b32,b64,b128,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64"),
+    ("wide", "b32,b64,u32,u64,s32,s64,f32,f64"),
     ("rnd", "rn,rz,rm,rp"),
     ("rndi", "rni,rzi,rmi,rpi"),
     ("order", "relaxed,acquire,release,acq_rel"),
@@ -42,6 +43,7 @@ const SETS: &[(&str, &str)] = &[
     ("written", "global,shared,shared::cta,shared::cluster,local,param,param::func"),
     ("data", "global,shared,shared::cta,shared::cluster,local,const,param,param::entry,param::func"),
     ("evict1", "L1::evict_normal,L1::evict_unchanged,L1::evict_first,L1::evict_last,L1::no_allocate"),
+    ("evict2", "L2::evict_normal,L2::evict_first,L2::evict_last"),
     ("prefetch", "L2::64B,L2::128B,L2::256B"),
 ];
 
