@@ -127,7 +127,7 @@ impl Function {
                 self.set_hint(Hint::SharedCarveout, value)
             }
             CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED if value >= 0 => {
-                self.set_hint(Hint::NonPortableCluster, i32::from(value > 0))
+                self.set_hint(Hint::NonPortableCluster, value)
             }
             CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE if (0..=2).contains(&value) => {
                 self.set_hint(Hint::ClusterPolicy, value)
@@ -317,6 +317,8 @@ pub struct Asked {
     preferred_cluster: Option<[u32; 3]>,
     /// Events that the launch records: one when its blocks let dependent launches go on, one when all of them have begun.
     events: [CUevent; 2],
+    /// One of them is said to be for other graphs to wait for.
+    external_event: bool,
     /// The first of them is recorded when blocks begin, whether they let others go on or not.
     at_start: bool,
     /// To begin when the kernels before it let it, rather than at their end.
@@ -331,8 +333,15 @@ impl Asked {
     ///
     /// # Errors
     /// [`CUDA_ERROR_NOT_SUPPORTED`] for events that take the time or that other processes see, and for one of the completion that who
-    /// waits for it sleeps.
-    pub fn events(&self) -> CuResult<Vec<(Arc<Event>, EdgeStart)>> {
+    /// waits for it sleeps; for events that other graphs are to wait for in a capture, and [`CUDA_ERROR_ILLEGAL_STATE`] elsewhere.
+    pub fn events(
+        &self,
+        is_captured: impl FnOnce() -> CuResult<bool>,
+    ) -> CuResult<Vec<(Arc<Event>, EdgeStart)>> {
+        if self.external_event {
+            let code = if is_captured()? { CUDA_ERROR_NOT_SUPPORTED } else { CUDA_ERROR_ILLEGAL_STATE };
+            return Err(code.into());
+        }
         let find = |handle: CUevent, may_block: bool| -> CuResult<_> {
             let event = streams::find_event(handle)?;
             let flags = event.flags();
@@ -395,10 +404,14 @@ pub unsafe fn asked(attributes: *const CUlaunchAttribute, count: u32) -> CuResul
             }
             CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => asked.programmatic = value.word(0) != 0,
             CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => {
-                asked.events[0] = event_of(value)?;
+                (asked.events[0], asked.external_event) = event_of(value)?;
                 asked.at_start = value.word(3) != 0;
             }
-            CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => asked.events[1] = event_of(value)?,
+            CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => {
+                let (event, is_external) = event_of(value)?;
+                asked.events[1] = event;
+                asked.external_event |= is_external;
+            }
             CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
             // Of streams alone.
             CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => return Err(CUDA_ERROR_INVALID_VALUE.into()),
@@ -453,13 +466,14 @@ pub fn is_hint(attribute: CUlaunchAttributeID, value: CUlaunchAttributeValue) ->
     }
 }
 
-/// The event of an attribute, which has flags beside it: none that launches take.
-fn event_of(value: CUlaunchAttributeValue) -> CuResult<CUevent> {
+/// The event of an attribute, which has flags beside it: whether other graphs are to wait for it.
+fn event_of(value: CUlaunchAttributeValue) -> CuResult<(CUevent, bool)> {
     let event = u64::from(value.word(0)) | u64::from(value.word(1)) << 32;
     match value.word(2) {
         _ if event == 0 => Err(CUDA_ERROR_INVALID_HANDLE.into()),
-        CU_EVENT_RECORD_DEFAULT => Ok(CUevent(event as usize)),
-        CU_EVENT_RECORD_EXTERNAL => Err(CUDA_ERROR_ILLEGAL_STATE.into()),
+        flags @ (CU_EVENT_RECORD_DEFAULT | CU_EVENT_RECORD_EXTERNAL) => {
+            Ok((CUevent(event as usize), flags == CU_EVENT_RECORD_EXTERNAL))
+        }
         _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
     }
 }

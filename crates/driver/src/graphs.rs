@@ -200,10 +200,18 @@ pub fn find_executable(handle: CUgraphExec) -> CuResult<Arc<Executable>> {
     EXECUTABLES.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_VALUE.into())
 }
 
+/// Executables of graphs that have one at a time.
+static ONES_OF_THEIR_KIND: Mutex<Vec<(Weak<Graph>, CUgraphExec)>> = Mutex::new(Vec::new());
+
+/// Whether a graph that has one executable at a time has it.
+fn has_the_one(graph: &Arc<Graph>, known: &mut Vec<(Weak<Graph>, CUgraphExec)>) -> bool {
+    known.retain(|(_, executable)| EXECUTABLES.get(executable.0).is_ok());
+    known.iter().any(|(other, _)| std::ptr::eq(other.as_ptr(), &**graph))
+}
+
 /// Makes a graph ready to be launched. Of a graph with memory nodes there is one executable at a time: all would use the
 /// same addresses; so it is with conditional nodes and their conditions.
 pub fn instantiate(handle: CUgraph, flags: u64) -> Result<CUgraphExec, Unready> {
-    static ONES_OF_THEIR_KIND: Mutex<Vec<(Weak<Graph>, CUgraphExec)>> = Mutex::new(Vec::new());
     let graph = find(handle)?;
     if graph.is_body() {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
@@ -236,12 +244,13 @@ pub fn instantiate(handle: CUgraph, flags: u64) -> Result<CUgraphExec, Unready> 
     if !is_one_of_its_kind(&graph) {
         return make();
     }
+    // Two threads that make one at the same time: the second is too late.
     let mut others = locked(&ONES_OF_THEIR_KIND);
-    others.retain(|(_, executable)| EXECUTABLES.get(executable.0).is_ok());
-    if others.iter().any(|(other, _)| std::ptr::eq(other.as_ptr(), &*graph)) {
+    let executable = make()?;
+    if has_the_one(&graph, &mut others) {
+        destroy_executable(executable)?;
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
-    let executable = make()?;
     others.push((Arc::downgrade(&graph), executable));
     Ok(executable)
 }
@@ -348,6 +357,13 @@ pub fn add(
     let graph = find(graph)?;
     let dependencies = read_nodes(dependencies, count)?;
     work.operation.check_clusters()?;
+    // What an executable leaves allocated is not freed by a later version of its graph.
+    if let Operation::Free { address } = work.operation
+        && graph.allocates(address)
+        && has_the_one(&graph, &mut locked(&ONES_OF_THEIR_KIND))
+    {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     let id = graph.add(work.operation, &dependencies)?;
     let handle = node_handle(&graph, id)?;
     place.set(handle)?;

@@ -8,7 +8,7 @@
 
 // What kernels did, in order.
 __device__ int done[1 << 16], count;
-__device__ cudaGraphExec_t known[2];
+__device__ cudaGraphExec_t known[3];
 
 __global__ void note(int what) { done[atomicAdd(&count, 1)] = what; }
 
@@ -27,6 +27,21 @@ __global__ void again(int *rounds, int most) {
 }
 
 __global__ void beside_itself(int *code) { *code = cudaGraphLaunch(cudaGetCurrentGraphExec(), cudaStreamGraphFireAndForget); }
+
+// Beside its first launch, which lasts as long as this kernel, another launch of a graph is refused.
+__global__ void twice(int *codes, volatile int *begun, volatile int *ended) {
+    for (int i = 0; i < 2; i++) codes[i] = cudaGraphLaunch(known[2], cudaStreamGraphFireAndForget);
+    while (!*begun) {
+    }
+    codes[2] = cudaGraphLaunch(known[2], cudaStreamGraphFireAndForgetAsSibling);
+    *ended = 1;
+}
+
+__global__ void until(volatile int *begun, volatile int *ended) {
+    *begun = 1;
+    while (!*ended) {
+    }
+}
 
 cudaStream_t stream;
 
@@ -121,6 +136,19 @@ int main() {
     REQUIRE(run(loop) == rounds && codes[0] == 3000, "%d rounds", codes[0]);
     run(ready([=] { beside_itself<<<1, 1, 0, stream>>>(codes); }, by_kernels));
     REQUIRE(codes[0] == cudaErrorInvalidValue, "beside itself: %d", codes[0]);
+
+    int *signals;
+    CUDA_CHECK(cudaMallocManaged(&signals, 2 * sizeof *signals));
+    const auto waits = ready([=] { until<<<1, 1, 0, stream>>>(signals, signals + 1); }, by_kernels);
+    CUDA_CHECK(cudaGraphUpload(waits, stream));
+    CUDA_CHECK(cudaMemcpyToSymbol(known, &waits, sizeof waits, 2 * sizeof waits));
+    const auto beside = ready([=] { twice<<<1, 1, 0, stream>>>(codes, signals, signals + 1); }, 0);
+    for (int round = 0; round < 2; round++) {
+        signals[0] = signals[1] = 0;
+        run(beside);
+        REQUIRE(codes[0] == 0 && codes[1] == cudaErrorInvalidValue && codes[2] == cudaErrorInvalidValue, "%d %d %d", codes[0],
+                codes[1], codes[2]);
+    }
 
     cudaGraphInstantiateResult why;
     int there;

@@ -19,6 +19,8 @@ pub struct ExecutableGraph {
     steps: RankedMutex<Arc<Steps>>,
     /// The end of the last launch: launches of one graph do not overlap.
     last: RankedMutex<Option<Arc<Completion>>>,
+    /// The end of the last launch by a kernel that began at once.
+    last_by_kernel: RankedMutex<Option<Arc<Completion>>>,
     kept: RankedMutex<Kept>,
     /// What a launch left allocated is used again by the next.
     reuses_memory: bool,
@@ -86,6 +88,7 @@ impl ExecutableGraph {
         Arc::new(ExecutableGraph {
             steps: RankedMutex::new(Rank::Graph, Arc::new(steps)),
             last: RankedMutex::new(Rank::Event, None),
+            last_by_kernel: RankedMutex::new(Rank::GraphLaunch, None),
             kept: RankedMutex::new(Rank::Graph, kept),
             reuses_memory,
             handle: OnceLock::new(),
@@ -126,6 +129,16 @@ impl ExecutableGraph {
     /// Whether kernels can launch it, if they may.
     pub(super) fn is_uploaded(&self) -> bool {
         self.uploaded.load(Ordering::Acquire)
+    }
+
+    /// Takes it for a launch by a kernel with this end, unless one before is not over.
+    pub(super) fn take_for_kernel(&self, end: &Arc<Completion>) -> bool {
+        let mut last = self.last_by_kernel.lock();
+        let is_free = last.as_ref().is_none_or(|last| last.is_finished());
+        if is_free {
+            *last = Some(end.clone());
+        }
+        is_free
     }
 
     /// What kernels know it by that launch it; 0 if they cannot.

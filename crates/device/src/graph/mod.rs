@@ -349,6 +349,12 @@ impl Graph {
         Ok(self.nodes.lock().node(node)?.operation.clone())
     }
 
+    /// Whether one of its own nodes allocates this.
+    pub fn allocates(&self, address: u64) -> bool {
+        let is_this = |node: &Node| matches!(node.operation, Operation::Allocate { address: own, .. } if own == address);
+        self.nodes.lock().all.values().any(is_this)
+    }
+
     /// Whether a node launches a kernel.
     pub fn is_kernel(&self, node: NodeId) -> Result<bool> {
         self.nodes.lock().is_kernel(node)

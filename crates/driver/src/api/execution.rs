@@ -132,7 +132,8 @@ unsafe fn cuLaunchKernelEx(
         cooperative: asked.cooperative,
         cluster: asked.cluster,
     };
-    let events = asked.events()?;
+    let is_captured = || Ok(streams::find(config.hStream, default)?.is_capturing());
+    let events = asked.events(is_captured)?;
     // SAFETY: the caller's duty.
     unsafe { functions::launch(f, launch, config.hStream, default, kernelParams, extra) }?;
     asked.remember_in_capture(config.hStream, default)?;

@@ -181,7 +181,10 @@ fn cuGraphUpload(default: DefaultStream, hGraphExec: CUgraphExec, hStream: CUstr
 
 #[entry_point(ptsz)]
 fn cuGraphLaunch(default: DefaultStream, hGraphExec: CUgraphExec, hStream: CUstream) -> CuResult {
-    find_executable(hGraphExec)?.launch(&*streams::find(hStream, default)?)?;
+    let stream = streams::find(hStream, default)?;
+    // That a stream captures is told before what is wrong with the graph.
+    stream.check_not_capturing()?;
+    find_executable(hGraphExec)?.launch(&stream)?;
     Ok(())
 }
 

@@ -113,6 +113,54 @@ pub fn a_graph_that_frees_what_it_allocates_leaves_nothing_in_use() {
     assert_eq!(get(RESERVED), 0);
 }
 
+pub fn memory_is_told_in_units_of_32_mib() {
+    new_context();
+    const UNIT: u64 = 32 << 20;
+    let told = || [USED, USED_HIGH, RESERVED, RESERVED_HIGH].map(get);
+    // SAFETY: zeros are a description.
+    let mut params: CUDA_MEM_ALLOC_NODE_PARAMS = unsafe { std::mem::zeroed() };
+    params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    params.poolProps.location = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 0 };
+    // Two allocations lie in one piece, or in one of their own each; what they add up to is used.
+    for (bytes, used, reserved) in [(1, 1, 1), (31 << 20, 2, 2), (33 << 20, 3, 4), (100 << 20, 7, 8)] {
+        let (mut graph, mut first, mut second) = (CUgraph::NULL, CUgraphNode::NULL, CUgraphNode::NULL);
+        params.bytesize = bytes;
+        cu!(cuGraphCreate(&mut graph, 0); cuGraphAddMemAllocNode(&mut first, graph, null(), 0, &mut params));
+        let a = params.dptr;
+        cu!(cuGraphAddMemAllocNode(&mut second, graph, &first, 1, &mut params));
+        let executable = instantiate(graph, 0);
+        cu!(cuGraphLaunch(executable, CUstream::NULL); cuCtxSynchronize());
+        let expected = [used, used, reserved, reserved].map(|units| units * UNIT);
+        assert_eq!(told(), expected, "{bytes}");
+        cu!(cuMemFree_v2(a); cuMemFree_v2(params.dptr));
+        assert_eq!(told(), expected, "{bytes}, freed");
+        cu!(cuDeviceGraphMemTrim(0));
+        assert_eq!(told(), [0, used * UNIT, 0, reserved * UNIT], "{bytes}, trimmed");
+        cu!(cuGraphExecDestroy(executable); cuGraphDestroy(graph));
+        let mut zero = 0_u64;
+        for high in [USED_HIGH, RESERVED_HIGH] {
+            cu!(cuDeviceSetGraphMemAttribute(0, high, (&raw mut zero).cast()));
+        }
+    }
+}
+
+pub fn what_an_executable_leaves_allocated_is_not_freed_in_its_graph() {
+    new_context();
+    let (graph, filled, p) = graph();
+    let executable = instantiate(graph, 0);
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&mut CUgraphNode(0), graph, &filled, 1, p));
+    // In another graph it is.
+    let (mut other, mut node) = (CUgraph::NULL, CUgraphNode::NULL);
+    cu!(
+        cuGraphCreate(&mut other, 0);
+        cuGraphAddMemFreeNode(&mut node, other, null(), 0, p);
+        cuGraphLaunch(executable, CUstream::NULL);
+        cuGraphLaunch(instantiate(other, 0), CUstream::NULL);
+        cuCtxSynchronize();
+    );
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2(p));
+}
+
 pub fn launches_may_use_again_what_was_left_allocated() {
     new_context();
     let (graph, _, p) = graph();
