@@ -13,8 +13,8 @@ use crate::transfers;
 use crate::words;
 use cuda_abi::args::{Array, Out};
 use cuda_abi::driver::*;
-use device::SemaphoreUse;
-use device::graph::{ExecutableGraph, Graph, NodeId, Operation};
+use device::graph::{CaptureStatus, ExecutableGraph, Graph, NodeId, Operation};
+use device::{SemaphoreUse, Stream};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ops::Deref;
@@ -227,8 +227,13 @@ pub fn instantiate(handle: CUgraph, flags: u64) -> Result<CUgraphExec, Unready> 
         if let Some(context) = &launching
             && let Err(node) = made.check_for_kernels(context.memory())
         {
-            let reason = CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
-            let node = node.map_or(Ok(CUgraphNode::NULL), |node| node_handle(&graph, node))?;
+            // Of a graph of nothing there is nothing to tell.
+            let (reason, node) = match node {
+                None => (CUDA_GRAPH_INSTANTIATE_ERROR, CUgraphNode::NULL),
+                Some(node) => {
+                    (CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED, node_handle(&graph, node)?)
+                }
+            };
             return Err(Unready { code: CUDA_ERROR_INVALID_VALUE, reason, node });
         }
         if flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD != 0 {
@@ -236,6 +241,9 @@ pub fn instantiate(handle: CUgraph, flags: u64) -> Result<CUgraphExec, Unready> 
         }
         let executable = Executable { graph: made.clone(), flags };
         let handle = EXECUTABLES.insert(Arc::new(executable)).ok_or(CUDA_ERROR_OUT_OF_MEMORY)?;
+        if graph.has_memory_nodes() {
+            graph.note_left_allocated();
+        }
         if let Some(context) = &launching {
             made.let_kernels_launch(context, handle as u64);
         }
@@ -253,6 +261,28 @@ pub fn instantiate(handle: CUgraph, flags: u64) -> Result<CUgraphExec, Unready> 
     }
     others.push((Arc::downgrade(&graph), executable));
     Ok(executable)
+}
+
+/// If the stream captures: its newest node calls this.
+pub fn describe_captured_host(stream: &Stream, call: CUDA_HOST_NODE_PARAMS) -> CuResult {
+    if !stream.is_capturing() {
+        return Ok(());
+    }
+    let (status, Some(info)) = stream.capture_status()? else { return Ok(()) };
+    if status == CaptureStatus::Active {
+        for tip in &info.dependencies {
+            find_node(node_handle(&info.graph, tip.node)?)?.0.describe_host(call);
+        }
+    }
+    Ok(())
+}
+
+/// An executable is of another graph from now on: that one has it, and the one that it was made of can have another.
+pub fn note_update(executable: CUgraphExec, graph: &Arc<Graph>) {
+    let mut known = locked(&ONES_OF_THEIR_KIND);
+    if let Some((of, _)) = known.iter_mut().find(|(_, known)| *known == executable) {
+        *of = Arc::downgrade(graph);
+    }
 }
 
 /// Makes the handle of an executable graph stale; launches go on.
@@ -359,8 +389,7 @@ pub fn add(
     work.operation.check_clusters()?;
     // What an executable leaves allocated is not freed by a later version of its graph.
     if let Operation::Free { address } = work.operation
-        && graph.allocates(address)
-        && has_the_one(&graph, &mut locked(&ONES_OF_THEIR_KIND))
+        && graph.was_left_allocated(address)
     {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
@@ -413,12 +442,31 @@ impl Node {
         self.describe(Description::Allocation { params, _access: access });
     }
 
-    /// The allocation as the program described it.
-    pub fn allocation(&self) -> CuResult<CUDA_MEM_ALLOC_NODE_PARAMS> {
-        match &*locked(&self.described) {
-            Some(Description::Allocation { params, .. }) => Ok(*params),
-            _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+    /// The allocation as the program described it; as a description would be for one that was captured.
+    pub fn allocation(&self, operation: &Operation) -> CuResult<CUDA_MEM_ALLOC_NODE_PARAMS> {
+        if let Some(Description::Allocation { params, .. }) = &*locked(&self.described) {
+            return Ok(*params);
         }
+        let Operation::Allocate { address, size } = operation else {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        };
+        let device = platform()?.memory().find(*address).map_or(0, |found| found.device);
+        let location = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: device as i32 };
+        Ok(CUDA_MEM_ALLOC_NODE_PARAMS {
+            poolProps: CUmemPoolProps {
+                allocType: CU_MEM_ALLOCATION_TYPE_PINNED,
+                handleTypes: CU_MEM_HANDLE_TYPE_NONE.0,
+                location,
+                win32SecurityAttributes: std::ptr::null_mut(),
+                maxSize: 0,
+                usage: 0,
+                reserved: [0; 54],
+            },
+            accessDescs: std::ptr::null(),
+            accessDescCount: 0,
+            bytesize: *size as usize,
+            dptr: CUdeviceptr(*address),
+        })
     }
 
     /// Remembers an attribute.
@@ -448,12 +496,17 @@ impl Node {
         }
     }
 
-    /// The host function as the program described it; that of a capture is not known any more.
+    /// The host function as the program described it.
     pub fn host(&self) -> CuResult<CUDA_HOST_NODE_PARAMS> {
         match &*locked(&self.described) {
             Some(Description::Host(call)) => Ok(*call),
-            _ => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+            _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
         }
+    }
+
+    /// Remembers the host function of a node that was captured.
+    pub fn describe_host(&self, call: CUDA_HOST_NODE_PARAMS) {
+        *locked(&self.described) = Some(Description::Host(call));
     }
 
     /// The batch of operations on words, with a list of them that holds until the node changes. That of a capture names no

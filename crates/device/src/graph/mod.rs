@@ -9,7 +9,7 @@ mod executable;
 pub(crate) mod launched;
 mod operation;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -43,6 +43,8 @@ pub struct Graph {
     attachments: RankedMutex<Vec<Attachment>>,
     /// Words that say what conditional nodes run.
     conditions: RankedMutex<Vec<Condition>>,
+    /// What executables leave allocated, as it was when they were made.
+    left_allocated: RankedMutex<HashSet<u64>>,
     /// The graph that this one is a body in.
     parent: Option<Weak<Graph>>,
 }
@@ -167,6 +169,7 @@ impl Graph {
             memory,
             attachments: RankedMutex::new(Rank::GraphMemory, attachments),
             conditions: RankedMutex::new(Rank::GraphMemory, Vec::new()),
+            left_allocated: RankedMutex::new(Rank::GraphMemory, HashSet::new()),
             parent,
         }
     }
@@ -325,13 +328,13 @@ impl Graph {
         nodes.all.iter().filter(|(_, node)| node.dependencies.is_empty()).map(|(id, _)| *id).collect()
     }
 
-    /// All edges, from dependency to dependent.
+    /// All edges, from dependency to dependent, in the order of the dependencies, and of what depends on each.
     pub fn edges(&self) -> Vec<(NodeId, NodeId)> {
         let nodes = self.nodes.lock();
-        let edges_to = |(id, node): (&NodeId, &Node)| -> Vec<_> {
-            node.dependencies.iter().map(|from| (*from, *id)).collect()
+        let edges_from = |(id, node): (&NodeId, &Node)| -> Vec<_> {
+            node.dependents.iter().map(|to| (*id, *to)).collect()
         };
-        nodes.all.iter().flat_map(edges_to).collect()
+        nodes.all.iter().flat_map(edges_from).collect()
     }
 
     /// What a node depends on.
@@ -349,10 +352,23 @@ impl Graph {
         Ok(self.nodes.lock().node(node)?.operation.clone())
     }
 
-    /// Whether one of its own nodes allocates this.
-    pub fn allocates(&self, address: u64) -> bool {
-        let is_this = |node: &Node| matches!(node.operation, Operation::Allocate { address: own, .. } if own == address);
-        self.nodes.lock().all.values().any(is_this)
+    /// An executable is made of it as it is: what its nodes allocate and do not free is not freed by nodes that it gets later.
+    pub fn note_left_allocated(&self) {
+        let nodes = self.nodes.lock();
+        let operations = || nodes.all.values().map(|node| &node.operation);
+        let is_freed = |own: u64| {
+            operations().any(|other| matches!(other, Operation::Free { address } if *address == own))
+        };
+        let left = operations().filter_map(|operation| match operation {
+            Operation::Allocate { address, .. } if !is_freed(*address) => Some(*address),
+            _ => None,
+        });
+        self.left_allocated.lock().extend(left);
+    }
+
+    /// Whether one of its own nodes allocates this, and an executable was made of it when none freed it.
+    pub fn was_left_allocated(&self, address: u64) -> bool {
+        self.left_allocated.lock().contains(&address)
     }
 
     /// Whether a node launches a kernel.

@@ -4,8 +4,9 @@
 //! launch or call that frees it, in the order in which these are submitted, and *reserved* from its first launch until it is
 //! trimmed, in use or not, which is what a GPU's driver counts: pages of memory that is not reserved are the system's.
 //!
-//! What is told of it is counted as a GPU's driver does, which takes memory in pieces of [`UNIT`]: an allocation lies in what is left of a
-//! piece, or in a new one of as many units as it needs. What is in pieces is reserved; what allocations add up to, in whole units, is used.
+//! What is told of it is counted as a GPU's driver does, which takes memory in units ([`UNIT`]): an allocation takes what is left of those
+//! that there are, or as many new ones as it needs. What allocations add up to, in whole units, is used, also when their graphs are gone: until
+//! it is trimmed, or others take it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -40,26 +41,18 @@ pub(super) struct GraphAllocations {
 /// What is reserved on a device.
 #[derive(Default)]
 struct Reserved {
-    /// What allocations add up to.
+    /// What allocations add up to, with those that are gone and not trimmed.
     bytes: u64,
-    pieces: HashMap<u64, Piece>,
-    last_piece: u64,
+    /// The latter alone.
+    gone: u64,
     usage: GraphUsage,
-}
-
-struct Piece {
-    size: u64,
-    /// Up to where it has been given to allocations.
-    filled: u64,
-    allocations: usize,
 }
 
 struct State {
     size: u64,
     device: usize,
     in_use: bool,
-    /// The piece that it lies in, if it is reserved.
-    piece: Option<u64>,
+    reserved: bool,
     /// The graph is gone: it goes when it is freed.
     orphaned: bool,
     /// The end of the last launch that used it.
@@ -68,40 +61,38 @@ struct State {
 
 impl Reserved {
     fn reserve(&mut self, state: &mut State) {
-        if state.piece.is_some() {
+        if std::mem::replace(&mut state.reserved, true) {
             return;
         }
-        let left = |piece: &Piece| piece.size - piece.filled;
-        let found =
-            self.pieces.iter().filter(|(_, piece)| left(piece) >= state.size).map(|(id, _)| *id).min();
-        let id = found.unwrap_or(self.last_piece + 1);
-        self.last_piece = self.last_piece.max(id);
-        let new = || Piece { size: state.size.next_multiple_of(UNIT), filled: 0, allocations: 0 };
-        let piece = self.pieces.entry(id).or_insert_with(new);
-        piece.filled += state.size;
-        piece.allocations += 1;
-        self.bytes += state.size;
-        state.piece = Some(id);
+        let again = self.gone.min(state.size);
+        self.gone -= again;
+        let size = state.size - again;
+        if size > self.usage.reserved - self.bytes {
+            self.usage.reserved += size.next_multiple_of(UNIT);
+        }
+        self.bytes += size;
         self.count();
     }
 
+    /// Part of what has been trimmed.
     fn release(&mut self, state: &mut State) {
-        let Some(id) = state.piece.take() else { return };
-        self.bytes -= state.size;
-        let piece = self.pieces.get_mut(&id).expect("it lasts as long as what lies in it");
-        piece.allocations -= 1;
-        if piece.allocations == 0 {
-            self.pieces.remove(&id);
+        if std::mem::replace(&mut state.reserved, false) {
+            self.bytes -= state.size;
         }
+    }
+
+    /// Gives back what is left when parts have been.
+    fn trim(&mut self) {
+        self.bytes -= std::mem::take(&mut self.gone);
+        self.usage.reserved = self.bytes.next_multiple_of(UNIT);
         self.count();
     }
 
     fn count(&mut self) {
-        let used = self.bytes.next_multiple_of(UNIT);
-        let reserved = self.pieces.values().map(|piece| piece.size).sum();
-        let GraphUsage { used_high, reserved_high, .. } = self.usage;
-        let (used_high, reserved_high) = (used_high.max(used), reserved_high.max(reserved));
-        self.usage = GraphUsage { used, reserved, used_high, reserved_high };
+        let usage = &mut self.usage;
+        usage.used = self.bytes.next_multiple_of(UNIT);
+        usage.used_high = usage.used_high.max(usage.used);
+        usage.reserved_high = usage.reserved_high.max(usage.reserved);
     }
 }
 
@@ -125,7 +116,7 @@ impl AddressSpace {
     /// Addresses for a node, which is to belong to a graph.
     pub(crate) fn allocate_for_graph(&self, device: usize, owner: ContextId, size: u64) -> Result<u64> {
         let address = self.allocate(device, owner, size, Kind::Graph)?;
-        let state = State { size, device, in_use: false, piece: None, orphaned: false, last: None };
+        let state = State { size, device, in_use: false, reserved: false, orphaned: false, last: None };
         self.graphs.lock().by_address.insert(address, state);
         Ok(address)
     }
@@ -206,7 +197,7 @@ impl AddressSpace {
         let reserved = by_device.entry(device).or_default();
         for (address, state) in by_address.iter_mut().filter(|(_, state)| state.device == device) {
             let is_running = state.last.as_ref().is_some_and(|last| !last.is_finished());
-            if state.piece.is_some() && !state.in_use && !is_running {
+            if state.reserved && !state.in_use && !is_running {
                 // Pages at the ends may be others' too.
                 let (first, end) = (address.next_multiple_of(PAGE), (address + state.size) / PAGE * PAGE);
                 if first < end {
@@ -215,13 +206,14 @@ impl AddressSpace {
                 reserved.release(state);
             }
         }
+        reserved.trim();
     }
 
     /// Memory of a graph goes, in use or not.
     pub(super) fn forget_graph_memory(&self, allocation: &Allocation) {
         let mut graphs = self.graphs.lock();
-        if let Some(mut state) = graphs.by_address.remove(&allocation.base) {
-            graphs.by_device.entry(state.device).or_default().release(&mut state);
+        if let Some(state) = graphs.by_address.remove(&allocation.base).filter(|state| state.reserved) {
+            graphs.by_device.entry(state.device).or_default().gone += state.size;
         }
     }
 }
@@ -256,7 +248,7 @@ mod tests {
         assert_eq!(space.launch_graph_memory(&[a, b], &[b], false), Err(Error::InvalidValue), "in use");
         space.launch_graph_memory(&[a, b], &[b], true).unwrap();
         space.trim_graph_memory(0);
-        assert_eq!(usage(&space), [2, 2, 3, 4], "what is in use stays");
+        assert_eq!(usage(&space), [2, 2, 3, 4], "what is in use stays, and no more");
         assert_eq!(space.free_graph_memory(a), Ok(false));
         assert_eq!(space.free_graph_memory(a), Err(Error::InvalidValue));
         assert_eq!(space.launch_graph_memory(&[], &[a], false), Err(Error::InvalidValue), "not in use");
@@ -297,6 +289,15 @@ mod tests {
         assert!(space.find(a).is_some() && space.find(b).is_none());
         assert_eq!(space.free_graph_memory(a), Ok(true));
         space.free_owned(A);
-        assert_eq!(usage(&space), [0, 0, 1, 1]);
+        assert_eq!(usage(&space), [1; 4]);
+        let b = space.allocate_for_graph(0, A, 20 << 20).unwrap();
+        let c = space.allocate_for_graph(0, A, 20 << 20).unwrap();
+        space.launch_graph_memory(&[b], &[], false).unwrap();
+        assert_eq!(usage(&space), [1; 4], "taken again");
+        space.launch_graph_memory(&[c], &[b], false).unwrap();
+        assert_eq!(usage(&space), [2; 4]);
+        space.free_owned(A);
+        space.trim_graph_memory(0);
+        assert_eq!(usage(&space), [0, 0, 2, 2]);
     }
 }

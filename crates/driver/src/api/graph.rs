@@ -223,7 +223,10 @@ fn cuGraphExecUpdate_v2(
 fn update(executable: CUgraphExec, graph: CUgraph) -> CuResult<(CUgraphExecUpdateResult, CUgraphNode)> {
     let graph = find(graph)?;
     Ok(match find_executable(executable)?.update(&graph) {
-        Ok(()) => (CU_GRAPH_EXEC_UPDATE_SUCCESS, CUgraphNode::NULL),
+        Ok(()) => {
+            graphs::note_update(executable, &graph);
+            (CU_GRAPH_EXEC_UPDATE_SUCCESS, CUgraphNode::NULL)
+        }
         Err(UpdateFailure::CountChanged) => (CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, CUgraphNode::NULL),
         Err(UpdateFailure::TopologyChanged(node)) => {
             (CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node_handle(&graph, node)?)

@@ -70,6 +70,9 @@ fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) -> CuResult {
 #[entry_point]
 fn cuMemGetAddressRange_v2(pbase: Out<CUdeviceptr>, psize: Out<usize>, dptr: CUdeviceptr) -> CuResult {
     contexts::usable()?;
+    if pbase.is_null() && psize.is_null() {
+        return Ok(());
+    }
     let allocation = find(dptr.0)?.ok_or(CUDA_ERROR_NOT_FOUND)?;
     pbase.set_if_wanted(CUdeviceptr(allocation.base));
     psize.set_if_wanted(allocation.size as usize);

@@ -73,6 +73,10 @@ pub fn a_trap_sticks_too() {
 
 fn call(address: u64) -> CUresult {
     new_context();
+    call_here(address)
+}
+
+fn call_here(address: u64) -> CUresult {
     let call = function(load(FAULTS), c"call");
     assert_eq!(launch(call, 1, 1, CUstream::NULL, &mut [arg(&address)]), CUDA_SUCCESS);
     // SAFETY: the context is the test's.
@@ -85,6 +89,11 @@ pub fn there_is_no_function_at_null() {
 
 pub fn there_is_no_function_beyond_all_memory() {
     assert_eq!(call(0x7fff_ffff_ffff_0000), CUDA_ERROR_INVALID_PC);
+}
+
+pub fn data_is_no_function() {
+    new_context();
+    assert_eq!(call_here(alloc_with(&[0_u64; 64]).0), CUDA_ERROR_ILLEGAL_INSTRUCTION);
 }
 
 pub fn a_misaligned_address_sticks_too() {

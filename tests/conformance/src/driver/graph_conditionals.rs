@@ -387,6 +387,8 @@ pub fn a_graph_that_had_conditions_has_no_copies() {
     let (node, bodies) = add(main, &[], condition(main, 1), IF, 1);
     setup.mark(bodies[0], &[], 0);
     cu!(cuGraphDestroyNode(node));
+    // Its condition has no node any more.
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiateWithFlags(&mut CUgraphExec(0), main, 0));
     fails!(CUDA_ERROR_NOT_SUPPORTED, cuGraphClone(&mut CUgraph(0), main));
 }
 

@@ -14,14 +14,20 @@ fn get(attribute: CUgraphMem_attribute) -> u64 {
     value
 }
 
-/// A graph that allocates memory and fills it; and the memory.
-fn graph() -> (CUgraph, CUgraphNode, CUdeviceptr) {
-    let (mut graph, mut node, mut filled) = (CUgraph::NULL, CUgraphNode::NULL, CUgraphNode::NULL);
+/// An allocation of so many bytes.
+fn params(bytes: usize) -> CUDA_MEM_ALLOC_NODE_PARAMS {
     // SAFETY: zeros are a description.
     let mut params: CUDA_MEM_ALLOC_NODE_PARAMS = unsafe { std::mem::zeroed() };
     params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     params.poolProps.location = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 0 };
-    params.bytesize = BYTES;
+    params.bytesize = bytes;
+    params
+}
+
+/// A graph that allocates memory and fills it; and the memory.
+fn graph() -> (CUgraph, CUgraphNode, CUdeviceptr) {
+    let (mut graph, mut node, mut filled) = (CUgraph::NULL, CUgraphNode::NULL, CUgraphNode::NULL);
+    let mut params = params(BYTES);
     cu!(cuGraphCreate(&mut graph, 0); cuGraphAddMemAllocNode(&mut node, graph, null(), 0, &mut params));
     let fill = CUDA_MEMSET_NODE_PARAMS {
         dst: params.dptr,
@@ -117,14 +123,10 @@ pub fn memory_is_told_in_units_of_32_mib() {
     new_context();
     const UNIT: u64 = 32 << 20;
     let told = || [USED, USED_HIGH, RESERVED, RESERVED_HIGH].map(get);
-    // SAFETY: zeros are a description.
-    let mut params: CUDA_MEM_ALLOC_NODE_PARAMS = unsafe { std::mem::zeroed() };
-    params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    params.poolProps.location = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 0 };
-    // Two allocations lie in one piece, or in one of their own each; what they add up to is used.
+    // An allocation takes what is left, or as many units as it needs; what they add up to is used.
     for (bytes, used, reserved) in [(1, 1, 1), (31 << 20, 2, 2), (33 << 20, 3, 4), (100 << 20, 7, 8)] {
         let (mut graph, mut first, mut second) = (CUgraph::NULL, CUgraphNode::NULL, CUgraphNode::NULL);
-        params.bytesize = bytes;
+        let mut params = params(bytes);
         cu!(cuGraphCreate(&mut graph, 0); cuGraphAddMemAllocNode(&mut first, graph, null(), 0, &mut params));
         let a = params.dptr;
         cu!(cuGraphAddMemAllocNode(&mut second, graph, &first, 1, &mut params));
@@ -136,7 +138,11 @@ pub fn memory_is_told_in_units_of_32_mib() {
         assert_eq!(told(), expected, "{bytes}, freed");
         cu!(cuDeviceGraphMemTrim(0));
         assert_eq!(told(), [0, used * UNIT, 0, reserved * UNIT], "{bytes}, trimmed");
+        // It stays when the graph goes, too.
+        cu!(cuGraphLaunch(executable, CUstream::NULL); cuMemFree_v2(a); cuMemFree_v2(params.dptr));
         cu!(cuGraphExecDestroy(executable); cuGraphDestroy(graph));
+        assert_eq!(told(), expected, "{bytes}, its graph is gone");
+        cu!(cuDeviceGraphMemTrim(0));
         let mut zero = 0_u64;
         for high in [USED_HIGH, RESERVED_HIGH] {
             cu!(cuDeviceSetGraphMemAttribute(0, high, (&raw mut zero).cast()));
@@ -149,6 +155,15 @@ pub fn what_an_executable_leaves_allocated_is_not_freed_in_its_graph() {
     let (graph, filled, p) = graph();
     let executable = instantiate(graph, 0);
     fails!(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&mut CUgraphNode(0), graph, &filled, 1, p));
+    // Nor when that is gone; what came later is.
+    cu!(cuGraphExecDestroy(executable));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&mut CUgraphNode(0), graph, &filled, 1, p));
+    let executable = instantiate(graph, 0);
+    let (mut later, mut node) = (params(64), CUgraphNode::NULL);
+    cu!(
+        cuGraphAddMemAllocNode(&mut node, graph, null(), 0, &mut later);
+        cuGraphAddMemFreeNode(&mut CUgraphNode(0), graph, &node, 1, later.dptr);
+    );
     // In another graph it is.
     let (mut other, mut node) = (CUgraph::NULL, CUgraphNode::NULL);
     cu!(
@@ -189,6 +204,57 @@ pub fn what_is_allocated_outlives_its_graph() {
     assert_eq!(read::<u8>(p, 1), [7]);
     cu!(cuMemFree_v2(p); cuDeviceGraphMemTrim(0));
     assert_eq!(get(USED), 0);
+}
+
+pub fn what_can_be_asked_of_an_allocation() {
+    new_context();
+    let (mut graph, mut node) = (CUgraph::NULL, CUgraphNode::NULL);
+    cu!(cuGraphCreate(&mut graph, 0));
+    let mut refused = |code: CUresult, mut params: CUDA_MEM_ALLOC_NODE_PARAMS| {
+        fails!(code, cuGraphAddMemAllocNode(&mut node, graph, null(), 0, &mut params));
+    };
+    let mut elsewhere = params(64);
+    elsewhere.poolProps.location.id = 99;
+    refused(CUDA_ERROR_INVALID_VALUE, elsewhere);
+    let mut of_host = params(64);
+    of_host.poolProps.location.r#type = CU_MEM_LOCATION_TYPE_HOST;
+    refused(CUDA_ERROR_NOT_SUPPORTED, of_host);
+    for flags in [CU_MEM_ACCESS_FLAGS_PROT_NONE, CU_MEM_ACCESS_FLAGS_PROT_READ] {
+        let access = CUmemAccessDesc { location: params(64).poolProps.location, flags: flags.0 };
+        refused(
+            CUDA_ERROR_NOT_SUPPORTED,
+            CUDA_MEM_ALLOC_NODE_PARAMS { accessDescs: &access, accessDescCount: 1, ..params(64) },
+        );
+    }
+    // Those of captures are told as well.
+    let (s, mut captured, mut count, mut p) =
+        (stream(CU_STREAM_NON_BLOCKING), CUgraph::NULL, 1, CUdeviceptr(0));
+    let mut told = params(0);
+    cu!(
+        cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL);
+        cuMemAllocAsync(&mut p, 4000, s);
+        cuStreamEndCapture(s, &mut captured);
+        cuGraphGetNodes(captured, &mut node, &mut count);
+        cuGraphMemAllocNodeGetParams(node, &mut told);
+    );
+    let expected = CUDA_MEM_ALLOC_NODE_PARAMS { dptr: p, ..params(4000) };
+    assert_eq!(format!("{told:?}"), format!("{expected:?}"));
+}
+
+pub fn an_updated_executable_is_another_graphs() {
+    new_context();
+    let [(first, filled, p), (second, other_filled, q)] = [graph(), graph()];
+    let mut freed = CUgraphNode::NULL;
+    cu!(
+        cuGraphAddMemFreeNode(&mut freed, first, &filled, 1, p);
+        cuGraphAddMemFreeNode(&mut freed, second, &other_filled, 1, q);
+    );
+    let (executable, mut another) = (instantiate(first, 0), CUgraphExec::NULL);
+    fails!(CUDA_ERROR_NOT_SUPPORTED, cuGraphInstantiateWithFlags(&mut another, first, 0));
+    // SAFETY: zeros are an answer.
+    let mut result = unsafe { std::mem::zeroed() };
+    cu!(cuGraphExecUpdate_v2(executable, second, &mut result));
+    cu!(cuGraphLaunch(instantiate(first, 0), CUstream::NULL); cuCtxSynchronize());
 }
 
 pub fn what_cannot_be_asked_about_memory_of_graphs() {
