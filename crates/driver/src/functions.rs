@@ -323,6 +323,8 @@ pub struct Asked {
     at_start: bool,
     /// To begin when the kernels before it let it, rather than at their end.
     pub programmatic: bool,
+    /// Kernels are to change its node: it is for captures.
+    pub updatable: bool,
     /// What it permits or prefers.
     hints: Vec<(CUlaunchAttributeID, CUlaunchAttributeValue)>,
 }
@@ -412,7 +414,10 @@ pub unsafe fn asked(attributes: *const CUlaunchAttribute, count: u32) -> CuResul
                 asked.events[1] = event;
                 asked.external_event |= is_external;
             }
-            CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+            CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE if value.word(0) > 1 => {
+                return Err(CUDA_ERROR_INVALID_VALUE.into());
+            }
+            CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => asked.updatable = value.word(0) == 1,
             // Of streams alone.
             CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => return Err(CUDA_ERROR_INVALID_VALUE.into()),
             // The rest permits or prefers something; nothing is an answer to that.
@@ -423,6 +428,41 @@ pub unsafe fn asked(attributes: *const CUlaunchAttribute, count: u32) -> CuResul
         }
     }
     Ok(asked)
+}
+
+/// The stream captures, and kernels are to change the node of the newest launch: what they know it by is written where the program asked.
+///
+/// # Safety
+/// As for [`asked`].
+pub unsafe fn let_kernels_change(
+    stream: &Stream,
+    attributes: *mut CUlaunchAttribute,
+    count: u32,
+) -> CuResult {
+    let (CaptureStatus::Active, Some(info)) = stream.capture_status()? else { return Ok(()) };
+    for tip in &info.dependencies {
+        let kernel = info.graph.let_kernels_change(tip.node)?;
+        for index in 0..count as usize {
+            // SAFETY: the caller's duty.
+            let place = unsafe { attributes.add(index) };
+            // SAFETY: likewise.
+            let mut attribute = unsafe { place.read_unaligned() };
+            if attribute.id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE {
+                attribute.value = updatable_value(kernel.handle());
+                // SAFETY: likewise; the manual has the node written there.
+                unsafe { place.write_unaligned(attribute) };
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the attribute of a node says that kernels know by this.
+pub fn updatable_value(handle: u64) -> CUlaunchAttributeValue {
+    let mut value = CUlaunchAttributeValue { bytes: [0; 64] };
+    value.bytes[..4].copy_from_slice(&1_u32.to_ne_bytes());
+    value.bytes[8..16].copy_from_slice(&handle.to_ne_bytes());
+    value
 }
 
 /// If the stream captures: the node of the newest launch has these attributes.

@@ -122,7 +122,7 @@ pub fn copy_of(handle: CUgraph) -> CuResult<Arc<Graph>> {
 /// Whether nodes of a graph have what there is once: addresses, or conditions. What a conditional node chooses from is its
 /// own.
 fn is_one_of_its_kind(graph: &Graph) -> bool {
-    graph.has_memory_nodes() || graph.has_conditions() || graph.is_body()
+    graph.has_memory_nodes() || graph.has_conditions() || graph.has_updatable_nodes() || graph.is_body()
 }
 
 /// Why a graph cannot be made ready.
@@ -318,7 +318,8 @@ pub fn node_handle(graph: &Arc<Graph>, id: NodeId) -> CuResult<CUgraphNode> {
 /// Removes a node from its graph and makes its handle stale.
 pub fn destroy_node(handle: CUgraphNode) -> CuResult {
     let (node, graph) = find_node(handle)?;
-    if graph.has_memory_nodes() {
+    let is_updatable = graph.operation(node.id)?.updatable().is_some();
+    if graph.has_memory_nodes() || is_updatable {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
     graph.remove(node.id)?;

@@ -174,7 +174,7 @@ mod tests {
         // As another process would see it.
         let file = SharedFile::of_process(handle.process, handle.descriptor).unwrap();
         assert_eq!(file.identity(), Ok(handle.identity));
-        let theirs = SharedEvent::map(file).unwrap();
+        let theirs = SharedEvent::map(file, false).unwrap();
         assert_eq!(theirs.pending(), None);
         let first = event.record();
         assert_eq!(theirs.pending(), Some(first));

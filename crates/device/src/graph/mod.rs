@@ -8,6 +8,7 @@ mod conditional;
 mod executable;
 pub(crate) mod launched;
 mod operation;
+mod updatable;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +20,7 @@ pub use capture::{
 pub use conditional::{Conditional, ConditionalKind};
 pub use executable::{ExecutableGraph, UpdateFailure};
 pub use operation::{KernelCall, Operation};
+pub use updatable::UpdatableKernel;
 
 use crate::lock::{Rank, RankedMutex};
 use crate::memory::AddressSpace;
@@ -218,6 +220,22 @@ impl Graph {
     /// Whether there is a node here that allocates or frees.
     pub fn has_memory_nodes(&self) -> bool {
         self.nodes.lock().of_memory > 0
+    }
+
+    /// Whether there is a node here that kernels can change.
+    pub fn has_updatable_nodes(&self) -> bool {
+        self.nodes.lock().all.values().any(|node| node.operation.updatable().is_some())
+    }
+
+    /// Has kernels be able to change a kernel's node; the node as they know it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a node that is no kernel, or is not here.
+    pub fn let_kernels_change(&self, node: NodeId) -> Result<Arc<UpdatableKernel>> {
+        match &mut self.nodes.lock().node(node)?.operation {
+            Operation::Kernel(call) => Ok(call.updatable.get_or_insert_with(UpdatableKernel::new).clone()),
+            _ => Err(Error::InvalidValue),
+        }
     }
 
     /// Whether there is a conditional node here.

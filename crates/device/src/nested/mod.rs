@@ -7,6 +7,7 @@
 
 mod calls;
 mod codes;
+mod updates;
 
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};

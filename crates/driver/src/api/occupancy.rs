@@ -190,6 +190,9 @@ unsafe fn cluster_launch(
         return Err(CUDA_ERROR_INVALID_CLUSTER_SIZE.into());
     }
     asked.events(|| Ok(false))?;
+    if asked.updatable {
+        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+    }
     let launch = Launch {
         grid,
         block: [config.blockDimX, config.blockDimY, config.blockDimZ],
