@@ -216,6 +216,7 @@ pub fn instantiate(handle: CUgraph, flags: u64) -> Result<CUgraphExec, Unready> 
     if graph.is_body() {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
+    contexts::usable()?;
     check_structure(&graph)?;
     let launching = match flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH {
         0 => None,

@@ -8,6 +8,7 @@ mod conditional;
 mod executable;
 pub(crate) mod launched;
 mod operation;
+mod reuse;
 mod updatable;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -127,6 +128,8 @@ struct Nodes {
     copies: HashMap<NodeId, NodeId>,
     /// How many there are that allocate or free.
     of_memory: usize,
+    /// What those do where.
+    uses: reuse::UsesOfMemory,
     /// How many there are that are conditional.
     conditional: usize,
 }
@@ -184,7 +187,7 @@ impl Graph {
         let mut nodes = self.nodes.lock();
         nodes.check_dependencies(dependencies)?;
         if let Operation::Free { address } = operation {
-            nodes.check_not_freed(address)?;
+            nodes.uses.check_not_freed(address)?;
         }
         let id = new_id();
         nodes.insert(id, operation, dependencies.to_vec());
@@ -205,15 +208,23 @@ impl Graph {
         Ok(())
     }
 
-    /// Adds a node that allocates memory in a context; it lives as long as the graph and what was made of it.
+    /// Adds a node that allocates memory in a context; it lives as long as the graph and what was made of it. Behind a node that frees as much it is
+    /// that memory again.
     pub fn add_allocation(
         &self,
         context: &crate::Context,
         size: u64,
         dependencies: &[NodeId],
     ) -> Result<(NodeId, u64)> {
-        let address = context.allocate_for_graph(size)?;
-        self.memory.own(context.memory(), address);
+        let free = self.nodes.lock().free_behind(dependencies, size);
+        let address = match free {
+            Some(address) => address,
+            None => {
+                let address = context.allocate_for_graph(size)?;
+                self.memory.own(context.memory(), address);
+                address
+            }
+        };
         Ok((self.add(Operation::Allocate { address, size }, dependencies)?, address))
     }
 
@@ -372,15 +383,7 @@ impl Graph {
 
     /// An executable is made of it as it is: what its nodes allocate and do not free is not freed by nodes that it gets later.
     pub fn note_left_allocated(&self) {
-        let nodes = self.nodes.lock();
-        let operations = || nodes.all.values().map(|node| &node.operation);
-        let is_freed = |own: u64| {
-            operations().any(|other| matches!(other, Operation::Free { address } if *address == own))
-        };
-        let left = operations().filter_map(|operation| match operation {
-            Operation::Allocate { address, .. } if !is_freed(*address) => Some(*address),
-            _ => None,
-        });
+        let left: Vec<u64> = self.nodes.lock().uses.left().collect();
         self.left_allocated.lock().extend(left);
     }
 
@@ -552,6 +555,7 @@ impl Nodes {
             self.all.get_mut(dependency).expect("checked before").dependents.insert(id);
         }
         self.count(&operation, 1);
+        self.uses.note(id, &operation);
         let (early, dependents) = (BTreeMap::new(), BTreeSet::new());
         self.all.insert(id, Node { operation, dependencies, early, dependents });
     }
@@ -584,12 +588,6 @@ impl Nodes {
             .iter()
             .all(|dependency| self.all.contains_key(dependency) && seen.insert(*dependency));
         if valid { Ok(()) } else { Err(Error::InvalidValue) }
-    }
-
-    fn check_not_freed(&self, freed: u64) -> Result<()> {
-        let frees = |node: &Node| matches!(node.operation, Operation::Free { address } if address == freed);
-        let again = self.of_memory > 0 && self.all.values().any(frees);
-        if again { Err(Error::InvalidValue) } else { Ok(()) }
     }
 
     /// Whether `to` depends on `from`, however indirectly.

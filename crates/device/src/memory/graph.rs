@@ -138,8 +138,24 @@ impl AddressSpace {
             return Err(Error::InvalidValue);
         }
         allocated.iter().for_each(|address| graphs.set(*address, true));
-        freed.iter().for_each(|address| graphs.set(*address, false));
+        // What is allocated again behind that is in use.
+        let mut left: HashMap<u64, usize> = HashMap::new();
+        if !freed.is_empty() {
+            allocated.iter().for_each(|address| *left.entry(*address).or_default() += 1);
+        }
+        for address in freed {
+            let times = left.entry(*address).or_insert(1);
+            *times = times.saturating_sub(1);
+            if *times == 0 {
+                graphs.set(*address, false);
+            }
+        }
         Ok(())
+    }
+
+    /// Whether there is memory at an address now: that of a graph is there while it is in use.
+    pub fn is_there(&self, allocation: &Allocation) -> bool {
+        allocation.kind != Kind::Graph || self.graphs.lock().is_in_use(allocation.base)
     }
 
     /// The end of a launch that used this memory.

@@ -348,6 +348,10 @@ fn cuGraphKernelNodeGetAttribute(
     let (node, graph) = find_node(hNode)?;
     let call = kernel_call(&graph, node.id)?;
     check_of_nodes(attr)?;
+    // It can be set, and is not told.
+    if attr == CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     let mut known = node.attribute(attr).unwrap_or_else(|| attribute_unset(attr));
     if let (CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, Some(kernel)) = (attr, &call.updatable) {
         known = functions::updatable_value(kernel.handle());

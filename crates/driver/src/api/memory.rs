@@ -73,7 +73,7 @@ fn cuMemGetAddressRange_v2(pbase: Out<CUdeviceptr>, psize: Out<usize>, dptr: CUd
     if pbase.is_null() && psize.is_null() {
         return Ok(());
     }
-    let allocation = find(dptr.0)?.ok_or(CUDA_ERROR_NOT_FOUND)?;
+    let allocation = find_there(dptr.0)?.ok_or(CUDA_ERROR_NOT_FOUND)?;
     pbase.set_if_wanted(CUdeviceptr(allocation.base));
     psize.set_if_wanted(allocation.size as usize);
     Ok(())
@@ -187,6 +187,11 @@ unsafe fn cuMemGetHandleForAddressRange(
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     Err(CUDA_ERROR_NOT_SUPPORTED.into())
+}
+
+/// The allocation that an address lies in, if there is memory now.
+pub(crate) fn find_there(address: u64) -> CuResult<Option<Allocation>> {
+    Ok(find(address)?.filter(|found| platform().is_ok_and(|platform| platform.memory().is_there(found))))
 }
 
 /// The allocation that an address lies in.

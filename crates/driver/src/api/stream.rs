@@ -69,7 +69,9 @@ fn cuStreamGetPriority(default: DefaultStream, hStream: CUstream, priority: Out<
 
 #[entry_point(ptsz)]
 fn cuStreamGetFlags(default: DefaultStream, hStream: CUstream, flags: Out<u32>) -> CuResult {
-    flags.check()?.set(streams::flags(&*find(hStream, default)?))?;
+    let stream = find(hStream, default)?;
+    stream.context()?.check()?;
+    flags.check()?.set(streams::flags(&stream))?;
     Ok(())
 }
 

@@ -526,10 +526,12 @@ pub fn attributes_that_can_be_set() {
         cu!(cuFuncGetAttribute(&mut now, attribute, nothing));
         assert_ne!(now, 1000, "{attribute:?} is one function's");
     }
-    // Any number above zero allows, and is told again.
-    let (allowed, mut now) = (CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, -7);
-    cu!(cuFuncSetAttribute(reverse, allowed, 2); cuFuncGetAttribute(&mut now, allowed, reverse));
-    assert_eq!(now, 2);
+    // Any number is told again.
+    for value in [2, -1] {
+        let (allowed, mut now) = (CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, -7);
+        cu!(cuFuncSetAttribute(reverse, allowed, value); cuFuncGetAttribute(&mut now, allowed, reverse));
+        assert_eq!(now, value);
+    }
     const BAD: CUresult = CUDA_ERROR_INVALID_VALUE;
     fails!(BAD, cuFuncSetAttribute(reverse, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 300_000));
     fails!(BAD, cuFuncSetAttribute(reverse, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 101));

@@ -48,6 +48,12 @@ pub fn an_illegal_address_sticks_to_the_context() {
     fails!(BROKEN, cuEventRecord(event, stream));
     fails!(BROKEN, cuEventQuery(event));
     fails!(BROKEN, cuMemGetInfo_v2(&mut size, &mut total));
+    let (mut flags, mut status) = (0, CUstreamCaptureStatus(0));
+    fails!(BROKEN, cuStreamGetFlags(stream, &mut flags));
+    fails!(BROKEN, cuStreamIsCapturing(stream, &mut status));
+    let (mut graph, mut executable) = (CUgraph::NULL, CUgraphExec::NULL);
+    cu!(cuGraphCreate(&mut graph, 0));
+    fails!(BROKEN, cuGraphInstantiateWithFlags(&mut executable, graph, 0));
     let image = CString::new(KERNELS).expect("no NUL inside");
     fails!(BROKEN, cuModuleLoadData(&mut module, image.as_ptr().cast()));
     // Handles go all the same.

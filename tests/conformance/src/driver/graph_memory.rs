@@ -206,6 +206,82 @@ pub fn what_is_allocated_outlives_its_graph() {
     assert_eq!(get(USED), 0);
 }
 
+/// Adds nodes that allocate so many bytes, fill them and free them, behind another.
+fn add_turn(graph: CUgraph, before: &[CUgraphNode], bytes: usize) -> (CUgraphNode, CUdeviceptr) {
+    let (mut allocated, mut filled, mut freed) = (CUgraphNode::NULL, CUgraphNode::NULL, CUgraphNode::NULL);
+    let mut params = params(bytes);
+    cu!(cuGraphAddMemAllocNode(&mut allocated, graph, before.as_ptr(), before.len(), &mut params));
+    let fill = CUDA_MEMSET_NODE_PARAMS {
+        dst: params.dptr,
+        pitch: 0,
+        value: 7,
+        elementSize: 1,
+        width: bytes,
+        height: 1,
+    };
+    cu!(
+        cuGraphAddMemsetNode(&mut filled, graph, &allocated, 1, &fill, current());
+        cuGraphAddMemFreeNode(&mut freed, graph, &filled, 1, params.dptr);
+    );
+    (freed, params.dptr)
+}
+
+pub fn what_is_freed_is_allocated_again_behind_that() {
+    new_context();
+    let mut graph = CUgraph::NULL;
+    cu!(cuGraphCreate(&mut graph, 0));
+    let (mut last, first) = add_turn(graph, &[], 40 << 20);
+    for _ in 0..20 {
+        let (freed, again) = add_turn(graph, &[last], 40 << 20);
+        assert_eq!(again, first);
+        last = freed;
+    }
+    let mut behind = CUgraphNode::NULL;
+    cu!(cuGraphAddEmptyNode(&mut behind, graph, &last, 1));
+    let mut left = params(40 << 20);
+    cu!(cuGraphAddMemAllocNode(&mut last, graph, &behind, 1, &mut left));
+    assert_eq!(left.dptr, first, "however far behind");
+    // Larger, beside it, or once more it is other memory.
+    for (before, bytes) in [(vec![behind], 41 << 20), (vec![], 40 << 20), (vec![behind], 40 << 20)] {
+        assert_ne!(add_turn(graph, &before, bytes).1, first);
+    }
+    let executable = instantiate(graph, 0);
+    for _ in 0..2 {
+        cu!(cuGraphLaunch(executable, CUstream::NULL); cuCtxSynchronize());
+        assert_eq!(read::<u8>(first, 1), [7], "the last allocation is in use");
+        fails!(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(executable, CUstream::NULL));
+        cu!(cuMemFree_v2(first));
+    }
+    assert!(get(RESERVED) <= 256 << 20);
+}
+
+pub fn memory_that_is_not_in_use_is_nowhere() {
+    new_context();
+    let (graph, _, p) = graph();
+    let executable = instantiate(graph, 0);
+    let (mut kind, mut base, mut size) = (0_u32, CUdeviceptr(0), 0);
+    let mut is_there = || {
+        let attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+        // SAFETY: places for the answers.
+        let (type_of, range) = unsafe {
+            (
+                cuPointerGetAttribute((&raw mut kind).cast(), attribute, p),
+                cuMemGetAddressRange_v2(&mut base, &mut size, p),
+            )
+        };
+        let gone = (CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_FOUND);
+        assert!([(CUDA_SUCCESS, CUDA_SUCCESS), gone].contains(&(type_of, range)), "{type_of:?} {range:?}");
+        range == CUDA_SUCCESS
+    };
+    assert!(!is_there());
+    for _ in 0..2 {
+        cu!(cuGraphLaunch(executable, CUstream::NULL); cuCtxSynchronize());
+        assert!(is_there());
+        cu!(cuMemFree_v2(p));
+        assert!(!is_there());
+    }
+}
+
 pub fn what_can_be_asked_of_an_allocation() {
     new_context();
     let (mut graph, mut node) = (CUgraph::NULL, CUgraphNode::NULL);

@@ -40,6 +40,14 @@ fn sorted<T: Ord, const N: usize>(mut values: [T; N]) -> [T; N] {
     values
 }
 
+pub fn graphs_are_built_without_a_context_and_made_ready_with_one() {
+    new_context();
+    let (main, mut executable) = (graph(), CUgraphExec::NULL);
+    cu!(cuCtxSetCurrent(CUcontext::NULL));
+    fails!(CUDA_ERROR_INVALID_CONTEXT, cuGraphInstantiateWithFlags(&mut executable, main, 0));
+    graph();
+}
+
 pub fn edges_and_roots_are_listed() {
     new_context();
     let main = graph();
