@@ -321,6 +321,9 @@ impl BoxEnd {
 impl BoxEnd {
     /// Whether a box of so many elements ends outside the array, if it is one.
     fn reaches_beyond(&self, extent: cudaExtent) -> bool {
+        if self.array.is_null() {
+            return false;
+        }
         let Ok(array) = array_descriptor(self.array) else { return false };
         let ends = [
             (self.position.x, extent.width),
