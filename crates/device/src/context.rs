@@ -398,7 +398,7 @@ impl Context {
         if !matches!(element, 4 | 8 | 16) || width == 0 || height == 0 {
             return Err(Error::InvalidValue);
         }
-        let pitch = width.checked_next_multiple_of(crate::memory::GRANULE).ok_or(Error::OutOfMemory)?;
+        let pitch = width.checked_next_multiple_of(crate::memory::GRANULE).ok_or(Error::InvalidValue)?;
         Ok((pitch.checked_mul(height).ok_or(Error::OutOfMemory)?, pitch))
     }
 

@@ -67,7 +67,8 @@ impl Function {
         if params.len() > self.kernel().entry().param_bytes as usize {
             return Err(Error::LaunchOutOfResources);
         }
-        let call = KernelCall { function: self.clone(), launch: *launch, params: params.to_vec() };
+        let (function, params) = (self.clone(), params.to_vec());
+        let call = KernelCall { function, launch: *launch, params, updatable: None };
         stream.perform(Operation::Kernel(call))
     }
 

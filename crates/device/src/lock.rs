@@ -42,6 +42,10 @@ pub enum Rank {
     Nested,
     /// What kernels leave for the end of their graph.
     GraphLaunch,
+    /// Which nodes kernels change.
+    UpdatableKernels,
+    /// What such a node does.
+    UpdatableKernel,
     /// Commands of a stream.
     Stream,
     /// Ready streams and running grids.

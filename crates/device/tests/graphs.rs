@@ -32,7 +32,7 @@ fn adder(setup: &Setup) -> Arc<Function> {
 
 fn call(function: &Arc<Function>, params: [u64; 2]) -> Operation {
     let params = params.iter().flat_map(|value| value.to_le_bytes()).collect();
-    Operation::Kernel(KernelCall { function: function.clone(), launch: blocks(3), params })
+    Operation::Kernel(KernelCall { function: function.clone(), launch: blocks(3), params, updatable: None })
 }
 
 fn stream(setup: &Setup) -> Arc<Stream> {

@@ -126,8 +126,8 @@ impl Function {
             CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => {
                 self.set_hint(Hint::SharedCarveout, value)
             }
-            CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED if value >= 0 => {
-                self.set_hint(Hint::NonPortableCluster, i32::from(value > 0))
+            CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
+                self.set_hint(Hint::NonPortableCluster, value)
             }
             CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE if (0..=2).contains(&value) => {
                 self.set_hint(Hint::ClusterPolicy, value)
@@ -317,10 +317,14 @@ pub struct Asked {
     preferred_cluster: Option<[u32; 3]>,
     /// Events that the launch records: one when its blocks let dependent launches go on, one when all of them have begun.
     events: [CUevent; 2],
+    /// One of them is said to be for other graphs to wait for.
+    external_event: bool,
     /// The first of them is recorded when blocks begin, whether they let others go on or not.
     at_start: bool,
     /// To begin when the kernels before it let it, rather than at their end.
     pub programmatic: bool,
+    /// Kernels are to change its node: it is for captures.
+    pub updatable: bool,
     /// What it permits or prefers.
     hints: Vec<(CUlaunchAttributeID, CUlaunchAttributeValue)>,
 }
@@ -331,8 +335,15 @@ impl Asked {
     ///
     /// # Errors
     /// [`CUDA_ERROR_NOT_SUPPORTED`] for events that take the time or that other processes see, and for one of the completion that who
-    /// waits for it sleeps.
-    pub fn events(&self) -> CuResult<Vec<(Arc<Event>, EdgeStart)>> {
+    /// waits for it sleeps; for events that other graphs are to wait for in a capture, and [`CUDA_ERROR_ILLEGAL_STATE`] elsewhere.
+    pub fn events(
+        &self,
+        is_captured: impl FnOnce() -> CuResult<bool>,
+    ) -> CuResult<Vec<(Arc<Event>, EdgeStart)>> {
+        if self.external_event {
+            let code = if is_captured()? { CUDA_ERROR_NOT_SUPPORTED } else { CUDA_ERROR_ILLEGAL_STATE };
+            return Err(code.into());
+        }
         let find = |handle: CUevent, may_block: bool| -> CuResult<_> {
             let event = streams::find_event(handle)?;
             let flags = event.flags();
@@ -395,11 +406,18 @@ pub unsafe fn asked(attributes: *const CUlaunchAttribute, count: u32) -> CuResul
             }
             CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => asked.programmatic = value.word(0) != 0,
             CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => {
-                asked.events[0] = event_of(value)?;
+                (asked.events[0], asked.external_event) = event_of(value)?;
                 asked.at_start = value.word(3) != 0;
             }
-            CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => asked.events[1] = event_of(value)?,
-            CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+            CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => {
+                let (event, is_external) = event_of(value)?;
+                asked.events[1] = event;
+                asked.external_event |= is_external;
+            }
+            CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE if value.word(0) > 1 => {
+                return Err(CUDA_ERROR_INVALID_VALUE.into());
+            }
+            CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => asked.updatable = value.word(0) == 1,
             // Of streams alone.
             CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => return Err(CUDA_ERROR_INVALID_VALUE.into()),
             // The rest permits or prefers something; nothing is an answer to that.
@@ -410,6 +428,41 @@ pub unsafe fn asked(attributes: *const CUlaunchAttribute, count: u32) -> CuResul
         }
     }
     Ok(asked)
+}
+
+/// The stream captures, and kernels are to change the node of the newest launch: what they know it by is written where the program asked.
+///
+/// # Safety
+/// As for [`asked`].
+pub unsafe fn let_kernels_change(
+    stream: &Stream,
+    attributes: *mut CUlaunchAttribute,
+    count: u32,
+) -> CuResult {
+    let (CaptureStatus::Active, Some(info)) = stream.capture_status()? else { return Ok(()) };
+    for tip in &info.dependencies {
+        let kernel = info.graph.let_kernels_change(tip.node)?;
+        for index in 0..count as usize {
+            // SAFETY: the caller's duty.
+            let place = unsafe { attributes.add(index) };
+            // SAFETY: likewise.
+            let mut attribute = unsafe { place.read_unaligned() };
+            if attribute.id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE {
+                attribute.value = updatable_value(kernel.handle());
+                // SAFETY: likewise; the manual has the node written there.
+                unsafe { place.write_unaligned(attribute) };
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the attribute of a node says that kernels know by this.
+pub fn updatable_value(handle: u64) -> CUlaunchAttributeValue {
+    let mut value = CUlaunchAttributeValue { bytes: [0; 64] };
+    value.bytes[..4].copy_from_slice(&1_u32.to_ne_bytes());
+    value.bytes[8..16].copy_from_slice(&handle.to_ne_bytes());
+    value
 }
 
 /// If the stream captures: the node of the newest launch has these attributes.
@@ -453,13 +506,14 @@ pub fn is_hint(attribute: CUlaunchAttributeID, value: CUlaunchAttributeValue) ->
     }
 }
 
-/// The event of an attribute, which has flags beside it: none that launches take.
-fn event_of(value: CUlaunchAttributeValue) -> CuResult<CUevent> {
+/// The event of an attribute, which has flags beside it: whether other graphs are to wait for it.
+fn event_of(value: CUlaunchAttributeValue) -> CuResult<(CUevent, bool)> {
     let event = u64::from(value.word(0)) | u64::from(value.word(1)) << 32;
     match value.word(2) {
         _ if event == 0 => Err(CUDA_ERROR_INVALID_HANDLE.into()),
-        CU_EVENT_RECORD_DEFAULT => Ok(CUevent(event as usize)),
-        CU_EVENT_RECORD_EXTERNAL => Err(CUDA_ERROR_ILLEGAL_STATE.into()),
+        flags @ (CU_EVENT_RECORD_DEFAULT | CU_EVENT_RECORD_EXTERNAL) => {
+            Ok((CUevent(event as usize), flags == CU_EVENT_RECORD_EXTERNAL))
+        }
         _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
     }
 }

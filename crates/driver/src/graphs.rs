@@ -13,8 +13,8 @@ use crate::transfers;
 use crate::words;
 use cuda_abi::args::{Array, Out};
 use cuda_abi::driver::*;
-use device::SemaphoreUse;
-use device::graph::{ExecutableGraph, Graph, NodeId, Operation};
+use device::graph::{CaptureStatus, ExecutableGraph, Graph, NodeId, Operation};
+use device::{SemaphoreUse, Stream};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ops::Deref;
@@ -122,7 +122,7 @@ pub fn copy_of(handle: CUgraph) -> CuResult<Arc<Graph>> {
 /// Whether nodes of a graph have what there is once: addresses, or conditions. What a conditional node chooses from is its
 /// own.
 fn is_one_of_its_kind(graph: &Graph) -> bool {
-    graph.has_memory_nodes() || graph.has_conditions() || graph.is_body()
+    graph.has_memory_nodes() || graph.has_conditions() || graph.has_updatable_nodes() || graph.is_body()
 }
 
 /// Why a graph cannot be made ready.
@@ -200,14 +200,23 @@ pub fn find_executable(handle: CUgraphExec) -> CuResult<Arc<Executable>> {
     EXECUTABLES.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_VALUE.into())
 }
 
+/// Executables of graphs that have one at a time.
+static ONES_OF_THEIR_KIND: Mutex<Vec<(Weak<Graph>, CUgraphExec)>> = Mutex::new(Vec::new());
+
+/// Whether a graph that has one executable at a time has it.
+fn has_the_one(graph: &Arc<Graph>, known: &mut Vec<(Weak<Graph>, CUgraphExec)>) -> bool {
+    known.retain(|(_, executable)| EXECUTABLES.get(executable.0).is_ok());
+    known.iter().any(|(other, _)| std::ptr::eq(other.as_ptr(), &**graph))
+}
+
 /// Makes a graph ready to be launched. Of a graph with memory nodes there is one executable at a time: all would use the
 /// same addresses; so it is with conditional nodes and their conditions.
 pub fn instantiate(handle: CUgraph, flags: u64) -> Result<CUgraphExec, Unready> {
-    static ONES_OF_THEIR_KIND: Mutex<Vec<(Weak<Graph>, CUgraphExec)>> = Mutex::new(Vec::new());
     let graph = find(handle)?;
     if graph.is_body() {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
+    contexts::usable()?;
     check_structure(&graph)?;
     let launching = match flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH {
         0 => None,
@@ -219,8 +228,13 @@ pub fn instantiate(handle: CUgraph, flags: u64) -> Result<CUgraphExec, Unready> 
         if let Some(context) = &launching
             && let Err(node) = made.check_for_kernels(context.memory())
         {
-            let reason = CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
-            let node = node.map_or(Ok(CUgraphNode::NULL), |node| node_handle(&graph, node))?;
+            // Of a graph of nothing there is nothing to tell.
+            let (reason, node) = match node {
+                None => (CUDA_GRAPH_INSTANTIATE_ERROR, CUgraphNode::NULL),
+                Some(node) => {
+                    (CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED, node_handle(&graph, node)?)
+                }
+            };
             return Err(Unready { code: CUDA_ERROR_INVALID_VALUE, reason, node });
         }
         if flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD != 0 {
@@ -228,6 +242,9 @@ pub fn instantiate(handle: CUgraph, flags: u64) -> Result<CUgraphExec, Unready> 
         }
         let executable = Executable { graph: made.clone(), flags };
         let handle = EXECUTABLES.insert(Arc::new(executable)).ok_or(CUDA_ERROR_OUT_OF_MEMORY)?;
+        if graph.has_memory_nodes() {
+            graph.note_left_allocated();
+        }
         if let Some(context) = &launching {
             made.let_kernels_launch(context, handle as u64);
         }
@@ -236,14 +253,37 @@ pub fn instantiate(handle: CUgraph, flags: u64) -> Result<CUgraphExec, Unready> 
     if !is_one_of_its_kind(&graph) {
         return make();
     }
+    // Two threads that make one at the same time: the second is too late.
     let mut others = locked(&ONES_OF_THEIR_KIND);
-    others.retain(|(_, executable)| EXECUTABLES.get(executable.0).is_ok());
-    if others.iter().any(|(other, _)| std::ptr::eq(other.as_ptr(), &*graph)) {
+    let executable = make()?;
+    if has_the_one(&graph, &mut others) {
+        destroy_executable(executable)?;
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
-    let executable = make()?;
     others.push((Arc::downgrade(&graph), executable));
     Ok(executable)
+}
+
+/// If the stream captures: its newest node calls this.
+pub fn describe_captured_host(stream: &Stream, call: CUDA_HOST_NODE_PARAMS) -> CuResult {
+    if !stream.is_capturing() {
+        return Ok(());
+    }
+    let (status, Some(info)) = stream.capture_status()? else { return Ok(()) };
+    if status == CaptureStatus::Active {
+        for tip in &info.dependencies {
+            find_node(node_handle(&info.graph, tip.node)?)?.0.describe_host(call);
+        }
+    }
+    Ok(())
+}
+
+/// An executable is of another graph from now on: that one has it, and the one that it was made of can have another.
+pub fn note_update(executable: CUgraphExec, graph: &Arc<Graph>) {
+    let mut known = locked(&ONES_OF_THEIR_KIND);
+    if let Some((of, _)) = known.iter_mut().find(|(_, known)| *known == executable) {
+        *of = Arc::downgrade(graph);
+    }
 }
 
 /// Makes the handle of an executable graph stale; launches go on.
@@ -279,7 +319,8 @@ pub fn node_handle(graph: &Arc<Graph>, id: NodeId) -> CuResult<CUgraphNode> {
 /// Removes a node from its graph and makes its handle stale.
 pub fn destroy_node(handle: CUgraphNode) -> CuResult {
     let (node, graph) = find_node(handle)?;
-    if graph.has_memory_nodes() {
+    let is_updatable = graph.operation(node.id)?.updatable().is_some();
+    if graph.has_memory_nodes() || is_updatable {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
     graph.remove(node.id)?;
@@ -348,6 +389,12 @@ pub fn add(
     let graph = find(graph)?;
     let dependencies = read_nodes(dependencies, count)?;
     work.operation.check_clusters()?;
+    // What an executable leaves allocated is not freed by a later version of its graph.
+    if let Operation::Free { address } = work.operation
+        && graph.was_left_allocated(address)
+    {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     let id = graph.add(work.operation, &dependencies)?;
     let handle = node_handle(&graph, id)?;
     place.set(handle)?;
@@ -397,12 +444,31 @@ impl Node {
         self.describe(Description::Allocation { params, _access: access });
     }
 
-    /// The allocation as the program described it.
-    pub fn allocation(&self) -> CuResult<CUDA_MEM_ALLOC_NODE_PARAMS> {
-        match &*locked(&self.described) {
-            Some(Description::Allocation { params, .. }) => Ok(*params),
-            _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
+    /// The allocation as the program described it; as a description would be for one that was captured.
+    pub fn allocation(&self, operation: &Operation) -> CuResult<CUDA_MEM_ALLOC_NODE_PARAMS> {
+        if let Some(Description::Allocation { params, .. }) = &*locked(&self.described) {
+            return Ok(*params);
         }
+        let Operation::Allocate { address, size } = operation else {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        };
+        let device = platform()?.memory().find(*address).map_or(0, |found| found.device);
+        let location = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: device as i32 };
+        Ok(CUDA_MEM_ALLOC_NODE_PARAMS {
+            poolProps: CUmemPoolProps {
+                allocType: CU_MEM_ALLOCATION_TYPE_PINNED,
+                handleTypes: CU_MEM_HANDLE_TYPE_NONE.0,
+                location,
+                win32SecurityAttributes: std::ptr::null_mut(),
+                maxSize: 0,
+                usage: 0,
+                reserved: [0; 54],
+            },
+            accessDescs: std::ptr::null(),
+            accessDescCount: 0,
+            bytesize: *size as usize,
+            dptr: CUdeviceptr(*address),
+        })
     }
 
     /// Remembers an attribute.
@@ -432,12 +498,17 @@ impl Node {
         }
     }
 
-    /// The host function as the program described it; that of a capture is not known any more.
+    /// The host function as the program described it.
     pub fn host(&self) -> CuResult<CUDA_HOST_NODE_PARAMS> {
         match &*locked(&self.described) {
             Some(Description::Host(call)) => Ok(*call),
-            _ => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
+            _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
         }
+    }
+
+    /// Remembers the host function of a node that was captured.
+    pub fn describe_host(&self, call: CUDA_HOST_NODE_PARAMS) {
+        *locked(&self.described) = Some(Description::Host(call));
     }
 
     /// The batch of operations on words, with a list of them that holds until the node changes. That of a capture names no

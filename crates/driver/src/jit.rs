@@ -222,6 +222,15 @@ impl JitOptions {
         self.target.map_or_else(images::sm, Ok)
     }
 
+    /// The same for a link.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_IMAGE` for what compilers do not know any more.
+    pub fn sm_for_links(&self) -> CuResult<u32> {
+        let sm = self.sm()?;
+        if is_forgotten(sm) { Err(CUDA_ERROR_INVALID_IMAGE.into()) } else { Ok(sm) }
+    }
+
     /// Whether the code is for the device that there is.
     ///
     /// # Errors

@@ -94,14 +94,15 @@ impl Library {
         self.handle_of(kernel)
     }
 
-    /// All kernels, in the order of the text.
+    /// All kernels, in the order of the text; of bad code none.
     pub fn kernels(self: &Arc<Self>) -> CuResult<Vec<CUkernel>> {
-        self.library()?.code().kernels().iter().map(|kernel| self.handle_of(kernel.clone())).collect()
+        let Ok(library) = &self.library else { return Ok(Vec::new()) };
+        library.code().kernels().iter().map(|kernel| self.handle_of(kernel.clone())).collect()
     }
 
     /// How many kernels there are.
-    pub fn kernel_count(&self) -> CuResult<usize> {
-        Ok(self.library()?.code().kernels().len())
+    pub fn kernel_count(&self) -> usize {
+        self.library.as_ref().map_or(0, |library| library.code().kernels().len())
     }
 
     /// The module in the current context.

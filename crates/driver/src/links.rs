@@ -53,7 +53,7 @@ pub fn add(
     if link.image.is_some() || !is_kind || is_compiled && options.are_for_compiler() {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    let sm = link.options.sm()?;
+    let sm = link.options.sm_for_links()?;
     options.complete_with(&link.options);
     let mut remarks = Vec::new();
     let checked = texts_of(kind, bytes, sm).and_then(|texts| {

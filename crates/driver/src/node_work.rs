@@ -64,7 +64,8 @@ impl Work {
             cluster: None,
         };
         function.function.check_launch(&launch)?;
-        let call = KernelCall { function: function.function.clone(), launch, params: packed };
+        let call =
+            KernelCall { function: function.function.clone(), launch, params: packed, updatable: None };
         Ok(Operation::Kernel(call).into())
     }
 

@@ -213,6 +213,9 @@ pub fn set_current_of_device(ordinal: CUdevice, handle: CUmemoryPool) -> CuResul
 /// Makes a pool, in this process or, of a device's or a node's memory, for sharing by descriptors.
 pub fn create(props: &CUmemPoolProps) -> CuResult<CUmemoryPool> {
     // What it will be used for makes no difference here. Managed memory is what is told apart first, by places that there are not.
+    if props.reserved.iter().any(|byte| *byte != 0) {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     let (managed, place) = (props.allocType == CU_MEM_ALLOCATION_TYPE_MANAGED, props.location.r#type);
     let types = CUmemAllocationHandleType(props.handleTypes);
     if managed && types == CU_MEM_HANDLE_TYPE_NONE && place.name().is_none() {

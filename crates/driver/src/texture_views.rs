@@ -80,8 +80,8 @@ pub fn of_rows(rows: &CUDA_RESOURCE_PITCH2D, device: &Attributes) -> CuResult<Im
     let format = uncompressed(rows.format, rows.numChannels)?;
     let (width, height, pitch) = (rows.width as u64, rows.height as u64, rows.pitchInBytes as u64);
     let limit = |attribute| limit(device, attribute);
-    let is_sized = (1..=limit(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH)).contains(&width)
-        && (1..=limit(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT)).contains(&height)
+    let is_sized = width <= limit(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH)
+        && height <= limit(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT)
         && pitch <= limit(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH);
     let address = rows.devPtr.0;
     let is_aligned = address.is_multiple_of(limit(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT))
@@ -89,7 +89,8 @@ pub fn of_rows(rows: &CUDA_RESOURCE_PITCH2D, device: &Attributes) -> CuResult<Im
     if address == 0 || !is_sized || !is_aligned {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    let extent = [width as u32, height as u32, 1];
+    // One of no texels may be made, and is not for reading: where it is read nevertheless, it has one.
+    let extent = [width.max(1) as u32, height.max(1) as u32, 1];
     let level = Level { extent, address, row_pitch: pitch, slice_pitch: pitch * height, tiles: None };
     let (geometry, levels) = (Geometry::D2, vec![level]);
     let view =

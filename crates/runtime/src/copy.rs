@@ -141,8 +141,11 @@ pub fn describe_3d(parameters: &cudaMemcpy3DParms) -> CudaResult<Option<CUDA_MEM
     }
     let scale = scale(&source, &destination)?;
     let Some(extent) = extent_in_bytes(p.extent, scale)? else { return Ok(None) };
-    let source = source.end(source_type(p.kind), scale, &extent)?;
-    let destination = destination.end(destination_type(p.kind), scale, &extent)?;
+    let beyond = || source.reaches_beyond(p.extent) || destination.reaches_beyond(p.extent);
+    let (source, destination) = (
+        source.end(source_type(p.kind), scale, &extent, beyond)?,
+        destination.end(destination_type(p.kind), scale, &extent, beyond)?,
+    );
     Ok(Some(CUDA_MEMCPY3D {
         srcXInBytes: source.x,
         srcY: source.y,
@@ -242,8 +245,11 @@ pub fn describe_3d_peer(
     );
     let scale = scale(&source, &destination)?;
     let Some(extent) = extent_in_bytes(p.extent, scale)? else { return Ok(None) };
-    let source = source.end(CU_MEMORYTYPE_DEVICE, scale, &extent)?;
-    let destination = destination.end(CU_MEMORYTYPE_DEVICE, scale, &extent)?;
+    let beyond = || source.reaches_beyond(p.extent) || destination.reaches_beyond(p.extent);
+    let (source, destination) = (
+        source.end(CU_MEMORYTYPE_DEVICE, scale, &extent, beyond)?,
+        destination.end(CU_MEMORYTYPE_DEVICE, scale, &extent, beyond)?,
+    );
     Ok(Some(CUDA_MEMCPY3D_PEER {
         srcXInBytes: source.x,
         srcY: source.y,
@@ -281,8 +287,15 @@ struct BoxEnd {
 }
 
 impl BoxEnd {
-    /// The end in the driver's terms; a position in memory is in elements of the arrays that take part.
-    fn end(&self, kind: CUmemorytype, scale: Scale, extent: &cudaExtent) -> CudaResult<End> {
+    /// The end in the driver's terms; a position in memory is in elements of the arrays that take part. That a copy reaches beyond an array is
+    /// told before what is wrong with a pitch.
+    fn end(
+        &self,
+        kind: CUmemorytype,
+        scale: Scale,
+        extent: &cudaExtent,
+        reaches_beyond: impl Fn() -> bool,
+    ) -> CudaResult<End> {
         let (x, y) = scale.place(self.position.x, self.position.y)?;
         let (in_array, in_memory) = (!self.array.is_null(), !self.pointer.ptr.is_null());
         if in_array == in_memory {
@@ -292,7 +305,7 @@ impl BoxEnd {
         let rows_overlap = extent.width > self.pointer.pitch && (extent.height > 1 || extent.depth > 1);
         let slices_overlap = extent.height > self.pointer.ysize && extent.depth > 1;
         if self.array.is_null() && (rows_overlap || slices_overlap) {
-            return Err(cudaErrorInvalidPitchValue);
+            return Err(if reaches_beyond() { cudaErrorInvalidValue } else { cudaErrorInvalidPitchValue });
         }
         if in_memory && self.pointer.ysize != 0 && extent.height > self.pointer.ysize {
             return Err(cudaErrorInvalidValue);
@@ -302,6 +315,24 @@ impl BoxEnd {
             false => End::memory(kind, self.pointer.ptr, self.pointer.pitch, self.pointer.ysize),
         };
         Ok(end.at(x, y, self.position.z))
+    }
+}
+
+impl BoxEnd {
+    /// Whether a box of so many elements ends outside the array, if it is one.
+    fn reaches_beyond(&self, extent: cudaExtent) -> bool {
+        if self.array.is_null() {
+            return false;
+        }
+        let Ok(array) = array_descriptor(self.array) else { return false };
+        let ends = [
+            (self.position.x, extent.width),
+            (self.position.y, extent.height),
+            (self.position.z, extent.depth),
+        ];
+        let sizes = [array.Width, array.Height.max(1), array.Depth.max(1)];
+        let is_beyond = |((start, len), size): ((usize, usize), usize)| start.saturating_add(len) > size;
+        ends.into_iter().zip(sizes).any(is_beyond)
     }
 }
 

@@ -55,6 +55,10 @@ pub fn of_channels(channels: &cudaChannelFormatDesc) -> CudaResult<(CUarray_form
         let count = bits.iter().filter(|bits| **bits != 0).count() as u32;
         return if bits == *wanted { Ok((*format, count)) } else { Err(cudaErrorInvalidChannelDescriptor) };
     }
+    // Frames of video: a format that there is, and that no array here has.
+    if channels.f == cudaChannelFormatKindNV12 && bits == [8, 8, 8, 0] {
+        return Err(cudaErrorInvalidValue);
+    }
     let count = bits.iter().take_while(|&&bits| bits != 0).count();
     // All channels are alike, and those that are there come first. Three are never stored.
     let alike = bits[..count].iter().all(|&b| b == bits[0]) && bits[count..].iter().all(|&b| b == 0);

@@ -46,6 +46,10 @@ pub enum RuntimeFunction {
     LaunchDevice,
     LaunchDeviceV2,
     GraphLaunch,
+    GraphKernelNodeSetParam,
+    GraphKernelNodeSetEnabled,
+    GraphKernelNodeSetGridDim,
+    GraphKernelNodeUpdatesApply,
 }
 
 /// What a program calls it, what it takes and what it gives. A structure is passed by its address.
@@ -68,7 +72,7 @@ macro_rules! interfaces {
 }
 
 /// In the order of the enumeration.
-static INTERFACES: [Interface; 34] = interfaces! {
+static INTERFACES: [Interface; 38] = interfaces! {
     DeviceGetAttribute(I64, I32, I32) -> I32;
     DeviceGetLimit(I64, I32) -> I32;
     DeviceGetCacheConfig(I64) -> I32;
@@ -103,6 +107,10 @@ static INTERFACES: [Interface; 34] = interfaces! {
     LaunchDevice(I64, I64, I64, I64, I32, I64) -> I32;
     LaunchDeviceV2(I64, I64) -> I32;
     GraphLaunch(I64, I64) -> I32;
+    GraphKernelNodeSetParam(I64, I64, I64, I64) -> I32;
+    GraphKernelNodeSetEnabled(I64, I32) -> I32;
+    GraphKernelNodeSetGridDim(I64, I64) -> I32;
+    GraphKernelNodeUpdatesApply(I64, I64) -> I32;
 };
 
 impl RuntimeFunction {

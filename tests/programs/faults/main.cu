@@ -42,6 +42,8 @@ __global__ void assert_before_a_wait(int *p, int limit) {
     while (atomicAdd(p, 0) == 0) {
     }
 }
+// A text that is not there, and one that is null, which is none.
+__global__ void print(const char *text) { printf("%s\n", text); }
 __global__ void good(int *p) { p[threadIdx.x] = int(threadIdx.x); }
 
 // A child that must end with status 0; what it prints goes on.
@@ -86,6 +88,8 @@ void expect(const char *name, cudaError_t wanted, Launch launch) {
 int main() {
     expect("a far address", cudaErrorIllegalAddress, [](int *p) { write_far<<<4, 64>>>(p); });
     expect("the null address", cudaErrorIllegalAddress, [](int *p) { write_null<<<1, 32>>>(p); });
+    expect("a text that is not there", cudaErrorIllegalAddress,
+           [](int *p) { print<<<1, 1>>>(reinterpret_cast<const char *>(1)); });
     expect("a misaligned address", cudaErrorMisalignedAddress,
            [](int *p) { read_misaligned<<<1, 4>>>(p, (char *)p); });
     expect("a trap", cudaErrorLaunchFailure, [](int *p) {
@@ -109,5 +113,5 @@ int main() {
             cudaMemset(p, 0, 4096);
             assert_before_a_wait<<<1, 64>>>(p, limit);
         });
-    succeed("nine faults, nine codes, no process died");
+    succeed("ten faults, ten codes, no process died");
 }

@@ -108,7 +108,16 @@ unsafe extern "C" fn vprintf(
                 }
                 // The manual's answers: -1 for no format, -2 for what goes wrong otherwise.
                 None if format == 0 => -1,
-                None => -2,
+                None => {
+                    fail(
+                        frame,
+                        lane,
+                        FaultKind::IllegalAddress,
+                        format,
+                        "printf of a string that is not there",
+                    );
+                    -2
+                }
             };
         }
     });
@@ -169,21 +178,33 @@ unsafe extern "C" fn free(frame: *mut BlockFrame, mask: u32, addresses: *const u
                 true => FaultKind::Trap,
                 false => FaultKind::IllegalAddress,
             };
-            domain.health.fail(FaultReport {
-                kernel: services.nested.ready().name.to_string(),
-                block_dim: (*(*frame).launch).block,
-                source: None,
-                fault: Fault {
-                    kind,
-                    address: Some(address),
-                    ctaid: (*frame).ctaid,
-                    warp: (*frame).warp,
-                    lane: Some(lane as u32),
-                    ptx_line: None,
-                    detail: "free of what malloc has not given, or no longer".into(),
-                },
-            });
+            fail(frame, lane, kind, address, "free of what malloc has not given, or no longer");
         }
+    });
+}
+
+/// A call cannot be done as it should: the context fails.
+///
+/// # Safety
+/// A frame of a running launch.
+unsafe fn fail(frame: *mut BlockFrame, lane: usize, kind: FaultKind, address: u64, detail: &str) {
+    // SAFETY: the caller's duty.
+    let (services, frame) = unsafe { (services(frame), &*frame) };
+    // SAFETY: a running launch's frame leads to it.
+    let block_dim = unsafe { (*frame.launch).block };
+    services.domain().health.fail(FaultReport {
+        kernel: services.nested.ready().name.to_string(),
+        block_dim,
+        source: None,
+        fault: Fault {
+            kind,
+            address: Some(address),
+            ctaid: frame.ctaid,
+            warp: frame.warp,
+            lane: Some(lane as u32),
+            ptx_line: None,
+            detail: detail.into(),
+        },
     });
 }
 

@@ -204,7 +204,11 @@ impl Event {
     /// # Errors
     /// [`Error::InvalidHandle`] if one has no time or was never recorded, [`Error::NotReady`] if one is not done.
     pub fn elapsed_until(&self, end: &Event) -> Result<f32> {
-        self.context()?.check()?;
+        let context = self.context()?;
+        context.check()?;
+        if !Arc::ptr_eq(&context, &end.context()?) {
+            return Err(Error::InvalidHandle);
+        }
         let (start, end) = (self.time()?, end.time()?);
         let (start, end) = (start.ok_or(Error::NotReady)?, end.ok_or(Error::NotReady)?);
         Ok((end as i64).wrapping_sub(start as i64) as f32 / 1e6)

@@ -37,6 +37,8 @@ const BYTES: u64 = 4096;
 pub(super) struct SharedEvent {
     numbers: NonNull<Numbers>,
     file: SharedFile,
+    /// It is this process's, which others open.
+    is_own: bool,
 }
 
 // SAFETY: the mapping is this object's alone until it is dropped, and what is in it is atomic.
@@ -47,7 +49,7 @@ unsafe impl Sync for SharedEvent {}
 impl SharedEvent {
     /// A new event, never recorded.
     pub(super) fn create() -> Result<Arc<SharedEvent>> {
-        SharedEvent::map(SharedFile::create(BYTES)?)
+        SharedEvent::map(SharedFile::create(BYTES)?, true)
     }
 
     /// Another process's event.
@@ -62,10 +64,10 @@ impl SharedEvent {
         if file.bytes() != BYTES || file.identity()? != handle.identity {
             return Err(Error::InvalidValue);
         }
-        SharedEvent::map(file)
+        SharedEvent::map(file, false)
     }
 
-    fn map(file: SharedFile) -> Result<Arc<SharedEvent>> {
+    fn map(file: SharedFile, is_own: bool) -> Result<Arc<SharedEvent>> {
         // SAFETY: a fresh mapping of our file.
         let start = unsafe {
             libc::mmap(
@@ -81,11 +83,17 @@ impl SharedEvent {
             return Err(Error::OutOfMemory);
         }
         let numbers = NonNull::new(start.cast()).ok_or(Error::OutOfMemory)?;
-        Ok(Arc::new(SharedEvent { numbers, file }))
+        Ok(Arc::new(SharedEvent { numbers, file, is_own }))
     }
 
     /// What other processes open it by.
+    ///
+    /// # Errors
+    /// [`Error::InvalidHandle`] for one of another process.
     pub(super) fn handle(&self) -> Result<SharedEventHandle> {
+        if !self.is_own {
+            return Err(Error::InvalidHandle);
+        }
         let (process, descriptor) = (std::process::id(), self.file.descriptor());
         Ok(SharedEventHandle { process, descriptor, identity: self.file.identity()? })
     }
@@ -166,7 +174,7 @@ mod tests {
         // As another process would see it.
         let file = SharedFile::of_process(handle.process, handle.descriptor).unwrap();
         assert_eq!(file.identity(), Ok(handle.identity));
-        let theirs = SharedEvent::map(file).unwrap();
+        let theirs = SharedEvent::map(file, false).unwrap();
         assert_eq!(theirs.pending(), None);
         let first = event.record();
         assert_eq!(theirs.pending(), Some(first));

@@ -144,8 +144,18 @@ impl Graph {
 
     /// Whether it has a condition without a node, here or in a body.
     pub fn has_unused_conditions(&self) -> bool {
-        let unused = self.conditions.lock().iter().any(|condition| !condition.is_used);
-        unused || self.conditionals().iter().any(|node| node.bodies.iter().any(|b| b.has_unused_conditions()))
+        let (mut conditions, mut used) = (Vec::new(), Vec::new());
+        self.collect_conditions(&mut conditions, &mut used);
+        conditions.iter().any(|condition| !used.contains(condition))
+    }
+
+    /// The conditions that it has, and those of nodes, here and in bodies.
+    fn collect_conditions(&self, conditions: &mut Vec<u64>, used: &mut Vec<u64>) {
+        conditions.extend(self.conditions.lock().iter().map(|condition| condition.address));
+        for node in self.conditionals() {
+            used.push(node.condition);
+            node.bodies.iter().for_each(|body| body.collect_conditions(conditions, used));
+        }
     }
 
     /// A node of a conditional node's body, however deep, of a sort that cannot be there; and the body.

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use super::conditional::{Condition, branch};
 use super::launched::{self, GraphLaunch};
-use super::{Attachment, Graph, GraphMemory, Node, NodeId, Operation};
+use super::{Attachment, Graph, GraphMemory, KernelCall, Node, NodeId, Operation, UpdatableKernel};
 use crate::executor::Grid;
 use crate::lock::{Rank, RankedMutex};
 use crate::memory::AddressSpace;
@@ -19,6 +19,8 @@ pub struct ExecutableGraph {
     steps: RankedMutex<Arc<Steps>>,
     /// The end of the last launch: launches of one graph do not overlap.
     last: RankedMutex<Option<Arc<Completion>>>,
+    /// The end of the last launch by a kernel that began at once.
+    last_by_kernel: RankedMutex<Option<Arc<Completion>>>,
     kept: RankedMutex<Kept>,
     /// What a launch left allocated is used again by the next.
     reuses_memory: bool,
@@ -75,6 +77,13 @@ pub enum UpdateFailure {
 }
 
 impl ExecutableGraph {
+    /// Whether it has nodes that kernels can change.
+    pub fn has_updatable_nodes(&self) -> bool {
+        let mut found = false;
+        self.steps().for_each_updatable(&mut |_, _, _| found = true);
+        found
+    }
+
     /// Makes a graph ready.
     pub fn new(graph: &Graph) -> Arc<ExecutableGraph> {
         ExecutableGraph::with_memory(graph, false)
@@ -83,9 +92,11 @@ impl ExecutableGraph {
     /// Makes a graph ready whose launches may use again what the one before left allocated, if `reuses_memory` says so.
     pub fn with_memory(graph: &Graph, reuses_memory: bool) -> Arc<ExecutableGraph> {
         let (steps, kept) = Steps::of(graph);
+        steps.for_each_updatable(&mut |kernel, _, _| kernel.reset());
         Arc::new(ExecutableGraph {
             steps: RankedMutex::new(Rank::Graph, Arc::new(steps)),
             last: RankedMutex::new(Rank::Event, None),
+            last_by_kernel: RankedMutex::new(Rank::GraphLaunch, None),
             kept: RankedMutex::new(Rank::Graph, kept),
             reuses_memory,
             handle: OnceLock::new(),
@@ -120,12 +131,24 @@ impl ExecutableGraph {
 
     /// Has kernels be able to launch it. There is nothing to bring anywhere: the device's memory is the host's.
     pub fn upload(&self) {
-        self.uploaded.store(true, Ordering::Release);
+        if !self.uploaded.swap(true, Ordering::AcqRel) {
+            self.steps().for_each_updatable(&mut |kernel, call, enabled| kernel.upload(call, enabled));
+        }
     }
 
     /// Whether kernels can launch it, if they may.
     pub(super) fn is_uploaded(&self) -> bool {
         self.uploaded.load(Ordering::Acquire)
+    }
+
+    /// Takes it for a launch by a kernel with this end, unless one before is not over.
+    pub(super) fn take_for_kernel(&self, end: &Arc<Completion>) -> bool {
+        let mut last = self.last_by_kernel.lock();
+        let is_free = last.as_ref().is_none_or(|last| last.is_finished());
+        if is_free {
+            *last = Some(end.clone());
+        }
+        is_free
     }
 
     /// What kernels know it by that launch it; 0 if they cannot.
@@ -189,11 +212,14 @@ impl ExecutableGraph {
             stream.submit(Vec::new(), launched::launch(self.clone(), Arc::downgrade(context)))?;
             return self.end(stream, context, allocated, kept);
         }
-        for step in steps.enabled() {
+        for step in steps.in_launches() {
             match &step.operation {
                 Operation::Conditional(node) => {
                     let choice = branch(Arc::downgrade(context), node.clone(), step.bodies.clone());
                     stream.submit(Vec::new(), choice)?;
+                }
+                Operation::Kernel(KernelCall { updatable: Some(kernel), .. }) => {
+                    stream.submit(Vec::new(), kernel.work(Arc::downgrade(context), None))?;
                 }
                 operation => stream.run_operation(operation.clone())?,
             }
@@ -292,7 +318,14 @@ impl ExecutableGraph {
     fn change(&self, node: NodeId, change: impl FnOnce(&mut Step) -> Result<()>) -> Result<()> {
         let mut steps = self.steps.lock();
         steps.find(node).ok_or(Error::InvalidValue)?;
-        change(Steps::find_mut(&mut steps, node).expect("found just now"))
+        let step = Steps::find_mut(&mut steps, node).expect("found just now");
+        change(step)?;
+        if let Operation::Kernel(call) = &step.operation
+            && let Some(kernel) = &call.updatable
+        {
+            kernel.set(call, step.enabled);
+        }
+        Ok(())
     }
 }
 
@@ -307,6 +340,23 @@ impl Steps {
 
     fn enabled(&self) -> impl Iterator<Item = &Step> {
         self.list.iter().filter(|step| step.enabled)
+    }
+
+    /// Those that launches run, or may run when their turn comes.
+    fn in_launches(&self) -> impl Iterator<Item = &Step> {
+        self.list.iter().filter(|step| step.enabled || step.operation.updatable().is_some())
+    }
+
+    /// Calls a function with each node that kernels can change, here and in bodies, and with what it was made to do.
+    fn for_each_updatable(&self, visit: &mut dyn FnMut(&UpdatableKernel, &KernelCall, bool)) {
+        for step in &self.list {
+            if let Operation::Kernel(call) = &step.operation
+                && let Some(kernel) = &call.updatable
+            {
+                visit(kernel, call, step.enabled);
+            }
+            step.bodies.iter().for_each(|body| body.for_each_updatable(visit));
+        }
     }
 
     /// What a launch allocates, and what it frees.
@@ -364,7 +414,7 @@ pub(super) fn works_of(
     launch: Option<&Arc<GraphLaunch>>,
 ) -> Result<Vec<Work>> {
     let mut works = Vec::with_capacity(body.list.len());
-    for step in body.enabled() {
+    for step in body.in_launches() {
         works.push(match &step.operation {
             Operation::Empty => continue,
             Operation::Copy(transfer) => {
@@ -378,24 +428,34 @@ pub(super) fn works_of(
             Operation::Conditional(node) => {
                 branch(Arc::downgrade(context), node.clone(), step.bodies.clone())
             }
-            Operation::Kernel(call) => {
-                let module = call.function.module()?;
-                if !Arc::ptr_eq(&module.context()?, context) {
-                    return Err(Error::InvalidHandle);
-                }
-                let (parts, mut services) =
-                    call.function.prepare(context, &module, &call.launch, &call.params, 0)?;
-                if let Some(launch) = launch {
-                    services.nested.join(launch.clone());
-                }
-                let end = Completion::new(Weak::new());
-                Work::Grid(Grid::new(parts, queue.clone(), services, end))
+            Operation::Kernel(KernelCall { updatable: Some(kernel), .. }) => {
+                kernel.work(Arc::downgrade(context), launch.cloned())
             }
+            Operation::Kernel(call) => kernel_work(context, queue, call, launch)?,
             // Refused when the graph was made ready.
             _ => return Err(Error::NotSupported("such a node in a conditional node's body".into())),
         });
     }
     Ok(works)
+}
+
+/// A kernel as a command of a queue.
+pub(super) fn kernel_work(
+    context: &Arc<Context>,
+    queue: &Arc<Queue>,
+    call: &KernelCall,
+    launch: Option<&Arc<GraphLaunch>>,
+) -> Result<Work> {
+    let module = call.function.module()?;
+    if !Arc::ptr_eq(&module.context()?, context) {
+        return Err(Error::InvalidHandle);
+    }
+    let (parts, mut services) = call.function.prepare(context, &module, &call.launch, &call.params, 0)?;
+    if let Some(launch) = launch {
+        services.nested.join(launch.clone());
+    }
+    let end = Completion::new(Weak::new());
+    Ok(Work::Grid(Grid::new(parts, queue.clone(), services, end)))
 }
 
 /// The steps of a graph's own nodes among `steps`, which are all of its: not those of the graphs that nodes are.

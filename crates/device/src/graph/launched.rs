@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 
 use super::executable::{ExecutableGraph, works_of};
 use crate::lock::{Rank, RankedMutex};
-use crate::stream::Work;
+use crate::stream::{Completion, Work};
 use crate::{Context, Error};
 
 /// A graph that kernels can launch. What contexts know of graphs, and graphs of contexts, goes round in circles; here it is opaque, since the compiler
@@ -18,6 +18,10 @@ pub(crate) trait Launchable: Send + Sync {
     /// Whether it is where a device launches it from.
     fn is_uploaded(&self) -> bool;
 
+    /// Takes it for a launch by a kernel that begins at once and is over at this end. False while such a launch is not over: a graph does
+    /// not run beside itself.
+    fn take(&self, end: &Arc<Completion>) -> bool;
+
     /// A launch, as a command.
     fn work(self: Arc<Self>, context: Weak<Context>) -> Work;
 }
@@ -25,6 +29,10 @@ pub(crate) trait Launchable: Send + Sync {
 impl Launchable for ExecutableGraph {
     fn is_uploaded(&self) -> bool {
         ExecutableGraph::is_uploaded(self)
+    }
+
+    fn take(&self, end: &Arc<Completion>) -> bool {
+        self.take_for_kernel(end)
     }
 
     fn work(self: Arc<Self>, context: Weak<Context>) -> Work {

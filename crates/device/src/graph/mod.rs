@@ -8,8 +8,10 @@ mod conditional;
 mod executable;
 pub(crate) mod launched;
 mod operation;
+mod reuse;
+mod updatable;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -19,6 +21,7 @@ pub use capture::{
 pub use conditional::{Conditional, ConditionalKind};
 pub use executable::{ExecutableGraph, UpdateFailure};
 pub use operation::{KernelCall, Operation};
+pub use updatable::UpdatableKernel;
 
 use crate::lock::{Rank, RankedMutex};
 use crate::memory::AddressSpace;
@@ -43,6 +46,8 @@ pub struct Graph {
     attachments: RankedMutex<Vec<Attachment>>,
     /// Words that say what conditional nodes run.
     conditions: RankedMutex<Vec<Condition>>,
+    /// What executables leave allocated, as it was when they were made.
+    left_allocated: RankedMutex<HashSet<u64>>,
     /// The graph that this one is a body in.
     parent: Option<Weak<Graph>>,
 }
@@ -123,6 +128,8 @@ struct Nodes {
     copies: HashMap<NodeId, NodeId>,
     /// How many there are that allocate or free.
     of_memory: usize,
+    /// What those do where.
+    uses: reuse::UsesOfMemory,
     /// How many there are that are conditional.
     conditional: usize,
 }
@@ -167,6 +174,7 @@ impl Graph {
             memory,
             attachments: RankedMutex::new(Rank::GraphMemory, attachments),
             conditions: RankedMutex::new(Rank::GraphMemory, Vec::new()),
+            left_allocated: RankedMutex::new(Rank::GraphMemory, HashSet::new()),
             parent,
         }
     }
@@ -179,7 +187,7 @@ impl Graph {
         let mut nodes = self.nodes.lock();
         nodes.check_dependencies(dependencies)?;
         if let Operation::Free { address } = operation {
-            nodes.check_not_freed(address)?;
+            nodes.uses.check_not_freed(address)?;
         }
         let id = new_id();
         nodes.insert(id, operation, dependencies.to_vec());
@@ -200,21 +208,45 @@ impl Graph {
         Ok(())
     }
 
-    /// Adds a node that allocates memory in a context; it lives as long as the graph and what was made of it.
+    /// Adds a node that allocates memory in a context; it lives as long as the graph and what was made of it. Behind a node that frees as much it is
+    /// that memory again.
     pub fn add_allocation(
         &self,
         context: &crate::Context,
         size: u64,
         dependencies: &[NodeId],
     ) -> Result<(NodeId, u64)> {
-        let address = context.allocate_for_graph(size)?;
-        self.memory.own(context.memory(), address);
+        let free = self.nodes.lock().free_behind(dependencies, size);
+        let address = match free {
+            Some(address) => address,
+            None => {
+                let address = context.allocate_for_graph(size)?;
+                self.memory.own(context.memory(), address);
+                address
+            }
+        };
         Ok((self.add(Operation::Allocate { address, size }, dependencies)?, address))
     }
 
     /// Whether there is a node here that allocates or frees.
     pub fn has_memory_nodes(&self) -> bool {
         self.nodes.lock().of_memory > 0
+    }
+
+    /// Whether there is a node here that kernels can change.
+    pub fn has_updatable_nodes(&self) -> bool {
+        self.nodes.lock().all.values().any(|node| node.operation.updatable().is_some())
+    }
+
+    /// Has kernels be able to change a kernel's node; the node as they know it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a node that is no kernel, or is not here.
+    pub fn let_kernels_change(&self, node: NodeId) -> Result<Arc<UpdatableKernel>> {
+        match &mut self.nodes.lock().node(node)?.operation {
+            Operation::Kernel(call) => Ok(call.updatable.get_or_insert_with(UpdatableKernel::new).clone()),
+            _ => Err(Error::InvalidValue),
+        }
     }
 
     /// Whether there is a conditional node here.
@@ -325,13 +357,13 @@ impl Graph {
         nodes.all.iter().filter(|(_, node)| node.dependencies.is_empty()).map(|(id, _)| *id).collect()
     }
 
-    /// All edges, from dependency to dependent.
+    /// All edges, from dependency to dependent, in the order of the dependencies, and of what depends on each.
     pub fn edges(&self) -> Vec<(NodeId, NodeId)> {
         let nodes = self.nodes.lock();
-        let edges_to = |(id, node): (&NodeId, &Node)| -> Vec<_> {
-            node.dependencies.iter().map(|from| (*from, *id)).collect()
+        let edges_from = |(id, node): (&NodeId, &Node)| -> Vec<_> {
+            node.dependents.iter().map(|to| (*id, *to)).collect()
         };
-        nodes.all.iter().flat_map(edges_to).collect()
+        nodes.all.iter().flat_map(edges_from).collect()
     }
 
     /// What a node depends on.
@@ -347,6 +379,17 @@ impl Graph {
     /// What a node does.
     pub fn operation(&self, node: NodeId) -> Result<Operation> {
         Ok(self.nodes.lock().node(node)?.operation.clone())
+    }
+
+    /// An executable is made of it as it is: what its nodes allocate and do not free is not freed by nodes that it gets later.
+    pub fn note_left_allocated(&self) {
+        let left: Vec<u64> = self.nodes.lock().uses.left().collect();
+        self.left_allocated.lock().extend(left);
+    }
+
+    /// Whether one of its own nodes allocates this, and an executable was made of it when none freed it.
+    pub fn was_left_allocated(&self, address: u64) -> bool {
+        self.left_allocated.lock().contains(&address)
     }
 
     /// Whether a node launches a kernel.
@@ -512,6 +555,7 @@ impl Nodes {
             self.all.get_mut(dependency).expect("checked before").dependents.insert(id);
         }
         self.count(&operation, 1);
+        self.uses.note(id, &operation);
         let (early, dependents) = (BTreeMap::new(), BTreeSet::new());
         self.all.insert(id, Node { operation, dependencies, early, dependents });
     }
@@ -544,12 +588,6 @@ impl Nodes {
             .iter()
             .all(|dependency| self.all.contains_key(dependency) && seen.insert(*dependency));
         if valid { Ok(()) } else { Err(Error::InvalidValue) }
-    }
-
-    fn check_not_freed(&self, freed: u64) -> Result<()> {
-        let frees = |node: &Node| matches!(node.operation, Operation::Free { address } if address == freed);
-        let again = self.of_memory > 0 && self.all.values().any(frees);
-        if again { Err(Error::InvalidValue) } else { Ok(()) }
     }
 
     /// Whether `to` depends on `from`, however indirectly.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Conditional, Graph};
+use super::{Conditional, Graph, UpdatableKernel};
 use crate::memory::{Fill, Transfer};
 use crate::stream::WordOperation;
 use crate::{Event, Function, Launch, SemaphoreUse};
@@ -16,6 +16,8 @@ pub struct KernelCall {
     pub launch: Launch,
     /// Its parameters.
     pub params: Vec<u8>,
+    /// What kernels can change of it.
+    pub updatable: Option<Arc<UpdatableKernel>>,
 }
 
 /// What a node does.
@@ -119,7 +121,16 @@ impl Operation {
         if let (Operation::Kernel(call), Operation::Kernel(other)) = (&mut self, other) {
             call.launch.cooperative = other.launch.cooperative;
             call.launch.cluster = other.launch.cluster;
+            call.updatable.clone_from(&other.updatable);
         }
         self
+    }
+
+    /// What kernels can change of it.
+    pub fn updatable(&self) -> Option<&Arc<UpdatableKernel>> {
+        match self {
+            Operation::Kernel(call) => call.updatable.as_ref(),
+            _ => None,
+        }
     }
 }

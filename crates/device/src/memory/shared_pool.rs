@@ -98,14 +98,18 @@ impl AddressSpace {
         self.shared_pools.lock().by_id.get(&pool.id()).is_some_and(|pool| pool.free.is_none())
     }
 
-    /// Names an allocation of a shared pool.
+    /// Names an allocation of a shared pool of this process.
     ///
     /// # Errors
     /// [`Error::InvalidValue`] unless one begins there.
     pub fn export_pointer(&self, address: u64) -> Result<SharedPointer> {
         let found = self.find(address).filter(|found| found.base == address).ok_or(Error::InvalidValue)?;
         let pools = self.shared_pools.lock();
-        let pool = found.pool.and_then(|pool| pools.by_id.get(&pool)).ok_or(Error::InvalidValue)?;
+        let pool = found
+            .pool
+            .and_then(|pool| pools.by_id.get(&pool))
+            .filter(|pool| pool.free.is_some())
+            .ok_or(Error::InvalidValue)?;
         Ok(SharedPointer { identity: pool.file.identity()?, offset: address - pool.base, size: found.size })
     }
 

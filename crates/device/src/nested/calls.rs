@@ -6,6 +6,7 @@ use kernel_abi::{BlockFrame, WARP};
 use simt_ir::RuntimeFunction;
 
 use super::codes::Code;
+use super::updates;
 use super::{Call, ThreadId};
 use crate::Context;
 use crate::callbacks::{Services, host, lanes, services};
@@ -76,6 +77,12 @@ impl Caller<'_> {
             F::GraphLaunch => {
                 let launched = nested.launch_graph(args[0], args[1]);
                 return launched.err().unwrap_or(Code::SUCCESS).0.into();
+            }
+            F::GraphKernelNodeSetParam
+            | F::GraphKernelNodeSetEnabled
+            | F::GraphKernelNodeSetGridDim
+            | F::GraphKernelNodeUpdatesApply => {
+                return updates::perform(function, args).err().unwrap_or(Code::SUCCESS).0.into();
             }
             F::GetErrorName => return Code(args[0] as u32).name_address(),
             F::GetErrorString => return Code(args[0] as u32).meaning_address(),
@@ -177,6 +184,10 @@ impl Caller<'_> {
                 put(a, blocks_per_multiprocessor(BlockShape { threads, shared }))
             }
             F::GraphLaunch
+            | F::GraphKernelNodeSetParam
+            | F::GraphKernelNodeSetEnabled
+            | F::GraphKernelNodeSetGridDim
+            | F::GraphKernelNodeUpdatesApply
             | F::GetLastError
             | F::PeekAtLastError
             | F::GetErrorName
@@ -300,19 +311,21 @@ fn known_later<const ENDS: usize>(
 
 /// The shape of a launch: two `dim3` by their addresses, and bytes of shared memory.
 fn shape(grid: u64, block: u64, shared: u64) -> Result<Launch, Code> {
-    let dims = |at: u64| -> Result<[u32; 3], Code> {
-        let dim = |index: u64| {
-            // SAFETY: reading memory of the kernel's; what is not there is answered as a fault.
-            unsafe { guard::load::<u32>(at.wrapping_add(4 * index)) }.map_err(|_| Code::ILLEGAL_ADDRESS)
-        };
-        Ok([dim(0)?, dim(1)?, dim(2)?])
-    };
     let (grid, block) = (dims(grid)?, dims(block)?);
     Ok(Launch { grid, block, dynamic_shared: shared as u32, cooperative: false, cluster: None })
 }
 
+/// Numbers of blocks or threads that the kernel passed.
+pub(super) fn dims(at: u64) -> Result<[u32; 3], Code> {
+    let dim = |index: u64| {
+        // SAFETY: reading memory of the kernel's; what is not there is answered as a fault.
+        unsafe { guard::load::<u32>(at.wrapping_add(4 * index)) }.map_err(|_| Code::ILLEGAL_ADDRESS)
+    };
+    Ok([dim(0)?, dim(1)?, dim(2)?])
+}
+
 /// A word of a structure that the kernel passed.
-fn word(structure: u64, index: u64) -> Result<u64, Code> {
+pub(super) fn word(structure: u64, index: u64) -> Result<u64, Code> {
     // SAFETY: reading memory of the kernel's; what is not there is answered as a fault.
     unsafe { guard::load(structure.wrapping_add(8 * index)) }.map_err(|_| Code::ILLEGAL_ADDRESS)
 }

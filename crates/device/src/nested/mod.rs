@@ -7,6 +7,7 @@
 
 mod calls;
 mod codes;
+mod updates;
 
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
@@ -147,8 +148,12 @@ impl Nested {
             TAIL if own.add_tail(graph, executable.clone()) => Ok(()),
             // A graph that is running begins again when it has ended, not beside itself.
             FIRE_AND_FORGET | FIRE_AND_FORGET_AS_SIBLING if graph != own.handle() => {
-                let work = executable.work(Arc::downgrade(&context));
-                self.begin(&new_queue(&context), Vec::new(), |_| work)
+                let queue = new_queue(&context);
+                let end = Completion::new(Arc::downgrade(&queue));
+                if !executable.take(&end) {
+                    return Err(Code::INVALID_VALUE);
+                }
+                self.begin_until(end, &queue, Vec::new(), executable.work(Arc::downgrade(&context)))
             }
             _ => Err(Code::INVALID_VALUE),
         }
@@ -254,7 +259,19 @@ impl Nested {
         work: impl FnOnce(&Arc<Completion>) -> Work,
     ) -> Result<(), Code> {
         let completion = Completion::new(Arc::downgrade(queue));
-        let mut work = Some(work(&completion));
+        let work = work(&completion);
+        self.begin_until(completion, queue, waits, work)
+    }
+
+    /// Likewise, with an end that there is already.
+    fn begin_until(
+        &self,
+        completion: Arc<Completion>,
+        queue: &Arc<Queue>,
+        waits: Vec<Arc<Completion>>,
+        work: Work,
+    ) -> Result<(), Code> {
+        let mut work = Some(work);
         {
             let mut state = self.state();
             // Now and then, so that a grid that launches much does not remember all of it.

@@ -108,9 +108,7 @@ impl Stream {
         context.check_before_waiting()?;
         self.check_not_captured(&context)?;
         capture::check_unsafe_call()?;
-        if let Some(last) = self.last() {
-            last.wait();
-        }
+        self.ends(&context).iter().for_each(|end| end.wait());
         context.release_unused_memory();
         context.domain().output.flush();
         context.check()
@@ -122,9 +120,16 @@ impl Stream {
         context.check()?;
         self.check_not_captured(&context)?;
         capture::check_unsafe_call()?;
-        match self.last() {
-            Some(_) => Err(Error::NotReady),
-            None => context.check(),
+        if self.ends(&context).is_empty() { context.check() } else { Err(Error::NotReady) }
+    }
+
+    /// The ends of what is not over yet: in the legacy default stream also of what there is in the streams that are in order with it, which
+    /// whatever comes next in it would wait for.
+    fn ends(&self, context: &Context) -> Vec<Arc<Completion>> {
+        let own = self.last().into_iter();
+        match self.kind {
+            StreamKind::Legacy => context.in_order(self.kind, |others| own.chain(others).collect()),
+            _ => own.collect(),
         }
     }
 

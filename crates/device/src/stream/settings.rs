@@ -6,8 +6,8 @@ use crate::{Result, Scheduling, limits};
 /// Settings of a stream that have no effect on what its work does. All but the priority are kept, for the program to ask for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamSettings {
-    /// How threads that wait for the stream do.
-    pub scheduling: Scheduling,
+    /// How threads that wait for the stream do, if that has been said.
+    pub scheduling: Option<Scheduling>,
     /// Memory that is expected to be accessed in a certain way.
     pub window: AccessWindow,
     /// Which domain's fences the stream's accesses are ordered by: of a kernel's own, and of remote accesses.
@@ -19,8 +19,12 @@ pub struct StreamSettings {
 impl Default for StreamSettings {
     /// Remote accesses are of a domain of their own.
     fn default() -> StreamSettings {
-        let (scheduling, window) = (Scheduling::default(), AccessWindow::default());
-        StreamSettings { scheduling, window, domains: [0, 1], is_remote: false }
+        StreamSettings {
+            scheduling: None,
+            window: AccessWindow::default(),
+            domains: [0, 1],
+            is_remote: false,
+        }
     }
 }
 

@@ -186,8 +186,9 @@ fn cuCtxSetFlags(flags: u32) -> CuResult {
 
 #[entry_point]
 fn cuCtxGetId(ctx: CUcontext, ctxId: Out<u64>) -> CuResult {
+    ctxId.check()?;
     let context = contexts::named_or_current(ctx)?;
-    ctxId.check()?.set(context.partition().map_or(context.id().0, |partition| partition.id()))?;
+    ctxId.set(context.partition().map_or(context.id().0, |partition| partition.id()))?;
     Ok(())
 }
 

@@ -132,10 +132,19 @@ unsafe fn cuLaunchKernelEx(
         cooperative: asked.cooperative,
         cluster: asked.cluster,
     };
-    let events = asked.events()?;
+    let is_captured = || CuResult::Ok(streams::find(config.hStream, default)?.is_capturing());
+    let events = asked.events(is_captured)?;
+    if asked.updatable && !is_captured()? {
+        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+    }
     // SAFETY: the caller's duty.
     unsafe { functions::launch(f, launch, config.hStream, default, kernelParams, extra) }?;
     asked.remember_in_capture(config.hStream, default)?;
+    if asked.updatable {
+        let stream = streams::find(config.hStream, default)?;
+        // SAFETY: as for `asked`.
+        unsafe { functions::let_kernels_change(&stream, config.attrs, config.numAttrs) }?;
+    }
     if asked.programmatic {
         streams::find(config.hStream, default)?.let_captured_kernel_begin_early()?;
     }

@@ -181,7 +181,10 @@ fn cuGraphUpload(default: DefaultStream, hGraphExec: CUgraphExec, hStream: CUstr
 
 #[entry_point(ptsz)]
 fn cuGraphLaunch(default: DefaultStream, hGraphExec: CUgraphExec, hStream: CUstream) -> CuResult {
-    find_executable(hGraphExec)?.launch(&*streams::find(hStream, default)?)?;
+    let stream = streams::find(hStream, default)?;
+    // That a stream captures is told before what is wrong with the graph.
+    stream.check_not_capturing()?;
+    find_executable(hGraphExec)?.launch(&stream)?;
     Ok(())
 }
 
@@ -219,8 +222,16 @@ fn cuGraphExecUpdate_v2(
 
 fn update(executable: CUgraphExec, graph: CUgraph) -> CuResult<(CUgraphExecUpdateResult, CUgraphNode)> {
     let graph = find(graph)?;
-    Ok(match find_executable(executable)?.update(&graph) {
-        Ok(()) => (CU_GRAPH_EXEC_UPDATE_SUCCESS, CUgraphNode::NULL),
+    let executable_graph = find_executable(executable)?;
+    // What kernels change is not exchanged.
+    if graph.has_updatable_nodes() || executable_graph.has_updatable_nodes() {
+        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+    }
+    Ok(match executable_graph.update(&graph) {
+        Ok(()) => {
+            graphs::note_update(executable, &graph);
+            (CU_GRAPH_EXEC_UPDATE_SUCCESS, CUgraphNode::NULL)
+        }
         Err(UpdateFailure::CountChanged) => (CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, CUgraphNode::NULL),
         Err(UpdateFailure::TopologyChanged(node)) => {
             (CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node_handle(&graph, node)?)
@@ -283,6 +294,16 @@ fn cuGraphKernelNodeSetAttribute(
     let asked = unsafe { functions::asked(&attribute, 1) }?;
     let (node, graph) = find_node(hNode)?;
     let mut call = kernel_call(&graph, node.id)?;
+    // Once kernels can change a node, they can as long as it lives. The program is told what they know it by.
+    if attr == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE {
+        if asked.updatable {
+            let told = functions::updatable_value(graph.let_kernels_change(node.id)?.handle());
+            // SAFETY: not null; the manual has the node written there.
+            unsafe { value.as_ptr().cast_mut().write_unaligned(told) };
+            return Ok(());
+        }
+        return if call.updatable.is_some() { Err(CUDA_ERROR_NOT_SUPPORTED.into()) } else { Ok(()) };
+    }
     // The others are hints.
     match attr {
         CU_LAUNCH_ATTRIBUTE_COOPERATIVE => call.launch.cooperative = asked.cooperative,
@@ -327,7 +348,14 @@ fn cuGraphKernelNodeGetAttribute(
     let (node, graph) = find_node(hNode)?;
     let call = kernel_call(&graph, node.id)?;
     check_of_nodes(attr)?;
+    // It can be set, and is not told.
+    if attr == CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     let mut known = node.attribute(attr).unwrap_or_else(|| attribute_unset(attr));
+    if let (CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, Some(kernel)) = (attr, &call.updatable) {
+        known = functions::updatable_value(kernel.handle());
+    }
     if attr == CU_LAUNCH_ATTRIBUTE_COOPERATIVE {
         known.bytes[..4].copy_from_slice(&u32::from(call.launch.cooperative).to_ne_bytes());
     }
@@ -345,6 +373,9 @@ fn cuGraphKernelNodeCopyAttributes(dst: CUgraphNode, src: CUgraphNode) -> CuResu
     let ((to, to_graph), (from, from_graph)) = (find_node(dst)?, find_node(src)?);
     let source = kernel_call(&from_graph, from.id)?;
     let mut call = kernel_call(&to_graph, to.id)?;
+    if source.updatable.is_some() || call.updatable.is_some() {
+        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+    }
     call.launch.cooperative = source.launch.cooperative;
     call.launch.cluster = source.launch.cluster;
     to_graph.set_operation(to.id, Operation::Kernel(call))?;

@@ -101,7 +101,8 @@ unsafe fn cuGraphAddMemAllocNode(
 
 #[entry_point]
 fn cuGraphMemAllocNodeGetParams(hNode: CUgraphNode, params_out: Out<CUDA_MEM_ALLOC_NODE_PARAMS>) -> CuResult {
-    params_out.check()?.set(find_node(hNode)?.0.allocation()?)?;
+    let (node, graph) = find_node(hNode)?;
+    params_out.check()?.set(node.allocation(&graph.operation(node.id)?)?)?;
     Ok(())
 }
 
@@ -172,15 +173,15 @@ unsafe fn allocate(
     let location = params.poolProps.location;
     if params.bytesize == 0
         || params.poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED
-        || location.r#type != CU_MEM_LOCATION_TYPE_DEVICE
+        || location.r#type.name().is_none()
     {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    // What graphs allocate is not shared between processes.
-    if params.poolProps.handleTypes != 0 {
+    // What graphs allocate is a device's, and not shared between processes.
+    if params.poolProps.handleTypes != 0 || location.r#type != CU_MEM_LOCATION_TYPE_DEVICE {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
-    device(location.id)?;
+    device(location.id).map_err(|_| CUDA_ERROR_INVALID_VALUE)?;
     let context = contexts::usable()?;
     // SAFETY: the caller's list.
     let access = unsafe { Array::new(params.accessDescs.cast_mut()) };
@@ -188,6 +189,10 @@ unsafe fn allocate(
         (0..params.accessDescCount).map(|index| access.get(index)).collect::<Result<Box<[_]>, _>>()?;
     for access in &access {
         device(access.location.id)?;
+        // Everything may be done with it.
+        if access.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0 {
+            return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+        }
     }
     let (id, address) = graph.add_allocation(&context, params.bytesize as u64, &dependencies)?;
     let handle = node_handle(&graph, id)?;

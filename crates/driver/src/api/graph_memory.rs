@@ -19,7 +19,7 @@ unsafe fn cuDeviceGetGraphMemAttribute(
     let usage = platform()?.memory().graph_usage(self::device(device)?.ordinal());
     place.check()?.set(match attr {
         // What is free and not trimmed counts as used, as on a GPU.
-        CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT => usage.reserved,
+        CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT => usage.used,
         CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => usage.used_high,
         CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT => usage.reserved,
         CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => usage.reserved_high,

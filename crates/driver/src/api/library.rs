@@ -81,7 +81,7 @@ fn cuLibraryGetKernel(pKernel: Out<CUkernel>, library: CUlibrary, name: Text) ->
 
 #[entry_point]
 fn cuLibraryGetKernelCount(count: Out<u32>, lib: CUlibrary) -> CuResult {
-    count.check()?.set(find(lib)?.kernel_count()? as u32)?;
+    count.check()?.set(find(lib)?.kernel_count() as u32)?;
     Ok(())
 }
 
@@ -101,9 +101,12 @@ fn cuLibraryGetModule(pMod: Out<CUmodule>, library: CUlibrary) -> CuResult {
     Ok(())
 }
 
-/// A variable's place in the current context.
+/// A variable's place in the current context: its address, its size, or both.
 #[entry_point]
 fn cuLibraryGetGlobal(dptr: Out<CUdeviceptr>, bytes: Out<usize>, library: CUlibrary, name: Text) -> CuResult {
+    if dptr.is_null() && bytes.is_null() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     let name = name.get()?;
     let (address, size) = find(library)?.module()?.global(name)?;
     dptr.set_if_wanted(address);

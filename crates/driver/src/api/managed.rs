@@ -2,6 +2,7 @@
 //! changes nothing; but programs may ask for what they said.
 
 use super::copy_batches::{spread, stream_of_batch, value_for};
+use crate::contexts;
 use crate::error::CuResult;
 use crate::platform::{device, platform};
 use crate::pools::is_node;
@@ -47,6 +48,9 @@ fn needs_location(advice: CUmem_advise) -> bool {
 
 fn advise(pointer: CUdeviceptr, len: usize, advice: CUmem_advise, location: CUmemLocation) -> CuResult {
     device::graph::check_unsafe_call()?;
+    if let Ok(context) = contexts::current() {
+        context.check()?;
+    }
     let user = || -> CuResult<Option<usize>> {
         match place(location)? {
             Place::Device(device) => Ok(Some(device)),

@@ -70,7 +70,10 @@ fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) -> CuResult {
 #[entry_point]
 fn cuMemGetAddressRange_v2(pbase: Out<CUdeviceptr>, psize: Out<usize>, dptr: CUdeviceptr) -> CuResult {
     contexts::usable()?;
-    let allocation = find(dptr.0)?.ok_or(CUDA_ERROR_NOT_FOUND)?;
+    if pbase.is_null() && psize.is_null() {
+        return Ok(());
+    }
+    let allocation = find_there(dptr.0)?.ok_or(CUDA_ERROR_NOT_FOUND)?;
     pbase.set_if_wanted(CUdeviceptr(allocation.base));
     psize.set_if_wanted(allocation.size as usize);
     Ok(())
@@ -184,6 +187,11 @@ unsafe fn cuMemGetHandleForAddressRange(
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     Err(CUDA_ERROR_NOT_SUPPORTED.into())
+}
+
+/// The allocation that an address lies in, if there is memory now.
+pub(crate) fn find_there(address: u64) -> CuResult<Option<Allocation>> {
+    Ok(find(address)?.filter(|found| platform().is_ok_and(|platform| platform.memory().is_there(found))))
 }
 
 /// The allocation that an address lies in.

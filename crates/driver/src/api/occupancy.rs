@@ -179,14 +179,22 @@ unsafe fn cuOccupancyMaxActiveClusters(
 /// # Safety
 /// The configuration leads to as many attributes as it says.
 unsafe fn cluster_launch(
-    function: CUfunction,
+    handle: CUfunction,
     config: &CUlaunchConfig,
 ) -> CuResult<(Arc<functions::Function>, Launch)> {
-    let function = functions::find(function)?;
+    let function = functions::find(handle)?;
     // SAFETY: the caller's duty.
     let asked = unsafe { functions::asked(config.attrs, config.numAttrs) }?;
+    let grid = [config.gridDimX, config.gridDimY, config.gridDimZ];
+    if !asked.is_preference_possible(handle, grid)? {
+        return Err(CUDA_ERROR_INVALID_CLUSTER_SIZE.into());
+    }
+    asked.events(|| Ok(false))?;
+    if asked.updatable {
+        return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+    }
     let launch = Launch {
-        grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
+        grid,
         block: [config.blockDimX, config.blockDimY, config.blockDimZ],
         dynamic_shared: config.sharedMemBytes,
         cooperative: asked.cooperative,

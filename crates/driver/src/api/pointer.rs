@@ -1,6 +1,6 @@
 //! Unified addressing: what is known of an address.
 
-use super::memory::find;
+use super::memory::find_there;
 use super::virtual_memory::{access_code, handle_types};
 use crate::contexts;
 use crate::error::CuResult;
@@ -23,7 +23,7 @@ unsafe fn cuPointerGetAttribute(
     if data.is_null() || attribute.name().is_none() {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
-    let allocation = find(ptr.0)?.ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    let allocation = find_there(ptr.0)?.ok_or(CUDA_ERROR_INVALID_VALUE)?;
     let value = value(attribute, ptr, &allocation)?;
     // SAFETY: not null, and the manual wants a place for a value of the attribute's type.
     unsafe { value.write(data) };
@@ -38,7 +38,7 @@ unsafe fn cuPointerGetAttributes(
     data: Array<*mut c_void>,
     ptr: CUdeviceptr,
 ) -> CuResult {
-    let allocation = find(ptr.0)?;
+    let allocation = find_there(ptr.0)?;
     for index in 0..numAttributes as usize {
         let (attribute, place) = (attributes.get(index)?, data.get(index)?);
         if place.is_null() || attribute.name().is_none() {

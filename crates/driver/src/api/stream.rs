@@ -2,6 +2,7 @@
 
 use crate::contexts;
 use crate::error::CuResult;
+use crate::graphs;
 use crate::green;
 use crate::streams::{self, find};
 use cuda_abi::args::Out;
@@ -68,7 +69,9 @@ fn cuStreamGetPriority(default: DefaultStream, hStream: CUstream, priority: Out<
 
 #[entry_point(ptsz)]
 fn cuStreamGetFlags(default: DefaultStream, hStream: CUstream, flags: Out<u32>) -> CuResult {
-    flags.check()?.set(streams::flags(&*find(hStream, default)?))?;
+    let stream = find(hStream, default)?;
+    stream.context()?.check()?;
+    flags.check()?.set(streams::flags(&stream))?;
     Ok(())
 }
 
@@ -134,11 +137,12 @@ unsafe fn cuLaunchHostFunc(
 ) -> CuResult {
     let function = r#fn.ok_or(CUDA_ERROR_INVALID_VALUE)?;
     let user_data = userData as usize;
-    find(hStream, default)?.host_function(move || {
+    let stream = find(hStream, default)?;
+    stream.host_function(move || {
         // SAFETY: the program gave the function with its argument to be called so.
         unsafe { function(user_data as *mut c_void) }
     })?;
-    Ok(())
+    graphs::describe_captured_host(&stream, CUDA_HOST_NODE_PARAMS { r#fn, userData })
 }
 
 /// As `cuLaunchHostFunc`, but called whatever happened before, and told of it.

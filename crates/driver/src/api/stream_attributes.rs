@@ -45,6 +45,9 @@ fn cuStreamCopyAttributes(default: DefaultStream, dst: CUstream, src: CUstream) 
     Ok(())
 }
 
+/// What a GPU's driver tells of a policy that has not been set. It cannot be set.
+const POLICY_UNSET: u32 = u32::MAX;
+
 fn get(stream: &Stream, attribute: CUstreamAttrID) -> CuResult<CUstreamAttrValue> {
     let settings = stream.settings();
     let mut value = CUstreamAttrValue { bytes: [0; 64] };
@@ -58,13 +61,13 @@ fn get(stream: &Stream, attribute: CUstreamAttrID) -> CuResult<CUstreamAttrValue
             write(&mut value, 24, &property_code(miss).0.to_ne_bytes());
         }
         CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => {
-            let policy = match settings.scheduling {
-                Scheduling::Auto => CU_SYNC_POLICY_AUTO,
-                Scheduling::Spin => CU_SYNC_POLICY_SPIN,
-                Scheduling::Yield => CU_SYNC_POLICY_YIELD,
-                Scheduling::BlockingSync => CU_SYNC_POLICY_BLOCKING_SYNC,
-            };
-            write(&mut value, 0, &policy.0.to_ne_bytes());
+            let policy = settings.scheduling.map_or(POLICY_UNSET, |scheduling| match scheduling {
+                Scheduling::Auto => CU_SYNC_POLICY_AUTO.0,
+                Scheduling::Spin => CU_SYNC_POLICY_SPIN.0,
+                Scheduling::Yield => CU_SYNC_POLICY_YIELD.0,
+                Scheduling::BlockingSync => CU_SYNC_POLICY_BLOCKING_SYNC.0,
+            });
+            write(&mut value, 0, &policy.to_ne_bytes());
         }
         CU_LAUNCH_ATTRIBUTE_PRIORITY => write(&mut value, 0, &stream.priority().to_ne_bytes()),
         CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => write(&mut value, 0, &settings.domains),
@@ -81,13 +84,13 @@ fn set(stream: &Stream, attribute: CUstreamAttrID, value: &CUstreamAttrValue) ->
     match attribute {
         CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => settings.window = window(value)?,
         CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => {
-            settings.scheduling = match CUsynchronizationPolicy(value.word(0)) {
+            settings.scheduling = Some(match CUsynchronizationPolicy(value.word(0)) {
                 CU_SYNC_POLICY_AUTO => Scheduling::Auto,
                 CU_SYNC_POLICY_SPIN => Scheduling::Spin,
                 CU_SYNC_POLICY_YIELD => Scheduling::Yield,
                 CU_SYNC_POLICY_BLOCKING_SYNC => Scheduling::BlockingSync,
                 _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
-            };
+            });
         }
         CU_LAUNCH_ATTRIBUTE_PRIORITY => return Ok(stream.set_priority(value.word(0) as i32)?),
         CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => {

@@ -60,7 +60,9 @@ fn cuStreamIsCapturing(
     captureStatus: Out<CUstreamCaptureStatus>,
 ) -> CuResult {
     captureStatus.check()?;
-    let (status, _) = find(hStream, default)?.capture_status()?;
+    let stream = find(hStream, default)?;
+    stream.context()?.check()?;
+    let (status, _) = stream.capture_status()?;
     captureStatus.set(status_code(status))?;
     Ok(())
 }

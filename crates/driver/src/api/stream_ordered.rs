@@ -8,7 +8,7 @@ use crate::streams::find;
 use cuda_abi::args::{Array, In, Out};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
-use device::memory::{Reuse, SharedPointer};
+use device::memory::{Kind, Reuse, SharedPointer};
 use entry_macros::entry_point;
 use std::ffi::c_void;
 use std::os::fd::{BorrowedFd, IntoRawFd};
@@ -33,6 +33,11 @@ fn cuMemAllocAsync(
 fn cuMemFreeAsync(default: DefaultStream, dptr: CUdeviceptr, hStream: CUstream) -> CuResult {
     let stream = find(hStream, default)?;
     if dptr.0 != 0 {
+        // Managed memory is no stream's to free, unless it is of a pool.
+        let found = super::memory::find(dptr.0)?.filter(|found| found.pool.is_none());
+        if found.is_some_and(|found| matches!(found.kind, Kind::Managed { .. })) {
+            return Err(CUDA_ERROR_NOT_SUPPORTED.into());
+        }
         stream.free(dptr.0)?;
     }
     Ok(())
@@ -99,7 +104,7 @@ unsafe fn cuMemPoolSetAttribute(
     attr: CUmemPool_attribute,
     value: *mut c_void,
 ) -> CuResult {
-    let pool = pools::find(pool)?;
+    let pool = pools::find_own(pool)?;
     // SAFETY: as for `cuMemPoolGetAttribute`.
     let (flag, bytes) = unsafe { (In::new(value.cast::<i32>()), In::new(value.cast::<u64>())) };
     match attr {

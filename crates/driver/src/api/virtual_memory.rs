@@ -297,6 +297,9 @@ unsafe fn cuMemImportFromShareableHandle(
 ) -> CuResult {
     handle.check()?;
     match shHandleType {
+        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR if osHandle.is_null() => {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR => {}
         CU_MEM_HANDLE_TYPE_NONE => return Err(CUDA_ERROR_INVALID_VALUE.into()),
         _ => return Err(CUDA_ERROR_NOT_SUPPORTED.into()),

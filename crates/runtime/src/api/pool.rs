@@ -201,7 +201,7 @@ fn cudaMemPoolImportPointer(
     memPool: cudaMemPool_t,
     exportData: *mut cudaMemPoolPtrExportData,
 ) -> CudaResult {
-    context::initialize()?;
+    context::ensure_current()?;
     let pointer = ptr.check()?;
     call!(cuMemPoolImportPointer(pointer.as_ptr().cast(), memPool, exportData))
 }

@@ -19,6 +19,10 @@ fn cudaCreateTextureObject(
     context::ensure_current()?;
     let texture = pTexObject.check()?;
     let view = if pResViewDesc.is_null() { None } else { Some(pResViewDesc.get()?) };
+    if pTexDesc.is_null() {
+        // The code that NVIDIA's runtime has for it.
+        return Err(cudaErrorInvalidResourceHandle);
+    }
     create(texture, &pResDesc.get()?, &pTexDesc.get()?, view.as_ref())
 }
 

@@ -200,12 +200,13 @@ fn pools_of_places_and_of_other_processes() {
     );
     forwards!(cudaMemPoolExportPointer(place(0x10), at(0x20)) => "cuMemPoolExportPointer(0x10, 0x20)");
     refuses!(cudaErrorInvalidValue, cudaMemPoolExportPointer(nowhere(), at(0x20)));
+    // None of these needs a context. What is imported is that of one.
+    assert_eq!(mock_driver::current(), CUcontext::NULL);
     forwards!(
         cudaMemPoolImportPointer(place(0x10), pool, at(0x20)) => "cuMemPoolImportPointer(0x10, 0xa0, 0x20)"
     );
+    assert_ne!(mock_driver::current(), CUcontext::NULL);
     refuses!(cudaErrorInvalidValue, cudaMemPoolImportPointer(nowhere(), pool, at(0x20)));
-    // None of these needs a context.
-    assert_eq!(mock_driver::current(), CUcontext::NULL);
 }
 
 #[test]

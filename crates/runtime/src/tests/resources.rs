@@ -155,7 +155,10 @@ fn texture_and_surface_objects() {
     reaches!(cudaDestroySurfaceObject(7) => "cuSurfObjectDestroy(7)");
     refuses!(cudaErrorInvalidValue, cudaCreateTextureObject(nowhere(), array, reading, missing()));
     refuses!(cudaErrorInvalidValue, cudaCreateTextureObject(place(0x10), missing(), reading, missing()));
-    refuses!(cudaErrorInvalidValue, cudaCreateTextureObject(place(0x10), array, missing(), missing()));
+    refuses!(
+        cudaErrorInvalidResourceHandle,
+        cudaCreateTextureObject(place(0x10), array, missing(), missing())
+    );
     refuses!(cudaErrorInvalidValue, cudaCreateTextureObject(place(0x10), unknown, reading, missing()));
     refuses!(cudaErrorInvalidValue, cudaCreateSurfaceObject(nowhere(), array));
     refuses!(cudaErrorInvalidValue, cudaCreateSurfaceObject(place(0x10), unknown));

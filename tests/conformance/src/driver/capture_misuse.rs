@@ -251,6 +251,8 @@ pub fn a_spoiled_capture_takes_nothing_more() {
         code!(cuEventRecord(e, s)),
     ];
     assert_eq!(told, [SPOILED; 4]);
+    // That comes before what is wrong with a graph.
+    assert_eq!(code!(cuGraphLaunch(CUgraphExec::NULL, s)), BAD);
     let (mut status, mut id) = (CUstreamCaptureStatus(9), 0);
     cu!(cuStreamIsCapturing(s, &mut status));
     assert_eq!(status, CU_STREAM_CAPTURE_STATUS_INVALIDATED);

@@ -458,6 +458,26 @@ pub fn occupancy_counts_clusters() {
     fails!(none, cuOccupancyMaxActiveClusters(&mut number, CUfunction::NULL, &config));
 }
 
+pub fn occupancy_refuses_what_a_launch_would() {
+    new_context();
+    let plain = function(module(), c"plain");
+    let ask = |attribute: CUlaunchAttribute| {
+        let attributes = &mut [attribute];
+        let (config, mut count) = (config([8, 1], 32, attributes), 0);
+        // SAFETY: one attribute, as the configuration says.
+        unsafe { cuOccupancyMaxActiveClusters(&mut count, plain, &config) }
+    };
+    assert_eq!(ask(attribute_of(PREFERRED, [4, 1, 1])), BAD);
+    for id in [CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT] {
+        for (flags, code) in
+            [(CU_EVENT_DEFAULT, CUDA_ERROR_NOT_SUPPORTED), (CU_EVENT_DISABLE_TIMING, CUDA_SUCCESS)]
+        {
+            let handle = event(flags).0 as u64;
+            assert_eq!(ask(attribute_of(id, [handle as u32, (handle >> 32) as u32, 0])), code, "{id:?}");
+        }
+    }
+}
+
 /// Launches a cluster of two blocks that execute this, which reads something into `%r3`.
 fn ends_in(code: CUresult, access: &str) {
     let text = format!(

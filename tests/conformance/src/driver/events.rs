@@ -114,6 +114,12 @@ pub fn time_is_measured_between_two_records() {
     let untimed = event(CU_EVENT_DISABLE_TIMING);
     cu!(cuEventRecord(untimed, s); cuEventSynchronize(untimed));
     fails!(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&mut time, first, untimed));
+    let context = current();
+    create_context();
+    let theirs = event(CU_EVENT_DEFAULT);
+    cu!(cuEventRecord(theirs, CUstream::NULL); cuCtxSynchronize());
+    fails!(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&mut time, first, theirs));
+    cu!(cuCtxSetCurrent(context));
     fails!(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&mut time, untimed, first));
     fails!(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime_v2(&mut time, untimed, first));
 }

@@ -349,6 +349,13 @@ pub fn a_launch_records_events() {
         let is_start = id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT;
         assert_eq!(sleeping, if is_start { CUDA_SUCCESS } else { CUDA_ERROR_NOT_SUPPORTED });
         assert_eq!(launch(id, recorded, CU_EVENT_RECORD_EXTERNAL), CUDA_ERROR_ILLEGAL_STATE);
+        if id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT {
+            let mut graph = CUgraph::NULL;
+            cu!(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+            let captured = launch(id, recorded, CU_EVENT_RECORD_EXTERNAL);
+            cu!(cuStreamEndCapture(stream, &mut graph));
+            assert_eq!(captured, CUDA_ERROR_NOT_SUPPORTED);
+        }
         assert_eq!(launch(id, recorded, 2), CUDA_ERROR_INVALID_VALUE);
         assert_eq!(launch(id, CUevent::NULL, 0), CUDA_ERROR_INVALID_HANDLE);
     }
@@ -518,6 +525,12 @@ pub fn attributes_that_can_be_set() {
         assert_eq!(now, value, "{attribute:?}");
         cu!(cuFuncGetAttribute(&mut now, attribute, nothing));
         assert_ne!(now, 1000, "{attribute:?} is one function's");
+    }
+    // Any number is told again.
+    for value in [2, -1] {
+        let (allowed, mut now) = (CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, -7);
+        cu!(cuFuncSetAttribute(reverse, allowed, value); cuFuncGetAttribute(&mut now, allowed, reverse));
+        assert_eq!(now, value);
     }
     const BAD: CUresult = CUDA_ERROR_INVALID_VALUE;
     fails!(BAD, cuFuncSetAttribute(reverse, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 300_000));

@@ -48,6 +48,12 @@ pub fn an_illegal_address_sticks_to_the_context() {
     fails!(BROKEN, cuEventRecord(event, stream));
     fails!(BROKEN, cuEventQuery(event));
     fails!(BROKEN, cuMemGetInfo_v2(&mut size, &mut total));
+    let (mut flags, mut status) = (0, CUstreamCaptureStatus(0));
+    fails!(BROKEN, cuStreamGetFlags(stream, &mut flags));
+    fails!(BROKEN, cuStreamIsCapturing(stream, &mut status));
+    let (mut graph, mut executable) = (CUgraph::NULL, CUgraphExec::NULL);
+    cu!(cuGraphCreate(&mut graph, 0));
+    fails!(BROKEN, cuGraphInstantiateWithFlags(&mut executable, graph, 0));
     let image = CString::new(KERNELS).expect("no NUL inside");
     fails!(BROKEN, cuModuleLoadData(&mut module, image.as_ptr().cast()));
     // Handles go all the same.
@@ -73,6 +79,10 @@ pub fn a_trap_sticks_too() {
 
 fn call(address: u64) -> CUresult {
     new_context();
+    call_here(address)
+}
+
+fn call_here(address: u64) -> CUresult {
     let call = function(load(FAULTS), c"call");
     assert_eq!(launch(call, 1, 1, CUstream::NULL, &mut [arg(&address)]), CUDA_SUCCESS);
     // SAFETY: the context is the test's.
@@ -85,6 +95,11 @@ pub fn there_is_no_function_at_null() {
 
 pub fn there_is_no_function_beyond_all_memory() {
     assert_eq!(call(0x7fff_ffff_ffff_0000), CUDA_ERROR_INVALID_PC);
+}
+
+pub fn data_is_no_function() {
+    new_context();
+    assert_eq!(call_here(alloc_with(&[0_u64; 64]).0), CUDA_ERROR_ILLEGAL_INSTRUCTION);
 }
 
 pub fn a_misaligned_address_sticks_too() {

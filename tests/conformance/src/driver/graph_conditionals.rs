@@ -330,6 +330,9 @@ pub fn there_is_one_of_a_graph_with_conditional_nodes() {
     fails!(unsupported, cuGraphAddChildGraphNode(&mut child, parent, null(), 0, main));
     let first = instantiate(main);
     fails!(unsupported, cuGraphInstantiateWithFlags(&mut executable, main, 0));
+    // That kernels cannot launch such a graph comes first.
+    let by_kernels = CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiateWithFlags(&mut executable, main, by_kernels));
     cu!(cuGraphExecDestroy(first));
     assert_eq!(setup.launch(instantiate(main), [0; 8])[0], 1);
     let mut kind = CUgraphNodeType(99);
@@ -384,6 +387,8 @@ pub fn a_graph_that_had_conditions_has_no_copies() {
     let (node, bodies) = add(main, &[], condition(main, 1), IF, 1);
     setup.mark(bodies[0], &[], 0);
     cu!(cuGraphDestroyNode(node));
+    // Its condition has no node any more.
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiateWithFlags(&mut CUgraphExec(0), main, 0));
     fails!(CUDA_ERROR_NOT_SUPPORTED, cuGraphClone(&mut CUgraph(0), main));
 }
 

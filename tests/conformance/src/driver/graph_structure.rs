@@ -40,6 +40,14 @@ fn sorted<T: Ord, const N: usize>(mut values: [T; N]) -> [T; N] {
     values
 }
 
+pub fn graphs_are_built_without_a_context_and_made_ready_with_one() {
+    new_context();
+    let (main, mut executable) = (graph(), CUgraphExec::NULL);
+    cu!(cuCtxSetCurrent(CUcontext::NULL));
+    fails!(CUDA_ERROR_INVALID_CONTEXT, cuGraphInstantiateWithFlags(&mut executable, main, 0));
+    graph();
+}
+
 pub fn edges_and_roots_are_listed() {
     new_context();
     let main = graph();
@@ -49,6 +57,8 @@ pub fn edges_and_roots_are_listed() {
     let (mut from, mut to, mut count) = ([CUgraphNode::NULL; 4], [CUgraphNode::NULL; 4], 4);
     let mut data = [CUgraphEdgeData { r#type: 77, ..Default::default() }; 4];
     cu!(cuGraphGetEdges_v2(main, from.as_mut_ptr(), to.as_mut_ptr(), data.as_mut_ptr(), &mut count));
+    // By what they lead from.
+    assert_eq!(from, [top, top, left, right]);
     let mut listed: Vec<_> = from.into_iter().zip(to).collect();
     listed.sort();
     assert_eq!((count, listed, data), (4, expected.to_vec(), [CUgraphEdgeData::default(); 4]));
@@ -213,8 +223,20 @@ pub fn host_functions_of_nodes_are_told_and_exchanged() {
     cu!(cuGraphExecHostNodeSetParams(executable, node, &call(1)); cuGraphHostNodeSetParams(node, &call(2)));
     run(executable);
     run(instantiate(main));
-    assert_eq!(counts.map(|count| count.load(Ordering::SeqCst)), [1; 3]);
+    assert_eq!(counts.each_ref().map(|count| count.load(Ordering::SeqCst)), [1; 3]);
     fails!(CUDA_ERROR_INVALID_VALUE, cuGraphAddHostNode(&mut node, main, null(), 0, null()));
+    cu!(cuGraphAddEmptyNode(&mut node, main, null(), 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphHostNodeGetParams(node, &mut told));
+    // Those of captures are told too.
+    let (s, mut captured, mut count) = (stream(CU_STREAM_NON_BLOCKING), CUgraph::NULL, 1);
+    cu!(
+        cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL);
+        cuLaunchHostFunc(s, Some(add_one), arg(&counts[1]));
+        cuStreamEndCapture(s, &mut captured);
+        cuGraphGetNodes(captured, &mut node, &mut count);
+        cuGraphHostNodeGetParams(node, &mut told);
+    );
+    assert_eq!((told.r#fn.is_some(), told.userData), (true, arg(&counts[1])));
 }
 
 pub fn events_of_nodes_are_told_and_exchanged() {

@@ -136,6 +136,8 @@ pub fn an_event_of_another_process_is_waited_for() {
             let _ = new_context();
             let (mut e, s, p) = (CUevent::NULL, stream(CU_STREAM_NON_BLOCKING), alloc_with(&[0u32; 1]));
             cu!(cuIpcOpenEventHandle(&mut e, handle));
+            // It is not passed on.
+            fails!(CUDA_ERROR_INVALID_HANDLE, cuIpcGetEventHandle(&mut { handle }, e));
             fails!(CUDA_ERROR_NOT_READY, cuEventQuery(e));
             cu!(cuStreamWaitEvent(s, e, 0); cuMemsetD32Async(p, 5, 1, s));
             fails!(CUDA_ERROR_NOT_READY, cuStreamQuery(s));

@@ -145,6 +145,10 @@ pub fn what_is_not_there_is_told() {
     fails!(CUDA_ERROR_INVALID_VALUE, cuLibraryGetKernel(null_mut(), library, c"bump".as_ptr()));
     fails!(CUDA_ERROR_INVALID_VALUE, cuLibraryGetKernel(&mut kernel, library, null()));
     fails!(CUDA_ERROR_INVALID_VALUE, cuLibraryGetGlobal(&mut address, &mut size, library, null()));
+    fails!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuLibraryGetGlobal(null_mut(), null_mut(), library, c"counter".as_ptr())
+    );
     fails!(CUDA_ERROR_INVALID_VALUE, cuLibraryGetManaged(&mut address, &mut size, library, null()));
     fails!(CUDA_ERROR_INVALID_HANDLE, cuLibraryGetKernel(&mut kernel, CUlibrary::NULL, c"bump".as_ptr()));
     fails!(
@@ -249,7 +253,10 @@ pub fn bad_ptx_is_told_at_first_use() {
     fails!(CUDA_ERROR_INVALID_PTX, cuLibraryGetKernel(&mut kernel, library, c"k".as_ptr()));
     let mut module = CUmodule::NULL;
     fails!(CUDA_ERROR_INVALID_PTX, cuLibraryGetModule(&mut module, library));
-    cu!(cuLibraryUnload(library));
+    // It has no kernels.
+    let mut count = 9;
+    cu!(cuLibraryGetKernelCount(&mut count, library); cuLibraryUnload(library));
+    assert_eq!(count, 0);
 }
 
 pub fn bad_arguments_of_loading() {

@@ -359,6 +359,9 @@ pub fn options_of_a_link() {
     let (code, state) = create_with(CU_JIT_TARGET, 75);
     assert_eq!(code, CUDA_SUCCESS);
     assert_eq!(add(state, CALLED), CUDA_ERROR_INVALID_PTX, "written for sm_80");
+    let (code, state) = create_with(CU_JIT_TARGET, 1);
+    assert_eq!(code, CUDA_SUCCESS);
+    assert_eq!(add(state, CALLED), CUDA_ERROR_INVALID_IMAGE, "there is no such device");
 }
 
 pub fn a_link_of_nothing_is_an_image_of_nothing() {

@@ -68,6 +68,8 @@ pub fn an_address_leads_to_its_range() {
     cu!(cuMemGetAddressRange_v2(&mut base, null_mut(), pointer); cuMemGetAddressRange_v2(null_mut(), &mut size, pointer));
     assert_eq!((base, size), (pointer, 1000));
     fails!(CUDA_ERROR_NOT_FOUND, cuMemGetAddressRange_v2(&mut base, &mut size, CUdeviceptr(0x1234)));
+    // Nothing is asked.
+    cu!(cuMemGetAddressRange_v2(null_mut(), null_mut(), CUdeviceptr(0x1234)));
     cu!(cuMemFree_v2(pointer));
     fails!(CUDA_ERROR_NOT_FOUND, cuMemGetAddressRange_v2(&mut base, &mut size, pointer));
 }

@@ -30,6 +30,7 @@ mod graph_ids;
 mod graph_memory;
 mod graph_nodes;
 mod graph_structure;
+mod graph_updatable;
 mod graph_updates;
 mod green_contexts;
 mod handles;

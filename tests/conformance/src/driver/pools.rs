@@ -222,6 +222,13 @@ pub fn properties_and_access_are_checked() {
     let mut made = CUmemoryPool::NULL;
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(null_mut(), &props()));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&mut made, null()));
+    let mut more = props();
+    more.reserved[3] = 1;
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&mut made, &more));
+    let mut managed = CUdeviceptr(0);
+    cu!(cuMemAllocManaged(&mut managed, 64, CU_MEM_ATTACH_GLOBAL));
+    fails!(CUDA_ERROR_NOT_SUPPORTED, cuMemFreeAsync(managed, CUstream::NULL));
+    cu!(cuMemFree_v2(managed));
     let managed = CUmemPoolProps { allocType: CU_MEM_ALLOCATION_TYPE_INVALID, ..props() };
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&mut made, &managed));
     let nowhere = CUmemPoolProps { location: CUmemLocation { id: 99, ..DEVICE }, ..props() };
@@ -540,6 +547,7 @@ pub fn a_shared_pool_is_exported_and_imported() {
         assert_eq!(read::<u8>(theirs, 1000), [7; 1000]);
         cu!(cuMemsetD8_v2(theirs, 8, 1000));
         assert_eq!(read::<u8>(p, 1000), [8; 1000], "the same memory");
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportPointer(&mut data, theirs));
         // The pool is there as long as they are.
         fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolDestroy(imported));
         cu!(cuMemFree_v2(theirs));
@@ -556,6 +564,10 @@ pub fn a_shared_pool_is_exported_and_imported() {
         fails!(
             CUDA_ERROR_INVALID_VALUE,
             cuMemPoolGetAttribute(imported, attribute, (&raw mut value).cast::<c_void>())
+        );
+        fails!(
+            CUDA_ERROR_INVALID_VALUE,
+            cuMemPoolSetAttribute(imported, attribute, (&raw mut value).cast::<c_void>())
         );
     }
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemPoolTrimTo(imported, 0));

@@ -150,6 +150,29 @@ pub fn a_query_tells_whether_work_is_left() {
     cu!(cuStreamSynchronize(s); cuStreamQuery(s); cuStreamSynchronize_ptsz(s));
 }
 
+pub fn the_legacy_stream_tells_of_blocking_streams() {
+    let context = new_context();
+    let (blocking, own, gate) = (stream(CU_STREAM_DEFAULT), stream(CU_STREAM_NON_BLOCKING), Gate::new());
+    let word = alloc_with(&[0_u32]);
+    gate.hold(blocking);
+    cu!(cuMemsetD32Async(word, 7, 1, blocking));
+    for legacy in [CUstream::NULL, CU_STREAM_LEGACY] {
+        fails!(CUDA_ERROR_NOT_READY, cuStreamQuery(legacy));
+    }
+    cu!(cuStreamQuery(own); cuStreamQuery(CU_STREAM_PER_THREAD));
+    let waiting = std::thread::spawn(move || {
+        cu!(cuCtxSetCurrent(context); cuStreamSynchronize(CUstream::NULL));
+        // SAFETY: the stream is there until the context goes.
+        unsafe { cuStreamQuery(blocking) }
+    });
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert!(!waiting.is_finished(), "it waits for what the blocking stream does");
+    gate.open();
+    assert_eq!(waiting.join().unwrap(), CUDA_SUCCESS);
+    assert_eq!(read::<u32>(word, 1), [7]);
+    cu!(cuStreamQuery(CUstream::NULL));
+}
+
 /// A kernel that sleeps for so many milliseconds.
 const SLEEPER: &str = "
 .version 8.0

@@ -76,6 +76,8 @@ pub fn an_array_tells_its_channels_extent_and_flags() {
     cuda!(cudaFreeArray(flat); cudaFreeMipmappedArray(cudaMipmappedArray_t::NULL));
     let three = cudaChannelFormatDesc { x: 8, y: 8, z: 8, ..SHORTS };
     fails!(cudaErrorInvalidChannelDescriptor, cudaMallocArray(&mut array, &three, 4, 4, 0));
+    let video = cudaChannelFormatDesc { f: cudaChannelFormatKindNV12, ..three };
+    fails!(cudaErrorInvalidValue, cudaMallocArray(&mut array, &video, 4, 4, 0));
     fails!(cudaErrorInvalidValue, cudaMallocArray(null_mut(), &SHORTS, 4, 4, 0));
     fails!(cudaErrorInvalidValue, cudaMalloc3DArray(&mut array, &SHORTS, extent(4, 0, 4), 0));
 }
@@ -213,6 +215,10 @@ pub fn boxes_count_in_texels() {
         assert_eq!(back[..12], [0; 12]);
         assert_eq!(back[12..], [0, 0, 1, 0, 5, 6, 0, 20, 21, 0, 25, 26]);
     };
+    // Rows that overlap, of a box that ends in the array or not.
+    let tight = cudaMemcpy3DParms { srcPtr: cudaPitchedPtr { pitch: 2, ..part.srcPtr }, ..part };
+    fails!(cudaErrorInvalidPitchValue, cudaMemcpy3D(&tight));
+    fails!(cudaErrorInvalidValue, cudaMemcpy3D(&cudaMemcpy3DParms { extent: extent(200, 2, 2), ..tight }));
     check(&|| cuda!(cudaMemcpy3D(&part)));
     check(&|| cuda!(cudaMemcpy3D_ptds(&part)));
     check(&|| cuda!(cudaMemcpy3DAsync(&part, DEFAULT)));
@@ -293,6 +299,11 @@ pub fn texture_and_surface_objects_tell_what_they_were_made_of() {
     fails!(cudaErrorInvalidValue, cudaGetTextureObjectResourceDesc(&mut resource, object));
     let unknown = cudaResourceDesc { resType: cudaResourceType(9), ..of_array(array) };
     fails!(cudaErrorInvalidValue, cudaCreateTextureObject(&mut object, &unknown, &texture, null()));
+    let how = null();
+    fails!(
+        cudaErrorInvalidResourceHandle,
+        cudaCreateTextureObject(&mut object, &of_array(array), how, null())
+    );
 }
 
 pub fn cuda_12_describes_resources_without_flags() {

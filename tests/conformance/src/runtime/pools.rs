@@ -109,3 +109,32 @@ pub fn pools_by_place() {
     fails!(cudaErrorInvalidValue, cudaMemGetMemPool(null_mut(), &mut device, kind));
     fails!(cudaErrorInvalidValue, cudaMemGetMemPool(&mut pool, null_mut(), kind));
 }
+
+/// A thread that has asked for nothing yet takes the memory of a pool over.
+pub fn a_pointer_is_imported_without_a_context() {
+    // SAFETY: numbers and a pointer, for which zero is a value.
+    let mut properties: cudaMemPoolProps = unsafe { zeroed() };
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.handleTypes = cudaMemHandleTypePosixFileDescriptor;
+    properties.location = cudaMemLocation { r#type: cudaMemLocationTypeDevice, id: 0 };
+    let (mut own, mut imported, mut pointer) = (cudaMemPool_t::NULL, cudaMemPool_t::NULL, null_mut());
+    let (mut descriptor, posix) = (-1i32, cudaMemHandleTypePosixFileDescriptor);
+    cuda!(
+        cudaMemPoolCreate(&mut own, &properties);
+        cudaMallocFromPoolAsync(&mut pointer, 64, own, DEFAULT);
+        cudaDeviceSynchronize();
+        cudaMemPoolExportToShareableHandle((&raw mut descriptor).cast(), own, posix, 0);
+        cudaMemPoolImportFromShareableHandle(&mut imported, descriptor as usize as *mut c_void, posix, 0);
+    );
+    // SAFETY: numbers.
+    let mut data: cudaMemPoolPtrExportData = unsafe { zeroed() };
+    cuda!(cudaMemPoolExportPointer(&mut data, pointer));
+    let import = move || {
+        let mut theirs = null_mut();
+        // SAFETY: a place for the pointer, and what was exported.
+        unsafe { cudaMemPoolImportPointer(&mut theirs, imported, &mut data) }
+    };
+    let code = std::thread::spawn(import).join().unwrap();
+    assert_ne!(code, cudaErrorDeviceUninitialized);
+    assert!(code == cudaSuccess || !is_ours(), "{code:?}");
+}

@@ -77,8 +77,9 @@ fn cudaGraphKernelNodeSetAttribute(
     value: In<cudaLaunchAttributeValue>,
 ) -> CudaResult {
     context::ensure_current()?;
-    let value = value.get()?;
-    call!(cuGraphKernelNodeSetAttribute(hNode, attr, &value))
+    value.get()?;
+    // The driver writes to where the value is, of one attribute.
+    call!(cuGraphKernelNodeSetAttribute(hNode, attr, value.as_ptr()))
 }
 
 fn to_driver(launch: In<cudaKernelNodeParams>) -> CudaResult<CUDA_KERNEL_NODE_PARAMS> {
