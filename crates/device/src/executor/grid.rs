@@ -504,14 +504,9 @@ impl Grid {
                 }
             }
             Some(mut fault) => {
-                // Where there could be memory, a GPU finds that there is no code to load; in memory, that data is none.
+                // Where there could be memory, a GPU finds that there is no code to load, whether there is memory or not.
                 if fault.kind == FaultKind::InvalidPc && fault.address.is_none_or(|to| to < ADDRESSES) {
-                    let context = self.parts.ready.context.upgrade();
-                    let is_memory = |to| context.is_some_and(|context| context.memory().find(to).is_some());
-                    fault.kind = match fault.address.is_some_and(is_memory) {
-                        true => FaultKind::IllegalInstruction,
-                        false => FaultKind::IllegalAddress,
-                    };
+                    fault.kind = FaultKind::IllegalAddress;
                     fault.detail = "call of what is no function".into();
                 }
                 let locate = self.parts.ready.locate.as_ref();

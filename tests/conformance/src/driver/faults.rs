@@ -99,7 +99,7 @@ pub fn there_is_no_function_beyond_all_memory() {
 
 pub fn data_is_no_function() {
     new_context();
-    assert_eq!(call_here(alloc_with(&[0_u64; 64]).0), CUDA_ERROR_ILLEGAL_INSTRUCTION);
+    assert_eq!(call_here(alloc_with(&[0_u64; 64]).0), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 pub fn a_misaligned_address_sticks_too() {

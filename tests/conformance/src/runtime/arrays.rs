@@ -216,7 +216,11 @@ pub fn boxes_count_in_texels() {
         assert_eq!(back[12..], [0, 0, 1, 0, 5, 6, 0, 20, 21, 0, 25, 26]);
     };
     // Rows that overlap, of a box that ends in the array or not.
-    let tight = cudaMemcpy3DParms { srcPtr: cudaPitchedPtr { pitch: 2, ..part.srcPtr }, ..part };
+    let tight = cudaMemcpy3DParms {
+        srcPtr: cudaPitchedPtr { pitch: 2, ..part.srcPtr },
+        srcPos: cudaPos { x: 0, y: 0, z: 0 },
+        ..part
+    };
     fails!(cudaErrorInvalidPitchValue, cudaMemcpy3D(&tight));
     fails!(cudaErrorInvalidValue, cudaMemcpy3D(&cudaMemcpy3DParms { extent: extent(200, 2, 2), ..tight }));
     check(&|| cuda!(cudaMemcpy3D(&part)));
