@@ -216,9 +216,11 @@ pub fn boxes_count_in_texels() {
         assert_eq!(back[12..], [0, 0, 1, 0, 5, 6, 0, 20, 21, 0, 25, 26]);
     };
     // Rows that overlap, of a box that ends in the array or not.
+    let origin = cudaPos { x: 0, y: 0, z: 0 };
     let tight = cudaMemcpy3DParms {
-        srcPtr: cudaPitchedPtr { pitch: 2, ..part.srcPtr },
-        srcPos: cudaPos { x: 0, y: 0, z: 0 },
+        srcPtr: cudaPitchedPtr { pitch: 2, ..packed(zeros.as_ptr(), 2, 2) },
+        srcPos: origin,
+        dstPos: origin,
         ..part
     };
     fails!(cudaErrorInvalidPitchValue, cudaMemcpy3D(&tight));
