@@ -58,8 +58,12 @@ fn better_code_is_asked_for_once_the_first_has_run_for_long() {
     for _ in 0..8 {
         launch(&kernel, stream, &blocks(1), &[]).unwrap();
         stream.synchronize().unwrap();
-        let is_long = coming.ran(Duration::ZERO) >= Duration::from_millis(3);
-        assert_eq!(coming.begun.load(Ordering::SeqCst) > 0, is_long);
+        // From a part of what it costs on, which is somewhat more than the least.
+        let (ran, begun) = (coming.ran(Duration::ZERO), coming.begun.load(Ordering::SeqCst) > 0);
+        assert!(
+            if begun { ran >= Duration::from_millis(3) } else { ran < Duration::from_millis(4) },
+            "{ran:?}"
+        );
     }
     assert!(coming.begun.load(Ordering::SeqCst) > 0);
 }
