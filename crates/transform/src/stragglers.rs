@@ -28,9 +28,6 @@ const SUMS: u32 = 8;
 /// The kernel with another way through loops for few lanes, if it has loops that gain by that. It is in normal form, but for what of a loop is used
 /// outside.
 pub fn split(p: &Prepared, shape: &Shape) -> Option<Function> {
-    if p.loops.count() == 0 || !p.polling.headers.is_empty() {
-        return None;
-    }
     let found = found(p);
     if found.is_empty() {
         return None;
@@ -49,6 +46,9 @@ pub fn has_loops_of_their_own(p: &Prepared, shape: &Shape) -> bool {
 }
 
 fn found(p: &Prepared) -> Vec<LoopId> {
+    if !p.shapes.divergent_loops().contains(&true) || !p.polling.headers.is_empty() {
+        return Vec::new();
+    }
     let uses = p.uses();
     p.loops.ids().filter(|id| may_gain(p, &uses, *id)).collect()
 }

@@ -33,21 +33,23 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
+    /// Whether an instruction loads elements of so many bytes from anywhere.
     pub(super) fn has_gather(&self, bytes: u32) -> bool {
         self.unit.machine.cpu().level() >= Level::Avx2 && bytes >= 4
     }
 
+    /// Whether one stores them anywhere. Processors that have it have masks in registers, and gather by those.
     pub(super) fn has_scatter(&self, bytes: u32) -> bool {
         self.unit.machine.cpu().level() >= Level::Avx512 && bytes >= 4
     }
 
-    /// Whether an instruction accesses elements of so many bytes anywhere.
+    /// Whether one does what is asked for.
     pub(super) fn has_scattered(&self, load: bool, bytes: u32) -> bool {
         if load { self.has_gather(bytes) } else { self.has_scatter(bytes) }
     }
 
-    /// Whether an access by indices is one of the processor's instructions. Where it can only load so, that is as fast as one load after another, which
-    /// need masks and leave the processor less to do besides.
+    /// Whether an access by indices is to be one of the processor's instructions. AVX2 has them for loads, which take no less than a load for each lane
+    /// does: they pay where that would have to ask each lane whether it is active.
     pub(super) fn takes_indices(&self, load: bool, bytes: u32, count: u32) -> bool {
         self.has_scatter(bytes) || count == 1 && !self.is_full() && self.has_scattered(load, bytes)
     }

@@ -10,8 +10,9 @@ use super::LANES;
 use super::function::Emitter;
 use crate::llvm::{Block, Value};
 
-/// Bytes of a register of all lanes.
+/// Bytes of a register of all lanes, and of one of words.
 const REGISTER_BYTES: i64 = 8 * LANES as i64;
+const WORDS_BYTES: i64 = 4 * LANES as i64;
 
 /// Stack memory with the registers of factors, and the block in which they have been put there.
 #[derive(Default)]
@@ -66,6 +67,7 @@ impl<'c> Emitter<'_, 'c> {
         let (right, addends) = rest.split_at(op.b_registers());
         let factors = [left, right].map(|factor| self.factor(factor));
         let half = self.unit.types.i32.vector(LANES / 2);
+        let halves = |whole: Value<'c>| [0, 1].map(|at| b.subvector(whole, at * LANES / 2, LANES / 2));
         let parts = 2 * addends.len();
         let mut params = vec![half; parts];
         params.extend([ptr; 2]);
@@ -78,7 +80,7 @@ impl<'c> Emitter<'_, 'c> {
             let mut args: Vec<_> = counts
                 .flat_map(|(factor, count)| {
                     let start = function.param((parts + factor) as u32);
-                    let place = move |index: usize| b.ptr_offset(start, index as i64 * REGISTER_BYTES / 2);
+                    let place = move |index: usize| b.ptr_offset(start, index as i64 * WORDS_BYTES);
                     (0..count).map(move |index| b.load(register, place(index), 64))
                 })
                 .collect();
@@ -87,17 +89,12 @@ impl<'c> Emitter<'_, 'c> {
                     .map(|index| b.concat(function.param(2 * index), function.param(2 * index + 1))),
             );
             let sums = self.unit.math().multiply_bytes(op, &args);
-            let halves =
-                sums.iter().flat_map(|sum| [0, 1].map(|at| b.subvector(*sum, at * LANES / 2, LANES / 2)));
-            let all =
-                (0..).zip(halves).fold(result.poison(), |all, (at, half)| b.insert_field(all, half, at));
+            let all = (0..)
+                .zip(sums.into_iter().flat_map(halves))
+                .fold(result.poison(), |all, (at, half)| b.insert_field(all, half, at));
             b.ret(all);
         });
-        let mut args = Vec::with_capacity(parts + 2);
-        for addend in addends {
-            let whole = self.vector(*addend);
-            args.extend([0, 1].map(|at| b.subvector(whole, at * LANES / 2, LANES / 2)));
-        }
+        let mut args: Vec<_> = addends.iter().flat_map(|addend| halves(self.vector(*addend))).collect();
         args.extend(factors);
         let sums = b.call(function, &args);
         for (index, result) in (0..).zip(&data.results) {
@@ -126,7 +123,7 @@ impl<'c> Emitter<'_, 'c> {
             }
         };
         for (index, vector) in vectors.into_iter().enumerate() {
-            b.store(vector, b.ptr_offset(memory, index as i64 * REGISTER_BYTES / 2), 64);
+            b.store(vector, b.ptr_offset(memory, index as i64 * WORDS_BYTES), 64);
         }
         self.factors.0.insert(registers.to_vec(), (b.block(), memory));
         memory

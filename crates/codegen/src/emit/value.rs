@@ -277,8 +277,9 @@ impl<'c> Emitter<'_, 'c> {
             && types[0] == IrType::I64
             && args[0].ty().is_vector()
             && data.args.iter().all(|arg| self.is_half(*arg))
+            && !data.args.iter().any(|arg| self.p.func.constant(*arg).is_some_and(u64::is_power_of_two))
         {
-            // LLVM, which looks no further than a block, multiplies halves where it sees that there is no more.
+            // LLVM, which looks no further than a block, multiplies halves where it sees that there is no more. By a power of two it shifts.
             let b = self.unit.b;
             let halves: Vec<_> =
                 args.iter().map(|arg| b.and(*arg, arg.ty().int_const(u32::MAX.into()))).collect();
@@ -291,8 +292,7 @@ impl<'c> Emitter<'_, 'c> {
     fn is_half(&self, value: IrValue) -> bool {
         let func = &self.p.func;
         if let Some(bits) = func.constant(value) {
-            // By a power of two it is no multiplication.
-            return bits <= u32::MAX.into() && !bits.is_power_of_two();
+            return bits <= u32::MAX.into();
         }
         func.def_inst(value).is_some_and(|data| {
             let constant = data.args.get(1).and_then(|arg| func.constant(*arg));
