@@ -5,7 +5,8 @@ mod launch;
 
 use std::fmt::Write;
 
-use launch::{Launch, kernel_of};
+use codegen::Choice;
+use launch::{Launch, cpus, kernel_of};
 use simt_ir::Program;
 
 const THREADS: u32 = 64;
@@ -16,6 +17,10 @@ const LAUNCH: Launch = Launch { grid: [1, 1, 1], block: [THREADS, 1, 1] };
 struct Loop<'a> {
     times: u32,
     step: &'a str,
+    /// What else `%i` begins with, and the limit `%n`.
+    row: &'a str,
+    /// How the iterations are computed as `%left`, and less one as `%trips`.
+    count: &'a str,
     /// What is computed before each of the two loops.
     before: &'a str,
     /// What it does with `%i` and the address `%a` of its element, to `%sum`.
@@ -32,6 +37,8 @@ const SUM: &str = "ld.global.u32 %v, [%a];\nmad.lo.u32 %sum, %sum, 3, %v;\n";
 const PLAIN: Loop<'static> = Loop {
     times: 4,
     step: "64",
+    row: "",
+    count: "not.b32 %v, %i;\nadd.s32 %v, %v, %n;\ndiv.u32 %trips, %v, %step;\nadd.s32 %left, %trips, 1;",
     before: "",
     body: SUM,
     own_address: true,
@@ -40,7 +47,7 @@ const PLAIN: Loop<'static> = Loop {
 };
 
 fn program(unrolled: Loop<'_>) -> Program {
-    let Loop { times, step, before, body, own_address, last, short } = unrolled;
+    let Loop { times, step, row, count, before, body, own_address, last, short } = unrolled;
     let mut again = String::new();
     for at in 0..times {
         if !own_address {
@@ -60,8 +67,8 @@ fn program(unrolled: Loop<'_>) -> Program {
          .reg .b32 %t, %i, %n, %v, %sum, %trips, %left, %step, %by, %f;\n.reg .b64 %data, %out, %a, %x, %bytes;\n.reg .pred %p;\n\
          ld.param.u64 %data, [data];\nld.param.u64 %out, [out];\nld.param.u32 %i, [first];\nld.param.u32 %n, [limit];\n\
          ld.param.u32 %by, [by];\nmov.u32 %step, {step};\nmov.u32 %t, %tid.x;\nadd.s32 %i, %i, %t;\nmov.u32 %sum, 7;\n\
-         setp.ge.s32 %p, %i, %n;\n@%p bra done;\n\
-         not.b32 %v, %i;\nadd.s32 %v, %v, %n;\ndiv.u32 %trips, %v, %step;\nadd.s32 %left, %trips, 1;\n\
+         {row}setp.ge.s32 %p, %i, %n;\n@%p bra done;\n\
+         {count}\n\
          and.b32 %left, %left, {};\nmul.wide.s32 %bytes, %step, 4;\nsetp.eq.s32 %p, %left, 0;\n@%p bra several;\n\
          mul.wide.s32 %x, %i, 4;\nadd.u64 %a, %data, %x;\n{before}\n\
          one:\n{body}add.s32 %i, %i, %step;\nadd.u64 %a, %a, %bytes;\nadd.s32 %left, %left, -1;\n\
@@ -180,4 +187,77 @@ fn large_numbers_and_steps_are_counted_as_they_were() {
             agrees(number, first, limit, by);
         }
     }
+}
+
+/// `for (i = first; i < limit; i++)` by a thread, over a row that memory tells: the first number, and in which distance the limit is.
+const ROW: Loop<'static> = Loop {
+    step: "1",
+    row: "mul.wide.u32 %x, %t, 4;\nadd.u64 %a, %data, %x;\nld.global.u32 %i, [%a];\nand.b32 %i, %i, 511;\n\
+          ld.global.u32 %n, [%a+256];\nand.b32 %n, %n, 127;\nadd.s32 %n, %n, %i;\nadd.s32 %n, %n, -5;\n",
+    count: "add.s32 %v, %i, 1;\nmax.s32 %v, %n, %v;\nnot.b32 %trips, %i;\nadd.s32 %trips, %v, %trips;\nadd.s32 %left, %trips, 1;",
+    ..PLAIN
+};
+
+/// The iterations as compilers count them of a row.
+const COUNTED: &str =
+    "add.s32 %v, %i, 1;\nmax.s32 %v, %n, %v;\nsub.s32 %left, %v, %i;\nadd.s32 %trips, %left, -1;";
+
+fn agrees_singly(unrolled: Loop<'_>, first: i32, limit: i32) {
+    let program = program(unrolled);
+    let words: Vec<u64> = (0..1000u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    let args = |words: &mut [u64]| {
+        let start = words.as_mut_ptr() as u64;
+        let [first, limit] = [first, limit].map(|number| u64::from(number as u32));
+        [start, start + 4 * 1800, first | limit << 32, 1]
+    };
+    let mut expected = words.clone();
+    LAUNCH.interpret(&program, &args(&mut expected)).unwrap();
+    for cpu in cpus() {
+        let compiled = LAUNCH.compile_in_gangs(&program, &cpu, Choice::Singly).unwrap();
+        let mut got = words.clone();
+        LAUNCH.run(&compiled, &args(&mut got)).unwrap();
+        assert!(got == expected, "{unrolled:?} {first} {limit} on {}", cpu.name());
+    }
+}
+
+#[test]
+fn lanes_one_at_a_time_take_their_rows_in_one_loop() {
+    let numbers = Loop { row: "", body: "mad.lo.u32 %sum, %sum, 3, %i;\n", ..ROW };
+    for count in [ROW.count, COUNTED] {
+        for unrolled in [
+            Loop { count, ..ROW },
+            Loop { count, own_address: false, ..ROW },
+            Loop { count, times: 8, short: "setp.lt.u32 %p, %trips, 7;", ..ROW },
+            Loop { count, last: Some("ld.global.u32 %v, [%a];\nmad.lo.u32 %sum, %sum, 5, %v;\n"), ..ROW },
+            Loop { count, short: "setp.lt.u32 %p, %trips, 5;", ..ROW },
+        ] {
+            agrees_singly(unrolled, 0, 0);
+        }
+        for (first, limit) in [(i32::MAX - 90, i32::MAX), (i32::MIN, i32::MIN + 66), (-40, 30), (5, 5)] {
+            agrees_singly(Loop { count, ..numbers }, first, limit);
+        }
+    }
+}
+
+#[test]
+fn lanes_that_run_by_themselves_have_rolled_loops() {
+    let size = |unrolled: Loop<'_>| {
+        let program = program(unrolled);
+        let shape = LAUNCH.shape();
+        let registers = transform::gang::Registers { count: 32, bytes: 64 };
+        let (lane, prepared) =
+            transform::gang::choose(program.kernel(), &shape, registers, Choice::WhereItPays).unwrap();
+        assert_eq!(lane.lanes(), 1, "{unrolled:?}");
+        let blocks = prepared.cfg.order();
+        (blocks.len(), blocks.iter().map(|block| prepared.func.block(*block).insts.len()).sum::<usize>())
+    };
+    let counted = Loop { count: COUNTED, ..ROW };
+    let broken = Loop { last: Some("ld.global.u32 %v, [%a];\nmad.lo.u32 %sum, %sum, 5, %v;\n"), ..ROW };
+    for unrolled in [ROW, counted] {
+        assert!(size(unrolled).0 >= size(broken).0 + 3, "{unrolled:?}");
+    }
+    assert!(
+        size(counted).1 + 5 < size(ROW).1,
+        "what is known of the number of iterations need not be tested"
+    );
 }

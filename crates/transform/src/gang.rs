@@ -22,7 +22,9 @@ use std::collections::{HashMap, HashSet};
 use kernel_abi::Shape;
 use simt_ir::{BarrierKind, Block, Function, Inst, InstData, Op, Order, Space, SpecialReg, Type, Value};
 
-use crate::{LaneShape, Prepared, abreast, chains, in_step, prepare, singly, stragglers, stride};
+use crate::prepare::{self, prepare};
+use crate::reroll::{self, Whose};
+use crate::{LaneShape, Prepared, abreast, chains, in_step, singly, stragglers, stride};
 
 /// The vector registers of a processor.
 #[derive(Clone, Copy, Debug)]
@@ -103,10 +105,9 @@ pub fn choose(
     };
     if alone
         && !Gang::new(&prepared, shape, registers).shares_a_word()
-        && let Some(lane) = shape.in_strips(kernel_abi::WARP as u8)
-        && let Ok(prepared) = prepare(func.clone(), true, &lane)
+        && let Some(chosen) = in_single_lanes(func, shape)
     {
-        return Some((lane, prepared));
+        return Some(chosen);
     }
     if matches!(choice, Choice::ForLessCode | Choice::Singly) || !uses.allowed {
         return Some((*shape, prepared));
@@ -127,6 +128,16 @@ pub fn choose(
         _ => in_gangs(func, shape, &warp, choice),
     };
     Some(chosen.unwrap_or((*shape, prepared)))
+}
+
+/// The shape for lanes one at a time.
+fn in_single_lanes(func: &Function, shape: &Shape) -> Option<(Shape, Prepared)> {
+    let lane = shape.in_strips(kernel_abi::WARP as u8)?;
+    let mut func = func.clone();
+    prepare::straighten_out(&mut func, &lane);
+    reroll::reroll(&mut func, Whose::OfLanes);
+    let prepared = prepare(func, true, &lane).ok()?;
+    Some((lane, prepared))
 }
 
 /// The shape for gangs or strips, if they pay, where this is what a warp does by itself.

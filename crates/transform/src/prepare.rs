@@ -96,12 +96,17 @@ pub fn waits_at(func: &Function, is_kernel: bool, shape: &Shape) -> Vec<Block> {
     }
 }
 
+/// What all else begins with: takes away what has no effect for blocks of this shape.
+pub(crate) fn straighten_out(func: &mut Function, shape: &Shape) {
+    traps::pass_through(func);
+    simplify::simplify(func);
+    cancel::cancel(func);
+    decide::decide(func, shape);
+}
+
 /// Prepares a function whose calls have been inlined, to run its lanes in step.
 pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, Irreducible> {
-    traps::pass_through(&mut func);
-    simplify::simplify(&mut func);
-    cancel::cancel(&mut func);
-    decide::decide(&mut func, shape);
+    straighten_out(&mut func, shape);
     halves::halves(&mut func);
     pairs::pairs(&mut func);
     words::words(&mut func);

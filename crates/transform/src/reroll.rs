@@ -5,7 +5,8 @@
 //! multiple of theirs, some leave the first loop sooner, and are far from the others in the second. The first loop alone would do: all
 //! lanes take their iterations side by side in it, and leave when they have had all of them. [`reroll`] has warps whose lanes have
 //! different numbers of iterations do that, where the second loop is found to do the same several times over (`same`), and tests show
-//! that it ends when the first would.
+//! that it ends when the first would. Lanes that run one at a time over rows of their own do it too: each row has one end then that nobody foresees,
+//! instead of three.
 
 mod expr;
 mod same;
@@ -21,6 +22,18 @@ use self::same::Same;
 
 /// The most instructions of the loop that is there once more.
 const MOST: usize = 64;
+
+/// Iterations from which on a lane by itself is faster with several at once than it loses by a second end that nobody foresees.
+const LONG: u64 = 64;
+
+/// Which lanes take all their iterations in one loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Those of warps whose lanes have different numbers of iterations.
+    OfWarps,
+    /// Each that has few, where lanes run one at a time.
+    OfLanes,
+}
 
 /// Two loops that were one.
 struct Unrolled {
@@ -41,19 +54,18 @@ struct Unrolled {
     left: Value,
 }
 
-/// Rolls the loops of a kernel that were unrolled. After: warps whose lanes have different numbers of iterations take them all in one loop. Answers whether
-/// there are any.
-pub fn reroll(func: &mut Function) -> bool {
+/// Rolls the loops of a kernel that were unrolled. After: these lanes take all their iterations in one loop. Answers whether there are any.
+pub fn reroll(func: &mut Function, whose: Whose) -> bool {
     let mut found = Vec::new();
     for block in func.blocks() {
         if let Some(unrolled) = Unrolled::of_first(func, block)
-            && let Some(same) = Same::of(func, &unrolled)
+            && let Some(same) = Same::of(func, &unrolled, whose)
         {
             found.push((unrolled, same));
         }
     }
     for (unrolled, same) in &found {
-        roll(func, unrolled, same);
+        roll(func, unrolled, same, whose);
     }
     !found.is_empty()
 }
@@ -180,18 +192,26 @@ impl Unrolled {
 }
 
 /// Makes the loop.
-fn roll(func: &mut Function, unrolled: &Unrolled, same: &Same) {
+fn roll(func: &mut Function, unrolled: &Unrolled, same: &Same, whose: Whose) {
     let Unrolled { before, first, .. } = *unrolled;
     let loc = func.block(before).term_loc;
     let at = func.block(before).insts.len();
     let rest = func.split_block(before, at);
     let [tests, enter, body, leave] = [0; 4].map(|_| func.add_block());
-    // Lanes with as many iterations stay together as it is.
     let mut make = Maker { func, block: before, loc };
-    let one = make.inst(Op::AnyLane, &[unrolled.trips], Type::I32);
-    let alike = make.compare(IntCmp::Eq, unrolled.trips, one);
-    let alike = make.inst(Op::Unanimous, &[alike], Type::Pred);
-    make.branch(alike, rest, tests);
+    let stays = match whose {
+        // Lanes with as many iterations stay together as it is.
+        Whose::OfWarps => {
+            let one = make.inst(Op::AnyLane, &[unrolled.trips], Type::I32);
+            let alike = make.compare(IntCmp::Eq, unrolled.trips, one);
+            make.inst(Op::Unanimous, &[alike], Type::Pred)
+        }
+        Whose::OfLanes => {
+            let long = make.constant(Type::I32, LONG);
+            make.compare(IntCmp::GeU, unrolled.trips, long)
+        }
+    };
+    make.branch(stays, rest, tests);
     let mut make = Maker { func, block: tests, loc };
     let mut map: HashMap<Value, Value> = HashMap::new();
     if let Some(block) = unrolled.enters_first {
@@ -331,6 +351,6 @@ mod tests {
         b.switch_to(between);
         b.terminate(Terminator::Exit);
         let mut func = b.finish();
-        assert!(!reroll(&mut func));
+        assert!(!reroll(&mut func, Whose::OfWarps));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use simt_ir::{Access, Block, Convert, Function, IntBinary, IntCmp, Op, Order, Space, Type, Value};
 
 use super::expr::{Exprs, Id};
-use super::{MOST, Maker, Unrolled, through, ways};
+use super::{MOST, Maker, Unrolled, Whose, through, ways};
 
 /// How far definitions are followed.
 const DEPTH: u32 = 32;
@@ -90,7 +90,7 @@ fn run(
 }
 
 impl Same {
-    pub fn of(func: &Function, unrolled: &Unrolled) -> Option<Same> {
+    pub fn of(func: &Function, unrolled: &Unrolled, whose: Whose) -> Option<Same> {
         let Unrolled { first, second, between, after, before, times, .. } = *unrolled;
         if func.block(first).insts.len() > MOST {
             return None;
@@ -101,7 +101,7 @@ impl Same {
         let counter = counter(func, unrolled, back.args.as_slice(), cond, stays)?;
         // Where lanes begin anywhere, they are no more side by side in one loop than in the other.
         if entering[counter] != unrolled.left
-            || !entering.iter().all(|value| is_of_places(func, *value, DEPTH))
+            || whose == Whose::OfWarps && !entering.iter().all(|value| is_of_places(func, *value, DEPTH))
         {
             return None;
         }
@@ -257,14 +257,19 @@ impl Same {
         // It ends after these iterations, and not before; numbers do not wrap on the way.
         let is_short = make.compare(IntCmp::LtU, trips, several);
         let goes_on = make.compare(IntCmp::LtS, sooner, limit);
-        let mut tests = vec![
-            make.compare(IntCmp::Ne, trips, none),
-            make.compare(IntCmp::LtU, trips, many),
-            make.compare(IntCmp::GtS, by, zero),
-            make.compare(IntCmp::GeS, end, limit),
-            make.compare(IntCmp::LeS, end, most),
-            make.int(IntBinary::Or, is_short, goes_on),
-        ];
+        let mut tests = vec![make.compare(IntCmp::LtU, trips, many)];
+        if self.are_counted_one_by_one(make.func, trips) {
+            let wraps = make.constant(Type::I32, i32::MAX as u64);
+            tests.push(make.compare(IntCmp::Ne, begin, wraps));
+        } else {
+            tests.extend([
+                make.compare(IntCmp::Ne, trips, none),
+                make.compare(IntCmp::GtS, by, zero),
+                make.compare(IntCmp::GeS, end, limit),
+                make.compare(IntCmp::LeS, end, most),
+                make.int(IntBinary::Or, is_short, goes_on),
+            ]);
+        }
         if self.is_unsigned {
             tests.push(make.compare(IntCmp::GeS, first, zero));
         }
@@ -305,6 +310,27 @@ impl Same {
         }
         let all = tests.into_iter().reduce(|all, test| make.int(IntBinary::And, all, test));
         all.expect("there are tests")
+    }
+
+    /// Whether the iterations are as many as numbers from the first one up to the limit, or one: they end as they should then, if what comes after the
+    /// first number does not wrap.
+    fn are_counted_one_by_one(&self, func: &Function, trips: Value) -> bool {
+        let begin = self.entering[self.number];
+        let args = |value: Value, op: IntBinary| match func.def_inst(value) {
+            Some(data) if data.op == Op::Int(op) => Some([data.args[0], data.args[1]]),
+            _ => None,
+        };
+        let either_way = |[a, b]: [Value; 2]| [[a, b], [b, a]];
+        let is_next = |value: Value| {
+            let mut sums = args(value, IntBinary::Add).into_iter().flat_map(either_way);
+            sums.any(|[a, b]| a == begin && func.constant(b) == Some(1))
+        };
+        let is_end = |value: Value| {
+            let mut ends = args(value, IntBinary::MaxS).into_iter().flat_map(either_way);
+            ends.any(|[a, b]| a == self.limit && is_next(b))
+        };
+        func.constant(self.step) == Some(1)
+            && args(trips, IntBinary::Sub).is_some_and(|[end, start]| start == begin && is_end(end))
     }
 
     /// The parameters of the block between the loops, and what of the first loop comes there.

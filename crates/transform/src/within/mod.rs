@@ -18,8 +18,9 @@ use simt_ir::{Block, Cfg, Def, DomTree, Function, Inst, IntBinary, Op, Target, T
 
 use self::lanes::{Bound, Comparison, DEPTH, Kind, Lanes, may_bound};
 use crate::rejoined::{self, Rejoined};
+use crate::reroll::{self, Whose};
 use crate::rows::{self, InRow};
-use crate::{LoopId, Loops, cancel, decide, guards, lcssa, normalize, prepare, reroll, simplify, traps};
+use crate::{LoopId, Loops, cancel, guards, lcssa, normalize, prepare};
 
 /// The most instructions that are there twice.
 const MOST: usize = 600;
@@ -41,11 +42,8 @@ pub fn split(kernel: &Function, shape: &Shape) -> Option<Function> {
         return None;
     }
     let mut func = kernel.clone();
-    traps::pass_through(&mut func);
-    simplify::simplify(&mut func);
-    cancel::cancel(&mut func);
-    decide::decide(&mut func, shape);
-    let is_rolled = reroll::reroll(&mut func);
+    prepare::straighten_out(&mut func, shape);
+    let is_rolled = reroll::reroll(&mut func, Whose::OfWarps);
     prepare::isolate_barriers(&mut func);
     normalize::normalize(&mut func, true).ok()?;
     let is_straightened = guards::straighten(&mut func);
