@@ -168,3 +168,31 @@ fn bytes_of_some_lanes_end_where_memory_ends() {
         LAUNCH.must_agree(&program(step), &words, |words| [words.as_mut_ptr() as u64], what);
     }
 }
+
+#[test]
+fn rows_of_lanes_end_where_memory_ends() {
+    let edge = Edge::new();
+    // Rows of the last bytes, in no order.
+    for (bytes, loads) in [
+        (2, "ld.global.u8 %v0, [%x];\nld.global.u8 %v1, [%x+1];\nmad.lo.u32 %v0, %v1, 3, %v0;\n"),
+        (
+            3,
+            "ld.global.u8 %v0, [%x];\nld.global.u8 %v1, [%x+1];\nld.global.u8 %v2, [%x+2];\nmad.lo.u32 %v0, %v1, 3, %v0;\nmad.lo.u32 %v0, %v2, 5, %v0;",
+        ),
+        (
+            12,
+            "ld.global.u32 %v0, [%x];\nld.global.u32 %v1, [%x+4];\nld.global.u32 %v2, [%x+8];\nmad.lo.u32 %v0, %v1, 3, %v0;\nmad.lo.u32 %v0, %v2, 5, %v0;",
+        ),
+    ] {
+        for below in [64, 40] {
+            let step = format!(
+                "ld.global.u64 %x, [%data];\nmul.wide.u32 %own, %i, {bytes};\nadd.u64 %x, %x, %own;\n\
+                 setp.ge.u32 %p, %t, {below};\n@%p bra done;\n{loads}\ndone:\n\
+                 mul.wide.u32 %own, %t, 4;\nadd.u64 %own, %own, %data;\nsub.u64 %own, %own, 256;"
+            );
+            let mut words = words(|t| t * 37 % 64);
+            words[THREADS as usize / 2] = edge.start as u64 + (Edge::PAGE - bytes * THREADS as usize) as u64;
+            LAUNCH.must_agree(&program(&step), &words, |words| [words.as_mut_ptr() as u64], step);
+        }
+    }
+}

@@ -131,6 +131,13 @@ fn layouts() -> Vec<Layout> {
             ..ANYWHERE
         },
         Layout { ty: Type::I8, loads: &[0, 1, 2], ..ANYWHERE },
+        Layout { ty: Type::I8, loads: &[1, 0], below: 29, ..ANYWHERE },
+        Layout { ty: Type::I8, loads: &[2, 0, 1, 9, 8, 20, 21, 22, 23, 24, 26], below: 50, ..ANYWHERE },
+        Layout { ty: Type::I8, loads: &[-1, 0, 1, 2, 3, 4, 5], ..ANYWHERE },
+        Layout { loads: &[2, 0, 1], ..ANYWHERE },
+        Layout { loads: &[0, 1, 2], below: 21, ..ANYWHERE },
+        Layout { loads: &[0, 1, 2, 3, 4, 5, 6, 10, 11, 9], ..ANYWHERE },
+        Layout { ty: Type::I16, loads: &[0, 1, 2], ..ANYWHERE },
         Layout { ty: Type::I8, stride: 18, loads: &[2, 3, 4, 5, 6, 7, 8, 9], ..FOUR },
     ]
 }
@@ -156,14 +163,15 @@ fn together_they_are_vectors() {
         text.matches("call <32 x i32> @llvm.masked.gather").count()
     };
     assert_eq!(gathers(Layout { period: 16, ..FOUR }), 0);
-    assert_eq!(
-        gathers(Layout { period: 16, loads: &[0, 1, 2], ..FOUR }),
-        1,
-        "two of three in words of 64 bits"
-    );
+    assert_eq!(gathers(Layout { period: 16, loads: &[0, 1, 2], ..FOUR }), 0);
     assert_eq!(gathers(Layout { period: 16, loads: &[0, 2, 4], ..FOUR }), 3, "none is another's neighbour");
     assert_eq!(gathers(ANYWHERE), 0);
     assert_eq!(gathers(Layout { below: 20, ..ANYWHERE }), 0);
+    assert_eq!(
+        gathers(Layout { loads: &[0, 1, 2], ..ANYWHERE }),
+        0,
+        "two loads for the three words of each lane"
+    );
     assert_eq!(
         gathers(Layout { store_before: Some(2), loads: &[0, 2, 1, 3], ..ANYWHERE }),
         4,
@@ -183,7 +191,10 @@ fn bytes_are_words() {
     };
     assert_eq!(gathers(&[0, 1, 2, 3]), 1);
     assert_eq!(gathers(&[4, 5, 6, 7, 0, 1, 2, 3]), 1, "two words at once");
-    assert_eq!(gathers(&[0, 1, 2]), 3, "what nobody loads is not read");
+    assert_eq!(gathers(&[0, 1, 2]), 1, "three are part of a word");
+    assert_eq!(gathers(&[4, 5]), 1);
+    assert_eq!(gathers(&[0, 1, 2, 3, 4]), 2);
+    assert_eq!(gathers(&[0, 2, 4]), 3, "none is another's neighbour");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //!
 //! Not where the next access waits for what the last one has brought, as in a search: the lanes of a vector wait together.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use simt_ir::{Block, Def, InstData, Op, Order, Space, Value};
 
@@ -36,6 +36,10 @@ const GATHERED: Cost = Cost { in_vectors: 20, alone: 5 };
 const SCATTERED: Cost = Cost { in_vectors: 40, alone: 5 };
 /// or which is an atomic.
 const ATOMIC: Cost = Cost { in_vectors: 30, alone: 20 };
+/// Of a load of what lies in a row with something that is loaded: it comes with that.
+const IN_ROW: Cost = Cost { in_vectors: 5, alone: 5 };
+/// Bytes of a row.
+const ROW: u64 = 16;
 /// Of a load that the next iteration's waits for.
 const AWAITED: u64 = 120;
 /// Of a branch that each lane takes its own way.
@@ -101,8 +105,20 @@ pub(crate) fn few_of(p: &Prepared, id: LoopId, lanes: u32) -> Option<u32> {
 /// What a block takes; nothing if it has operations of which that is not known.
 fn of_block(p: &Prepared, block: Block) -> Option<Cost> {
     let mut sum = Cost::default();
+    let mut loaded: HashMap<Value, Vec<i64>> = HashMap::new();
     for inst in &p.func.block(block).insts {
-        let cost = of_inst(p, block, p.func.inst(*inst))?;
+        let data = p.func.inst(*inst);
+        let mut cost = of_inst(p, block, data)?;
+        if let Op::Load(access) = data.op
+            && cost == GATHERED
+        {
+            let places = loaded.entry(data.args[0]).or_default();
+            if places.iter().any(|place| place.abs_diff(access.offset) < ROW) {
+                cost = IN_ROW;
+            } else {
+                places.push(access.offset);
+            }
+        }
         sum.in_vectors += cost.in_vectors;
         sum.alone += cost.alone;
     }

@@ -27,6 +27,9 @@ impl<'c> Emitter<'_, 'c> {
         if self.loads_own_rows(lane.scalar_bits() / 8, count) {
             return self.load_own_rows(address, lane, count, mark);
         }
+        if self.loads_part_of_word(lane.scalar_bits() / 8, count) {
+            return self.load_part_of_word(address, lane, count);
+        }
         let is_short = self.has_gather(4) && self.wants_less_code();
         if self.is_full() && !self.has_fast_gather(lane.scalar_bits() / 8 * count) && !is_short {
             return self.load_one_by_one(address, lane, count, mark);

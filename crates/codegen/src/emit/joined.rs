@@ -120,13 +120,8 @@ impl<'c> Emitter<'_, 'c> {
         // Of a longer row one load at a time: what comes later would take registers until it is used.
         let place = before % (i64::from(own_rows::BYTES) / step);
         let (first, before, length) = (first + (before - place) * step, place, length - (before - place));
-        // Elements smaller than words come by whole words, which processors gather.
-        let per_word = (WORD / size).max(1);
-        let fits = |count: &i64| *count <= length && *count * step <= own_rows::BYTES.into();
-        let counts = [4, 2, 1].map(|words| words * i64::from(per_word));
-        let Some(count) = counts.into_iter().find(fits).filter(|count| *count > before.max(1)) else {
-            return Ok(false);
-        };
+        let fits = |count: &i64| *count <= length && *count > before;
+        let Some(count) = self.row_counts(size).into_iter().find(fits) else { return Ok(false) };
         let first_access = Access { offset: first, ..access };
         let row = self.address(value, first_access);
         let bytes = size * count as u32;

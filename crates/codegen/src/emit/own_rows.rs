@@ -1,14 +1,17 @@
 //! Loads of a few elements that each lane has in a row, wherever that is: the members of a structure, or what a loop over a lane's own row takes in
 //! one of its unrolled iterations.
 //!
-//! A gather touches memory once for each lane and each element. Here each lane's row is one load of 16 bytes, and shuffles within parts of
-//! registers make of four lanes' rows of four elements one vector of each element. A lane that is not active has a row that anyone may read.
+//! A gather touches memory once for each lane and each element. Here each lane's row is one load of 16 bytes, or of the 12 that a point in space
+//! has, and shuffles within parts of registers make of four lanes' rows of four elements one vector of each element. A lane that is not active has
+//! a row that anyone may read.
+//!
+//! A row of less than a word, as the colours of a pixel, is gathered as a word, from which each element is shifted out.
 
 use super::address::Address;
 use super::each::ANYWHERE;
 use super::function::Emitter;
 use super::memory::Mark;
-use crate::llvm::{Type, Value};
+use crate::llvm::{IntPredicate, Type, Value};
 
 /// The bytes of a load.
 pub(super) const BYTES: u32 = 16;
@@ -16,12 +19,68 @@ pub(super) const BYTES: u32 = 16;
 /// The most bytes of a row.
 pub(super) const MOST: u32 = transform::packs::MOST_BYTES as u32;
 
+/// The words of a point.
+const POINT: u32 = 3;
+
+/// Bytes of a word.
+const WORD: u32 = 4;
+
+/// Memory is there or not by so many bytes.
+const PAGE: u64 = 4096;
+
 impl<'c> Emitter<'_, 'c> {
-    /// Whether `count` elements of so many bytes are loaded so.
+    /// The numbers of elements of so many bytes that are loaded at once as a row, most first.
+    pub(super) fn row_counts(&self, size: u32) -> Vec<i64> {
+        let fits = |count: &u32| match size * count {
+            bytes if bytes == POINT * WORD => self.loads_own_rows(size, *count),
+            bytes if bytes.is_power_of_two() => bytes >= WORD || self.loads_part_of_word(size, *count),
+            _ => self.loads_part_of_word(size, *count),
+        };
+        (2..=BYTES / size).rev().filter(fits).map(i64::from).collect()
+    }
+
+    /// Whether `count` elements of so many bytes are loaded as rows.
     pub(super) fn loads_own_rows(&self, size: u32, count: u32) -> bool {
         let parts = self.unit.machine.cpu().vector_bits() / (8 * BYTES);
-        let is_whole = matches!(size, 4 | 8) && (size * count).is_multiple_of(BYTES) && size * count <= MOST;
-        is_whole && self.unit.lanes.is_multiple_of(parts * BYTES / size) && !self.wants_less_code()
+        let is_whole =
+            matches!(size, WORD | 8) && (size * count).is_multiple_of(BYTES) && size * count <= MOST;
+        let is_point = size == WORD && count == POINT;
+        (is_whole || is_point)
+            && self.unit.lanes.is_multiple_of(parts * BYTES / size)
+            && !self.wants_less_code()
+    }
+
+    /// Whether they are loaded as part of a word.
+    pub(super) fn loads_part_of_word(&self, size: u32, count: u32) -> bool {
+        let bytes = size * count;
+        count > 1 && bytes < WORD && self.has_gather(WORD) && !self.wants_less_code()
+    }
+
+    /// Loads `count` elements for each active lane, which are part of a word that begins with them. What else the word has can be read as well if it is in
+    /// the same page; at its end, they are the end of a word.
+    pub(super) fn load_part_of_word(
+        &mut self,
+        address: &Address<'c>,
+        lane: Type<'c>,
+        count: u32,
+    ) -> Vec<Value<'c>> {
+        let b = self.unit.b;
+        let bits = lane.scalar_bits();
+        let others = WORD - bits / 8 * count;
+        let word = self.unit.types.i32;
+        let addresses = self.all_addresses(address);
+        let constant = |number: u64| addresses.ty().int_const(number);
+        let last = constant(PAGE - u64::from(WORD));
+        let is_at_end = b.icmp(IntPredicate::Ugt, b.and(addresses, constant(PAGE - 1)), last);
+        let sooner = b.sub(addresses, constant(others.into()));
+        let words = self.gather(word, b.select(is_at_end, sooner, addresses));
+        let shifted = |by: u32| b.lshr(words, words.ty().int_const(by.into()));
+        let words = b.select(is_at_end, shifted(8 * others), words);
+        let element = |at: u32| {
+            let element = b.trunc(b.lshr(words, words.ty().int_const((at * bits).into())), lane.to_int());
+            b.bitcast(element, lane.vector(self.unit.lanes))
+        };
+        (0..count).map(element).collect()
     }
 
     /// Loads `count` elements for each active lane, which lie at multiples of `size`: all lanes' first, all lanes' second and so on.
@@ -43,14 +102,23 @@ impl<'c> Emitter<'_, 'c> {
             }
         };
         let per = BYTES / size;
-        (0..count)
-            .step_by(per as usize)
-            .flat_map(|at| self.load_parts(&places, at * size, lane, mark))
-            .collect()
+        let part = |at: u32| {
+            let mut elements = self.load_parts(&places, at * size, per.min(count - at), lane, mark);
+            elements.truncate((count - at) as usize);
+            elements
+        };
+        (0..count).step_by(per as usize).flat_map(part).collect()
     }
 
-    /// Loads 16 bytes at this offset for every lane.
-    fn load_parts(&self, places: &[Value<'c>], offset: u32, lane: Type<'c>, mark: Mark) -> Vec<Value<'c>> {
+    /// Loads so many elements at this offset for every lane: all of 16 bytes, or three words of them.
+    fn load_parts(
+        &self,
+        places: &[Value<'c>],
+        offset: u32,
+        count: u32,
+        lane: Type<'c>,
+        mark: Mark,
+    ) -> Vec<Value<'c>> {
         let b = self.unit.b;
         let size = lane.scalar_bits() / 8;
         let per = (BYTES / size) as usize;
@@ -58,7 +126,14 @@ impl<'c> Emitter<'_, 'c> {
         let parts = (self.unit.machine.cpu().vector_bits() / (8 * BYTES)) as usize;
         let load = |place: Value<'c>| {
             let ptr = b.inttoptr(self.offset(place, offset.into()));
-            self.marked(b.load(row, ptr, ANYWHERE), mark)
+            if count as usize == per {
+                return self.marked(b.load(row, ptr, ANYWHERE), mark);
+            }
+            // Processors take their time over loads under masks.
+            let first = self.marked(b.load(lane.vector(2), ptr, ANYWHERE), mark);
+            let last = b.ptr_add(ptr, self.unit.types.i64.int_const((2 * size).into()));
+            let last = self.marked(b.load(lane, last, ANYWHERE), mark);
+            b.insert(b.shuffle(first, first.ty().poison(), &[0, 1, -1, -1]), last, 2)
         };
         let mut elements = vec![Vec::new(); per];
         for lanes in places.chunks(parts * per) {
