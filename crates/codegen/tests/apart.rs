@@ -70,3 +70,61 @@ fn arrays_apart_are_whole_pieces() {
     assert_eq!(count("= call <160 x i32> @llvm.masked.load"), 1, "{text}");
     assert_eq!(count("= call <32 x i32> @llvm.masked.gather"), 5, "{text}");
 }
+
+/// Threads store three words of a structure one after another, each with a word of a row that lies where a number from memory says. Rows of threads are as
+/// far apart as the last parameter says.
+fn rows_anywhere(load: &str) -> Program {
+    let mut steps = String::new();
+    for at in [0, 4, 8] {
+        writeln!(steps, "{load} %v, [%a+{at}];\nmad.lo.u32 %v, %v, 3, %t;\nst.global.u32 [%b+{at}], %v;")
+            .unwrap();
+    }
+    kernel_of(&format!(
+        ".version 9.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry kernel(.param .u64 first, .param .u64 second, .param .u64 numbers, .param .u64 pitch)\n{{\n\
+         .reg .b32 %t, %y, %v;\n.reg .b64 %a, %b, %c, %x;\n.reg .pred %p;\n\
+         ld.param.u64 %a, [first];\nld.param.u64 %b, [second];\nld.param.u64 %c, [numbers];\nld.param.u64 %x, [pitch];\n\
+         mov.u32 %t, %tid.x;\nmov.u32 %y, %tid.y;\n\
+         cvt.u32.u64 %v, %x;\nmul.wide.u32 %x, %y, %v;\nadd.u64 %b, %b, %x;\nmul.wide.u32 %x, %t, 32;\nadd.u64 %b, %b, %x;\n\
+         mad.lo.u32 %t, %y, 16, %t;\nsetp.gt.u32 %p, %t, 60;\n@%p bra done;\n\
+         mul.wide.u32 %x, %t, 4;\nadd.u64 %c, %c, %x;\nld.global.u32 %v, [%c];\nmul.wide.u32 %x, %v, 32;\nadd.u64 %a, %a, %x;\n\
+         {steps}\ndone:\nret;\n}}"
+    ))
+}
+
+#[test]
+fn rows_that_lie_anywhere_are_seen_to_be_stored_to() {
+    let program = rows_anywhere("ld.global.u32");
+    for block in [[64, 1, 1], [16, 4, 1]] {
+        let launch = Launch { grid: [1, 1, 1], block };
+        // A lane's own words, of which it stores some before it loads them; far behind all others and before them; close to them.
+        for (first, second) in
+            [(100, 100), (101, 100), (100, 102), (100, 700), (700, 100), (100, 615), (614, 100)]
+        {
+            let is_apart = u64::abs_diff(first, second) > 8;
+            let mut words: Vec<u64> = (0..1400u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+            for thread in 0..64u64 {
+                let number = if is_apart { thread * 37 % 64 } else { thread };
+                let word = &mut words[thread as usize / 2];
+                *word = *word & 0xffff_ffff << (32 * (1 - thread % 2)) | number << (32 * (thread % 2));
+            }
+            let args = |words: &mut [u64]| {
+                let start = words.as_mut_ptr() as u64;
+                [start + 4 * first, start + 4 * second, start, 16 * 32]
+            };
+            launch.must_agree(&program, &words, args, format_args!("{block:?}, {first}, {second}"));
+        }
+    }
+}
+
+#[test]
+fn rows_that_lie_anywhere_come_together() {
+    let cpu = Cpu::level_cpu(Level::Avx512);
+    let gathers = |program: &Program| {
+        let text = codegen::emit_text(program, &LAUNCH.shape(), &cpu, Text::Ir).unwrap();
+        text.matches("= call <32 x i32> @llvm.masked.gather").count()
+    };
+    // For some lanes, or where they are stored to.
+    assert_eq!(gathers(&rows_anywhere("ld.global.u32")), 3);
+    assert_eq!(gathers(&rows_anywhere("ld.relaxed.gpu.global.u32")), 0, "those are in order, one by one");
+}

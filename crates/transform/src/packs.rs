@@ -23,7 +23,7 @@ const MOST: usize = 16;
 /// The most bytes of a lane that are loaded one by one.
 pub const MOST_BYTES: i64 = 64;
 /// The most arrays that are tested to be apart.
-const MOST_ARRAYS: usize = 4;
+const MOST_ARRAYS: usize = 6;
 /// The most packs that are looked at to tell whether one may be told apart.
 const MOST_BESIDE: usize = 200;
 
@@ -116,9 +116,10 @@ pub fn may_be_apart(p: &Prepared, block: Block) -> bool {
             Op::Load(access) if matches!(access.space, Space::Param | Space::Const) => true,
             Op::Load(access) | Op::Store(access) => {
                 arrays.insert(data.args[0]);
+                let is_anywhere = p.shapes.of(data.args[0]).is_varying();
                 access.order == Order::Weak
                     && access.space == Space::Global
-                    && matches!(p.shapes.of(data.args[0]), LaneShape::Uniform | LaneShape::Affine(_))
+                    && (!is_anywhere || matches!(data.op, Op::Load(_)))
                     && p.shapes.checks(data.args[0]).is_empty()
             }
             op => op.is_pure(),

@@ -3,7 +3,8 @@
 //! Where a kernel stores to one array between loads from another, and does not say that they are apart, a load can go ahead of a store only
 //! if they are, so that elements which each lane has in a row are loaded and stored one by one: the members of a structure that is changed in
 //! place, the elements of a small matrix. Mostly all lanes' elements of one array lie on one side of all of the other, which a few comparisons
-//! of numbers tell before the block (see [`ahead`](super::ahead)); and what lanes have in the same array lies at known distances.
+//! of numbers tell before the block (see [`ahead`](super::ahead)); and what lanes have in the same array lies at known distances. Where lanes load from
+//! anywhere, as the colours of a pixel that a picture is turned to, each lane's elements are compared with all that is stored.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,8 @@ struct Own {
     bytes: i64,
 }
 
-/// From where to where the accesses of an array are, from its first lane's address on.
+/// From where to where the accesses of an array are, from its first lane's address on, from that of each row's first, or from each lane's where these
+/// are anywhere.
 struct Extent {
     first: i64,
     end: i64,
@@ -40,21 +42,53 @@ impl<'c> Emitter<'_, 'c> {
         if !extents.keys().all(|base| self.bring_forward(*base, block)) {
             return;
         }
-        let b = self.unit.b;
         let extents: Vec<(IrValue, Extent)> = extents.into_iter().collect();
         for (at, (one, own)) in extents.iter().enumerate() {
             for (other, others) in
                 extents[..at].iter().filter(|(_, others)| own.is_stored || others.is_stored)
             {
-                let [first, second] = [*one, *other].map(|base| self.natural(base));
-                let ends_before = |one, end, other, start| {
-                    b.icmp(IntPredicate::Ule, self.offset(one, end), self.offset(other, start))
-                };
-                let before = ends_before(first, own.end, second, others.first);
-                tests.push(b.or(before, ends_before(second, others.end, first, own.first)));
+                if self.p.shapes.of(*one).is_varying() {
+                    self.test_outside((*one, own), (*other, others), tests);
+                } else {
+                    self.test_outside((*other, others), (*one, own), tests);
+                }
             }
         }
         self.ahead.apart = extents.into_iter().map(|(base, _)| base).collect();
+    }
+
+    /// Tests whether all that is accessed of the one array is outside of the other, whose lanes are not anywhere.
+    fn test_outside(
+        &mut self,
+        (one, own): (IrValue, &Extent),
+        (other, others): (IrValue, &Extent),
+        tests: &mut Vec<Value<'c>>,
+    ) {
+        let b = self.unit.b;
+        // What ends behind the array's beginning by less than so many bytes begins in front of its end.
+        let within = (others.end - others.first) + (own.end - own.first) - 1;
+        for start in self.starts(other) {
+            let from = self.offset(start, others.first - own.end + 1);
+            if self.p.shapes.of(one).is_varying() {
+                let lanes = self.vector(one);
+                let behind = b.sub(lanes, b.splat(from, self.unit.lanes));
+                tests.push(b.all(b.icmp(IntPredicate::Uge, behind, behind.ty().int_const(within as u64))));
+                continue;
+            }
+            for lane in self.starts(one) {
+                let behind = b.sub(lane, from);
+                tests.push(b.icmp(IntPredicate::Uge, behind, behind.ty().int_const(within as u64)));
+            }
+        }
+    }
+
+    /// What the extent of an array is told from: its first lane's address, or that of each row's first.
+    fn starts(&mut self, array: IrValue) -> Vec<Value<'c>> {
+        let start = self.natural(array);
+        match self.p.shapes.of(array) {
+            LaneShape::Rows(_) => (0..self.unit.rows()).map(|row| self.unit.b.extract(start, row)).collect(),
+            _ => vec![start],
+        }
     }
 
     /// Whether a test could let accesses of a block go together that otherwise stay in order.
@@ -74,8 +108,12 @@ impl<'c> Emitter<'_, 'c> {
             let data = p.func.inst(*inst);
             // What is the same for all lanes and no kernel changes is nobody's element.
             let Some(own) = self.own(data) else { continue };
-            let offsets = self.sorted_offsets(own.address)?;
-            let (low, high) = (offsets.first()?, offsets.last()?);
+            let (low, high) = match p.shapes.of(own.address) {
+                LaneShape::Uniform | LaneShape::Varying => (0, 0),
+                LaneShape::Affine(offsets) | LaneShape::Rows(offsets) => {
+                    (*offsets.iter().min()?, *offsets.iter().max()?)
+                }
+            };
             let (first, end) = (low + own.access.offset, high + own.access.offset + own.bytes);
             let extent =
                 extents.entry(own.address).or_insert(Extent { first, end, is_stored: false, count: 0 });
@@ -114,21 +152,28 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
-    /// Has a value at hand that the block computes from what is known at its beginning.
+    /// Has a value at hand that the block computes from what is known at its beginning, or loads before it stores.
     fn bring_forward(&mut self, value: IrValue, block: Block) -> bool {
         let p = self.p;
         if p.def_block[value.index()] != Some(block) || self.local.contains_key(&value) {
             return self.is_at_hand(value);
         }
-        let Some(data) = p.func.def_inst(value).filter(|data| data.op.is_pure()) else {
+        let insts = &p.func.block(block).insts;
+        let Some(at) = insts.iter().position(|inst| p.func.inst(*inst).results == [value]) else {
             return self.is_at_hand(value);
         };
-        let Some(inst) =
-            p.func.block(block).insts.iter().copied().find(|inst| p.func.inst(*inst).results == [value])
-        else {
-            return false;
-        };
-        data.args.iter().all(|arg| self.bring_forward(*arg, block)) && self.inst(inst).is_ok()
+        let is_store = |inst: &Inst| matches!(p.func.inst(*inst).op, Op::Store(_));
+        let data = p.func.inst(insts[at]);
+        let is_load = self.own(data).is_some() && !insts[..at].iter().any(is_store);
+        if !is_load && !data.op.is_pure() {
+            return self.is_at_hand(value);
+        }
+        let is_there =
+            data.args.iter().all(|arg| self.bring_forward(*arg, block)) && self.inst(insts[at]).is_ok();
+        if is_load {
+            self.joined.insert(insts[at]);
+        }
+        is_there
     }
 
     /// Whether one of two accesses, of which one is a store, may come before or after the other, whatever lanes they are of.

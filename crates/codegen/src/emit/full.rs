@@ -29,6 +29,9 @@ const IN_LOOP: u32 = 128;
 /// Vectors for each access up to which a larger block is there twice as well: that is no more code than its accesses twice, each with a branch.
 const DENSE: u32 = 4;
 
+/// Likewise where accesses may go together once it is known that arrays are apart.
+const APART: u32 = 12;
+
 /// Vectors up to which a block is there twice in a loop that lanes leave one by one, of however many lanes: masks of several warps take registers, and
 /// what they mask waits for them.
 const LEAVING: u32 = 32;
@@ -79,7 +82,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         b.mark_odds(branch, 2000, 1);
         let mark = self.mark();
         b.position_at_end(full);
-        if let Some(ready) = self.test_ahead(block) {
+        if let Some(ready) = self.knowing(ActiveLanes::All, |this| this.test_ahead(block)) {
             let body = b.append_block(&format!("b{}.ready", block.0));
             let branch = b.cond_br(ready, body, some);
             b.mark_odds(branch, 2000, 1);
@@ -563,6 +566,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             && accesses > 0
             && (vectors * self.unit.lanes <= small * super::LANES
                 || vectors <= DENSE * accesses
+                || vectors <= APART * accesses && self.may_have_arrays_apart(block)
                 || lanes_leave && vectors <= LEAVING)
     }
 
