@@ -331,16 +331,9 @@ impl Copy<'_> {
         let mut results = self.caller.inst(new).results.clone();
         if data.op == Op::LocalBase && self.frame != 0 {
             // The callee's frame lies above the caller's own variables.
-            let offset = self.caller.append(block, Op::Const(self.frame.into()), vec![], &types, data.loc);
-            let offset = self.caller.inst(offset).results[0];
-            let sum = self.caller.append(
-                block,
-                Op::Int(IntBinary::Add),
-                vec![results[0], offset],
-                &types,
-                data.loc,
-            );
-            results = self.caller.inst(sum).results.clone();
+            let mut append = |op, args| self.caller.append_value(block, op, args, types[0], data.loc);
+            let offset = append(Op::Const(self.frame.into()), vec![]);
+            results = vec![append(Op::Int(IntBinary::Add), vec![results[0], offset])];
         }
         self.values.extend(data.results.iter().copied().zip(results));
     }

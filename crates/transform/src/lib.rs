@@ -41,6 +41,7 @@ mod reroll;
 pub mod retrace;
 pub mod routines;
 mod rows;
+mod seen;
 pub mod shapes;
 pub mod simplify;
 mod singly;
