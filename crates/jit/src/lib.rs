@@ -8,6 +8,12 @@
 //! What is in no cache is compiled quickly for a kernel's first launch, to slower code that does the same; the fast code is
 //! made beside that, and takes its place: [`CompiledKernel::successor`](kernel_abi::CompiledKernel::successor).
 //!
+//! * [`backend`], [`cache`], [`compiler`], [`cpu`]: from a kernel's name and shape to an object;
+//! * [`object`], [`symbols`], [`perf`]: from an object to code in memory, what that may call, and its names for profilers;
+//! * [`kernel`], [`scheduler`]: how blocks are run, and how warps meet at barriers;
+//! * [`better`]: the fast code;
+//! * [`bulk`], [`matrix`], [`late`]: what generated code leaves to the host.
+//!
 //! | variable | meaning |
 //! | --- | --- |
 //! | `ANYWARP_CPU` | compile for `native` (default), `baseline`, `avx2` or `avx512` |
