@@ -1,9 +1,9 @@
 //! CUDA's Driver API, `libcuda.so.1`.
 //!
-//! `api/<group>.rs` holds the entry points, one file per heading of the manual: each converts its arguments, calls the
+//! [`api`] holds the entry points, one file per heading of the manual: each converts its arguments, calls the
 //! virtual device and returns. The other modules are what they stand on:
 //!
-//! * what stands behind [handles](handle): [`contexts`], [`green`], [`modules`], [`libraries`], [`functions`], [`links`], [`streams`], [`pools`],
+//! * what stands behind handles ([`handle`]): [`contexts`], [`green`], [`modules`], [`libraries`], [`functions`], [`links`], [`streams`], [`pools`],
 //!   [`arrays`], [`texture_objects`], [`texture_references`], [`external`], [`graphs`];
 //! * what the manual's structures say: [`transfers`], [`words`], [`node_work`], [`parameters`], [`array_shapes`], [`formats`], [`texture_views`],
 //!   [`images`], [`jit`];
