@@ -37,5 +37,12 @@ mod perf;
 mod scheduler;
 mod symbols;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use backend::Jit;
 pub use symbols::host_symbol;
+
+/// Locks one of the tables here. They are changed by single calls that leave them whole, so a panic elsewhere does not spoil them.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
