@@ -2,8 +2,7 @@
 
 use crate::machine::Machine;
 use cuda_abi::nvml::*;
-use cuda_abi::shim::locked;
-use cuda_abi::shim::{Entry, WriteArguments, guarded, trace};
+use cuda_abi::shim::{Entry, WriteArguments, guarded, locked, trace};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The users that `nvmlInit` counts, and what it found.
