@@ -1,6 +1,7 @@
 //! The binary interface of CUDA's Driver and Runtime APIs and of the management library, as facts: numbers, layouts, names and signatures.
 //!
-//! * [`driver`], [`runtime`] and [`nvml`]: C types and codes under the manual's own names, so that a search finds them.
+//! * [`driver`], [`runtime`] and [`nvml`]: C types and codes under the manual's own names, so that a search finds them; `macros` says how
+//!   handles, codes and enumerations are written.
 //! * [`args`]: types for parameters that make an entry point's body safe code.
 //! * [`functions`]: `functions.in`, the table of every exported function, and what is generated from it.
 //! * [`shim`]: what the C side of every entry point does besides its work: tracing and catching panics.

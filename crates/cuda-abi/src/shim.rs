@@ -6,7 +6,7 @@
 
 use core::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// One exported function, as `#[entry_point]` describes it.
 #[derive(Clone, Copy, Debug)]
@@ -35,11 +35,17 @@ pub type WriteArguments<'a> = &'a dyn Fn(&mut fmt::Formatter<'_>) -> fmt::Result
 
 /// Runs a body; a panic in it, which is always a bug of ours, is reported on standard error and becomes `on_panic`.
 pub fn guarded<R>(entry: &Entry, on_panic: R, body: impl FnOnce() -> R) -> R {
-    // The state that a panicking body leaves is behind locks, whose poisoning the next call meets.
+    // What a panicking body leaves is behind locks: see `locked`.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
         eprintln!("anywarp: internal error in {}", entry.name);
         on_panic
     })
+}
+
+/// Locks what entry points share, whether or not a body has panicked under the lock: each change there is complete before anything can panic,
+/// so that one call's failure is not the end of all others.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Prints one call if `ANYWARP_TRACE` asks for it.

@@ -5,13 +5,14 @@ use crate::handle::{BadHandle, Kind, Table};
 use crate::platform::{device, platform};
 use crate::{arrays, coredump, modules, stack, streams, texture_objects, texture_references};
 use cuda_abi::driver::*;
+use cuda_abi::shim::locked;
 use device::memory::ContextId;
 use device::{ContextFlags, Partition, Scheduling};
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 static CONTEXTS: Table<Context> = Table::new(Kind::Context);
 
@@ -84,7 +85,7 @@ pub fn device_of(handle: CUcontext) -> CuResult<CUdevice> {
     if last == handle && !handle.is_null() {
         return Ok(device);
     }
-    let destroyed = DESTROYED.lock().unwrap_or_else(PoisonError::into_inner).get(&handle.0).copied();
+    let destroyed = locked(&DESTROYED).get(&handle.0).copied();
     let device = match destroyed {
         Some(device) => device,
         None => find(handle)?.device() as CUdevice,
@@ -106,9 +107,7 @@ pub fn create(ordinal: CUdevice, flags: u32) -> CuResult<CUcontext> {
     let context = device.create_context(flags)?;
     let id = context.id();
     let handle = insert(context, None)?;
-    if flags.reports_failures {
-        coredump::enable(id);
-    }
+    coredump::heed_flags(id, flags);
     Ok(handle)
 }
 
@@ -126,7 +125,7 @@ pub fn forget_green(handle: CUcontext) {
 
 fn remember_destroyed(handle: CUcontext, context: &Context) {
     let device = context.device() as CUdevice;
-    DESTROYED.lock().unwrap_or_else(PoisonError::into_inner).insert(handle.0, device);
+    locked(&DESTROYED).insert(handle.0, device);
 }
 
 fn insert(context: Arc<device::Context>, partition: Option<Arc<Partition>>) -> CuResult<CUcontext> {
@@ -211,7 +210,7 @@ impl Context {
     }
 
     fn peers(&self) -> MutexGuard<'_, HashSet<CUcontext>> {
-        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.peers)
     }
 }
 
@@ -275,9 +274,7 @@ impl Primary {
     pub fn set_flags(&self, flags: u32) -> CuResult {
         let flags = read_flags(flags)?;
         self.device.primary().set_flags(flags)?;
-        if flags.reports_failures {
-            coredump::enable(self.device.primary().context().id());
-        }
+        coredump::heed_flags(self.device.primary().context().id(), flags);
         Ok(())
     }
 }

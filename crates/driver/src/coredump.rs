@@ -5,13 +5,14 @@
 
 use crate::error::CuResult;
 use cuda_abi::driver::*;
-use device::FaultReport;
+use cuda_abi::shim::locked;
 use device::memory::ContextId;
+use device::{ContextFlags, FaultReport};
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::Write;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Most bytes of a file's name, with its NUL.
@@ -32,13 +33,19 @@ struct All {
     contexts: BTreeMap<ContextId, Settings>,
 }
 
+impl All {
+    fn of(&mut self, context: ContextId) -> &mut Settings {
+        self.contexts.entry(context).or_insert_with(|| self.global.clone())
+    }
+}
+
 static ALL: LazyLock<Mutex<All>> = LazyLock::new(|| {
     let global = Settings::from_variables(|name| std::env::var(name).ok());
     Mutex::new(All { global, contexts: BTreeMap::new() })
 });
 
 fn all() -> MutexGuard<'static, All> {
-    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&ALL)
 }
 
 /// The settings that a new context takes.
@@ -48,9 +55,7 @@ pub fn global() -> Settings {
 
 /// The settings of a context: at first, those there are when it is made, or first asked about.
 pub fn of_context(context: ContextId) -> Settings {
-    let mut all = all();
-    let global = all.global.clone();
-    all.contexts.entry(context).or_insert(global).clone()
+    all().of(context).clone()
 }
 
 /// The context is gone.
@@ -65,16 +70,14 @@ pub fn change_global(change: impl FnOnce(&mut Settings) -> CuResult) -> CuResult
 
 /// Changes those of a context.
 pub fn change_context(context: ContextId, change: impl FnOnce(&mut Settings) -> CuResult) -> CuResult {
-    let mut all = all();
-    let global = all.global.clone();
-    change(all.contexts.entry(context).or_insert(global))
+    change(all().of(context))
 }
 
-/// A context is to leave reports, whatever else is set for it.
-pub fn enable(context: ContextId) {
-    let mut all = all();
-    let global = all.global.clone();
-    all.contexts.entry(context).or_insert(global).enabled = true;
+/// A context that was made with such flags, or has got them, is to leave reports if they say so, whatever else is set for it.
+pub fn heed_flags(context: ContextId, flags: ContextFlags) {
+    if flags.reports_failures {
+        all().of(context).enabled = true;
+    }
 }
 
 /// Called where a context fails: writes the report, and ends the process if that is asked for too.

@@ -6,13 +6,13 @@ use crate::handle::{self, Kind, Table};
 use crate::parameters::{Parameter, pack_into};
 use crate::{graphs, libraries, streams};
 use cuda_abi::driver::*;
-use cuda_abi::shim::DefaultStream;
+use cuda_abi::shim::{DefaultStream, locked};
 use device::graph::{CaptureStatus, EdgeStart};
 use device::module::{Entry, FunctionAttribute, Hint};
 use device::occupancy::{BlockShape, blocks_per_multiprocessor};
 use device::{Event, Launch, Stream, limits};
 use std::ffi::{CString, c_void};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 static FUNCTIONS: Table<Function> = Table::new(Kind::Function);
 
@@ -184,17 +184,17 @@ impl Function {
 
     /// Sets the block shape of the next prepared launch.
     pub fn prepare_block(&self, block: [u32; 3]) {
-        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).block = block;
+        locked(&self.prepared).block = block;
     }
 
     /// Sets the dynamic shared memory of the next prepared launch.
     pub fn prepare_shared(&self, bytes: u32) {
-        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).dynamic_shared = bytes;
+        locked(&self.prepared).dynamic_shared = bytes;
     }
 
     /// Sets parameter bytes of the next prepared launch.
     pub fn prepare_parameters(&self, offset: usize, bytes: &[u8]) -> CuResult {
-        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut prepared = locked(&self.prepared);
         let end = offset.checked_add(bytes.len()).ok_or(CUDA_ERROR_INVALID_VALUE)?;
         let most = self.entry().param_bytes as usize;
         if end > most {
@@ -245,7 +245,7 @@ pub unsafe fn launch(
 pub fn launch_prepared(function: CUfunction, grid: [u32; 3], stream: CUstream) -> CuResult {
     let function = find(function)?;
     let stream = streams::find(stream, DefaultStream::Legacy)?;
-    let prepared = function.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+    let prepared = locked(&function.prepared);
     let launch = Launch {
         grid,
         block: prepared.block,

@@ -13,12 +13,13 @@ use crate::transfers;
 use crate::words;
 use cuda_abi::args::{Array, Out};
 use cuda_abi::driver::*;
+use cuda_abi::shim::locked;
 use device::graph::{CaptureStatus, ExecutableGraph, Graph, NodeId, Operation};
 use device::{SemaphoreUse, Stream};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 static GRAPHS: Table<Owned> = Table::new(Kind::Graph);
 static NODES: Table<Node> = Table::new(Kind::GraphNode);
@@ -98,10 +99,6 @@ unsafe impl Send for Description {}
 fn handles() -> &'static Mutex<HashMap<NodeId, CUgraphNode>> {
     static HANDLES: OnceLock<Mutex<HashMap<NodeId, CUgraphNode>>> = OnceLock::new();
     HANDLES.get_or_init(Mutex::default)
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The graph of a handle.

@@ -88,7 +88,7 @@ impl Processors {
         let small = |index| u32::try_from(word(index)).ok();
         let read = || {
             let (device, first, count) = (small(1)?, small(3)?, small(4)?);
-            let known = word(0) == TAG && count == resource.sm.smCount;
+            let known = word(0) == TAG && count > 0 && count == resource.sm.smCount;
             known.then_some(Processors { device: device as CUdevice, split: word(2), first, count })
         };
         let processors = read().ok_or(CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION)?;
@@ -233,6 +233,14 @@ mod tests {
         assert_eq!(ALL.split(0, 99).unwrap().0.len(), 10);
         assert!(ALL.split(11, 1).is_err());
         assert!(parts[0].split(1, 1).is_err(), "a part of a split");
+    }
+
+    #[test]
+    fn a_resource_that_a_program_has_emptied_is_none() {
+        let mut resource = ALL.write();
+        resource.internal[32..40].fill(0);
+        resource.sm.smCount = 0;
+        assert_eq!(Processors::read(&resource), Err(CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION.into()));
     }
 
     #[test]

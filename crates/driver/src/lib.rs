@@ -1,8 +1,16 @@
 //! CUDA's Driver API, `libcuda.so.1`.
 //!
-//! `api/<group>.rs` holds the entry points, one file per heading of the manual: each converts its arguments, calls the
-//! virtual device and returns. The other modules hold what stands behind handles and convert structures. What the table
-//! `cuda-abi/functions.in` calls missing is a generated stub that answers `CUDA_ERROR_NOT_SUPPORTED`.
+//! [`api`] holds the entry points, one file per heading of the manual: each converts its arguments, calls the
+//! virtual device and returns. The other modules are what they stand on:
+//!
+//! * what stands behind handles ([`handle`]): [`contexts`], [`green`], [`modules`], [`libraries`], [`functions`], [`links`], [`streams`], [`pools`],
+//!   [`arrays`], [`texture_objects`], [`texture_references`], [`external`], [`graphs`];
+//! * what the manual's structures say: [`transfers`], [`words`], [`node_work`], [`parameters`], [`array_shapes`], [`formats`], [`texture_views`],
+//!   [`images`], [`jit`];
+//! * what the library keeps: [`platform`], each thread's [`stack`] of contexts, [`log`], [`coredump`];
+//! * what it says of the device: [`attributes`];
+//! * the C side: [`shim`], [`error`], [`exports`], [`stubs`]. What the table `cuda-abi/functions.in` calls missing is a generated stub
+//!   that answers `CUDA_ERROR_NOT_SUPPORTED`.
 //!
 //! State lives in statics and is never dropped: programs call the driver from their exit handlers.
 

@@ -9,12 +9,13 @@ use crate::jit::JitOptions;
 use crate::modules::{self, Module};
 use crate::platform::platform;
 use cuda_abi::driver::*;
+use cuda_abi::shim::locked;
 use device::Stream;
 use device::memory::ContextId;
 use device::module::Kernel as DeviceKernel;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 static LIBRARIES: Table<Library> = Table::new(Kind::Library);
 static KERNELS: Table<Kernel> = Table::new(Kind::Kernel);
@@ -73,7 +74,7 @@ pub fn load(texts: Texts, options: &mut JitOptions) -> CuResult<CUlibrary> {
 pub fn unload(handle: CUlibrary) -> CuResult {
     let library = LIBRARIES.remove(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE)?;
     KERNELS.remove_all(|kernel| kernel.library == handle);
-    for module in library.modules.lock().unwrap_or_else(PoisonError::into_inner).values() {
+    for module in locked(&library.modules).values() {
         modules::forget_module(module);
     }
     if let Ok(library) = &library.library {
@@ -114,7 +115,7 @@ impl Library {
         let library = self.library()?;
         self.runs_here?;
         let module = library.module(context)?;
-        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut modules = locked(&self.modules);
         if let Some(known) = modules.get(&context.id()).filter(|known| Arc::ptr_eq(&known.module, &module)) {
             return Ok(known.clone());
         }
@@ -131,7 +132,7 @@ impl Library {
     }
 
     fn handle_of(self: &Arc<Self>, kernel: Arc<DeviceKernel>) -> CuResult<CUkernel> {
-        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kernels = locked(&self.kernels);
         if let Some(handle) = kernels.get(&**kernel.name()) {
             return Ok(*handle);
         }
@@ -162,7 +163,7 @@ impl Kernel {
 
     /// The kernel as a function of a context.
     pub fn function_in(&self, context: &Arc<Context>) -> CuResult<Arc<Function>> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = locked(&self.last);
         if let Some((owner, function)) = &*last
             && *owner == context.id()
             && function.function.module().is_ok()

@@ -6,10 +6,11 @@ use crate::images::{self, logged, of_bytes};
 use crate::jit::JitOptions;
 use cuda_abi::args::Text;
 use cuda_abi::driver::*;
+use cuda_abi::shim::locked;
 use device::Error;
 use device::module::{Code, Input, texts_of_objects};
 use fatbin::writer::{ContainerWriter, EntryWriter};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 static LINKS: Table<Mutex<Link>> = Table::new(Kind::Link);
 
@@ -47,7 +48,7 @@ pub fn add(
 ) -> CuResult {
     let name = name.get().map_or("piece".into(), |name| name.to_string_lossy().into_owned());
     let link = find(state)?;
-    let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut link = locked(&link);
     let is_kind = kind != CU_JIT_NUM_INPUT_TYPES && kind.name().is_some();
     let is_compiled = kind == CU_JIT_INPUT_CUBIN;
     if link.image.is_some() || !is_kind || is_compiled && options.are_for_compiler() {
@@ -113,7 +114,7 @@ fn is_fat_binary(bytes: &[u8]) -> bool {
 /// Links the pieces; answers the image, which lives as long as the link, and its size. A link is completed once.
 pub fn complete(state: CUlinkState) -> CuResult<(*const u8, usize)> {
     let link = find(state)?;
-    let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut link = locked(&link);
     if link.image.is_some() {
         return Err(CUDA_ERROR_INVALID_HANDLE.into());
     }

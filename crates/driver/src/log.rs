@@ -5,13 +5,14 @@
 //! log that programs hold.
 
 use cuda_abi::driver::*;
+use cuda_abi::shim::locked;
 use device::{FaultReport, Platform};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::{CString, c_void};
 use std::fs::File;
 use std::io::Write;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How many bytes of lines are kept, their ends included; the manual's number.
@@ -45,8 +46,7 @@ struct Log {
 static LOG: LazyLock<Mutex<Log>> = LazyLock::new(Mutex::default);
 
 fn lock() -> MutexGuard<'static, Log> {
-    // Each change is complete before anything can panic.
-    LOG.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&LOG)
 }
 
 thread_local! {
@@ -174,7 +174,7 @@ fn push(source: &str, message: &str) {
     let line = format!("{}[{}][CUDA][E][{source}] {message}", time_of_day(), thread());
     if let Some(file) = log_file() {
         // There is nobody to tell that the log cannot be written.
-        let _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(format!("{line}\n").as_bytes());
+        let _ = locked(file).write_all(format!("{line}\n").as_bytes());
     }
     let line = line.replace('\0', " ");
     lock().push(CString::new(line).expect("the NULs were replaced"));

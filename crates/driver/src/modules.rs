@@ -8,10 +8,11 @@ use crate::images::{Texts, code, logged};
 use crate::jit::JitOptions;
 use crate::texture_references;
 use cuda_abi::driver::*;
+use cuda_abi::shim::locked;
 use device::memory::ContextId;
 use std::collections::HashMap;
 use std::ffi::CStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 static MODULES: Table<Module> = Table::new(Kind::Module);
 
@@ -94,7 +95,7 @@ impl Module {
 
     /// The same.
     pub fn function_named(&self, name: &str) -> CuResult<Arc<Function>> {
-        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut functions = locked(&self.functions);
         if let Some(function) = functions.get(name) {
             return Ok(function.clone());
         }
@@ -106,7 +107,7 @@ impl Module {
     /// The texture reference of this name.
     pub fn texture_reference(&self, name: &CStr) -> CuResult<CUtexref> {
         let name = name.to_str().map_err(|_| CUDA_ERROR_NOT_FOUND)?;
-        let mut textures = self.textures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut textures = locked(&self.textures);
         if let Some(known) = textures.get(name) {
             return Ok(*known);
         }
@@ -119,7 +120,7 @@ impl Module {
     /// The surface reference of this name.
     pub fn surface_reference(&self, name: &CStr) -> CuResult<CUsurfref> {
         let name = name.to_str().map_err(|_| CUDA_ERROR_NOT_FOUND)?;
-        let mut surfaces = self.surfaces.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut surfaces = locked(&self.surfaces);
         if let Some(known) = surfaces.get(name) {
             return Ok(*known);
         }

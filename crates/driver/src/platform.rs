@@ -3,10 +3,11 @@
 use crate::error::CuResult;
 use crate::{coredump, log};
 use cuda_abi::driver::*;
+use cuda_abi::shim::locked;
 use device::memory::ContextId;
 use device::{Device, FaultReport, Platform};
 use platform::WithoutCompiler;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Never dropped: programs call the driver from their exit handlers.
 static PLATFORM: OnceLock<Platform> = OnceLock::new();
@@ -16,7 +17,7 @@ pub fn initialise() -> CuResult {
     static MAKING: Mutex<()> = Mutex::new(());
     // Before the lock: a thread of the process that this one was forked from may hold it.
     Platform::check_process()?;
-    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _making = locked(&MAKING);
     if PLATFORM.get().is_none() {
         device::fault::tell(kernel_failed);
         let made = platform::from_environment(WithoutCompiler::Refuse)?;

@@ -5,10 +5,11 @@ use crate::error::CuResult;
 use crate::handle::{Kind, Table};
 use crate::platform::{device, platform};
 use cuda_abi::driver::*;
+use cuda_abi::shim::locked;
 use device::memory::{MemoryPlace, Pool, PoolId, PoolKind};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 static POOLS: Table<Known> = Table::new(Kind::MemoryPool);
 
@@ -153,7 +154,7 @@ struct Sorted {
 
 /// Calls a function with the pools of a sort, which are made where there are none.
 fn with_sort<T>(sort: Sort, act: impl FnOnce(&mut Sorted) -> T) -> CuResult<T> {
-    let mut all = SORTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = locked(&SORTED);
     let known = all.iter().position(|known| known.sort == sort);
     let index = match known {
         Some(index) => index,

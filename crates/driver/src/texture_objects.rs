@@ -4,10 +4,11 @@ use crate::contexts;
 use crate::error::CuResult;
 use crate::texture_views::of_resource;
 use cuda_abi::driver::*;
+use cuda_abi::shim::locked;
 use device::memory::ContextId;
 use device::texture::{self, Object};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 static OBJECTS: Mutex<BTreeMap<u64, Described>> = Mutex::new(BTreeMap::new());
 
@@ -27,7 +28,7 @@ pub struct Described {
 unsafe impl Send for Described {}
 
 fn objects() -> MutexGuard<'static, BTreeMap<u64, Described>> {
-    OBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&OBJECTS)
 }
 
 /// Makes a texture object in the current context.

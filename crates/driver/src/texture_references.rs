@@ -8,10 +8,11 @@ use crate::formats;
 use crate::handle::{Kind, Table};
 use crate::texture_views::{Image, of_array, of_linear, of_mipmapped, of_rows};
 use cuda_abi::driver::*;
+use cuda_abi::shim::locked;
 use device::attributes::Attributes;
 use device::memory::ContextId;
 use device::texture::{Object, Reference};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 static TEXTURES: Table<TextureReference> = Table::new(Kind::TextureReference);
 static SURFACES: Table<SurfaceReference> = Table::new(Kind::SurfaceReference);
@@ -73,10 +74,6 @@ pub struct SurfaceReference {
     module: CUmodule,
     reference: Arc<Reference>,
     array: Mutex<CUarray>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The texture reference of a handle.

@@ -177,7 +177,7 @@ impl<'a> Block<'a> {
         let mut groups: Vec<(Op, Option<u32>, Vec<usize>)> = Vec::new();
         for index in warp.clone() {
             let State::Warp(op, args) = &self.threads[index].state else { continue };
-            let mask = warp::member_mask(*op, args);
+            let mask = op.member_mask(args.len()).map(|at| args[at] as u32);
             let same = groups.iter_mut().find(|(o, m, members)| {
                 // Calls from two branches are two places, as they are where the function is inlined.
                 let together = || self.threads[members[0]].is_beside(&self.threads[index]);

@@ -135,37 +135,59 @@ fn stack_need(program: &Program) -> (u32, bool) {
         Open,
         Done(u32),
     }
+    // A function whose callees are being looked at.
+    struct Frame {
+        index: usize,
+        callees: Vec<usize>,
+        deepest: u32,
+    }
     struct Walk<'a> {
         program: &'a Program,
         marks: Vec<Mark>,
         unbounded: bool,
     }
     impl Walk<'_> {
-        fn need(&mut self, index: usize) -> u32 {
-            match self.marks[index] {
-                Mark::Done(bytes) => return bytes,
-                Mark::Open => {
-                    self.unbounded = true;
-                    return 0;
-                }
-                Mark::New => self.marks[index] = Mark::Open,
-            }
+        fn enter(&mut self, index: usize) -> Frame {
+            self.marks[index] = Mark::Open;
             let func = &self.program.functions[index];
-            let mut deepest = 0;
-            for block in func.blocks() {
-                for inst in &func.block(block).insts {
-                    match func.inst(*inst).op {
-                        Op::Call(callee) => deepest = deepest.max(self.need(callee.index())),
-                        Op::CallIndirect(_) | Op::StackRestore => self.unbounded = true,
-                        _ => {}
-                    }
+            let mut frame = Frame { index, callees: Vec::new(), deepest: 0 };
+            for inst in func.blocks().flat_map(|block| &func.block(block).insts) {
+                match func.inst(*inst).op {
+                    Op::Call(callee) => frame.callees.push(callee.index()),
+                    Op::CallIndirect(_) | Op::StackRestore => self.unbounded = true,
+                    _ => {}
                 }
             }
-            let own =
-                func.local_bytes.saturating_add(func.local_align).saturating_add(kernel_abi::CALL_BYTES);
-            let bytes = deepest.saturating_add(own);
-            self.marks[index] = Mark::Done(bytes);
-            bytes
+            frame
+        }
+
+        /// Not by calls of its own: a program's may go deeper than the host's stack.
+        fn need(&mut self, index: usize) -> u32 {
+            if let Mark::Done(bytes) = self.marks[index] {
+                return bytes;
+            }
+            let mut open = vec![self.enter(index)];
+            let mut need = 0;
+            while let Some(frame) = open.last_mut() {
+                if let Some(callee) = frame.callees.pop() {
+                    match self.marks[callee] {
+                        Mark::Done(bytes) => frame.deepest = frame.deepest.max(bytes),
+                        Mark::Open => self.unbounded = true,
+                        Mark::New => open.push(self.enter(callee)),
+                    }
+                    continue;
+                }
+                let func = &self.program.functions[frame.index];
+                let own =
+                    func.local_bytes.saturating_add(func.local_align).saturating_add(kernel_abi::CALL_BYTES);
+                need = frame.deepest.saturating_add(own);
+                self.marks[frame.index] = Mark::Done(need);
+                open.pop();
+                if let Some(caller) = open.last_mut() {
+                    caller.deepest = caller.deepest.max(need);
+                }
+            }
+            need
         }
     }
     let mut walk = Walk { program, marks: vec![Mark::New; program.functions.len()], unbounded: false };
@@ -177,4 +199,42 @@ fn stack_need(program: &Program) -> (u32, bool) {
         }
     }
     (bytes, walk.unbounded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simt_ir::{FuncRef, Function, FunctionBuilder, Signature, Terminator};
+
+    /// A function of so many bytes of local memory that calls these.
+    fn function(local_bytes: u32, callees: &[u32]) -> Function {
+        let mut b = FunctionBuilder::new("f", Signature::default());
+        callees.iter().for_each(|callee| b.effect(Op::Call(FuncRef(*callee)), &[]));
+        b.terminate(Terminator::Return(vec![]));
+        let mut func = b.finish();
+        func.local_bytes = local_bytes;
+        func
+    }
+
+    fn need(functions: Vec<Function>) -> (u32, bool) {
+        stack_need(&Program { functions, ..Program::default() })
+    }
+
+    #[test]
+    fn the_deepest_calls_count() {
+        let each = need(vec![function(0, &[])]).0;
+        let calls = || vec![function(8, &[1, 2]), function(16, &[2]), function(32, &[]), function(500, &[])];
+        assert_eq!(need(calls()), (8 + 16 + 32 + 3 * each, false));
+        let mut recursive = calls();
+        recursive[2] = function(32, &[1]);
+        assert!(need(recursive).1);
+    }
+
+    #[test]
+    fn calls_may_go_deeper_than_the_stack_of_the_host() {
+        let count = 200_000;
+        let calls = |at| if at + 1 < count { vec![at + 1] } else { vec![] };
+        let each = need(vec![function(0, &[])]).0;
+        assert_eq!(need((0..count).map(|at| function(0, &calls(at))).collect()), (count * each, false));
+    }
 }

@@ -13,17 +13,6 @@ pub struct Member {
     pub args: Vec<(u64, Type)>,
 }
 
-/// The member mask operand of a warp operation, if it has one.
-pub fn member_mask(op: Op, args: &[u64]) -> Option<u32> {
-    let at = match op {
-        Op::Shuffle(_) => 3,
-        Op::Vote(_) | Op::MatchAny | Op::MatchAll | Op::Redux(_) => 1,
-        Op::Elect | Op::WarpSync => 0,
-        _ => return None,
-    };
-    args.get(at).map(|mask| *mask as u32)
-}
-
 /// The rest of the warp, for operations that take from it too.
 pub trait Others {
     /// What the registers of the operands hold in a lane that is not there; nothing if there is no such lane.

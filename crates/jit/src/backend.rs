@@ -5,13 +5,13 @@ use crate::cache::{DiskCache, Key};
 use crate::compiler::{Compiler, CompilerLibrary, Source};
 use crate::kernel::{Kernel, PlainCode};
 use crate::object::LoadedObject;
-use crate::{cpu, host_symbol, perf};
+use crate::{cpu, host_symbol, locked, perf};
 use kernel_abi::artifact::{Artifact, ENTRY_SYMBOL, TOGETHER_SYMBOL, VERSION};
 use kernel_abi::{
     Approximations, CompileError, CompileRequest, CompiledKernel, KernelBackend, Shape, Successor, Tier,
 };
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 /// Runs kernels as machine code. Cheap to clone: clones share everything.
@@ -138,7 +138,7 @@ impl Jit {
     fn kernel(&self, wanted: Wanted<'_>) -> Result<Arc<Kernel>, CompileError> {
         let key = self.key(wanted)?;
         let slot = self.slot(key);
-        let mut kernel = lock(&slot);
+        let mut kernel = locked(&slot);
         if let Some(kernel) = kernel.upgrade() {
             return Ok(kernel);
         }
@@ -173,7 +173,7 @@ impl Jit {
     }
 
     fn slot(&self, key: Key) -> Arc<Slot> {
-        let mut kernels = lock(&self.0.kernels);
+        let mut kernels = locked(&self.0.kernels);
         if let Some(slot) = kernels.get(&key) {
             return slot.clone();
         }
@@ -245,7 +245,7 @@ impl Jit {
     /// A shared copy of a module's text.
     fn text(&self, ptx: &str) -> Arc<str> {
         let key = Key::of(&[ptx.as_bytes()]);
-        let mut texts = lock(&self.0.texts);
+        let mut texts = locked(&self.0.texts);
         if let Some(text) = texts.get(&key).and_then(Weak::upgrade) {
             return text;
         }
@@ -277,9 +277,4 @@ fn no_assumption(shape: Shape) -> Shape {
 /// Whether kernels of this text may run more than two warps as one: only where there are barriers and shared memory, or loops in steps of the grid.
 fn may_gang(ptx: &str) -> bool {
     ptx.contains(".shared") && (ptx.contains("bar.") || ptx.contains("barrier.")) || ptx.contains("%nctaid")
-}
-
-/// The tables are changed by single calls that leave them whole, so a panic elsewhere does not spoil them.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

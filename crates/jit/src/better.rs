@@ -6,10 +6,11 @@
 //! long waits for a while at a time, so that a processor is left to the one that makes the other.
 
 use crate::kernel::Kernel;
+use crate::locked;
 use guard::FloatControl;
 use kernel_abi::{CompiledKernel, Successor};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 type Make = Box<dyn FnOnce() -> Option<Arc<Kernel>> + Send>;
@@ -54,7 +55,7 @@ impl Better {
     }
 
     fn wait_for(&self) -> Option<&Arc<Kernel>> {
-        let mut make = lock(&self.make);
+        let mut make = locked(&self.make);
         if let Some(wanted) = make.take() {
             drop(make);
             return self.settle(wanted);
@@ -68,7 +69,7 @@ impl Better {
 
     /// Makes it, unless somebody has begun to.
     fn make(&self) {
-        let make = lock(&self.make).take();
+        let make = locked(&self.make).take();
         make.map(|make| self.settle(make));
     }
 
@@ -79,7 +80,7 @@ impl Better {
             fn drop(&mut self) {
                 self.0.made.get_or_init(|| None);
                 // Who is about to wait has looked before it does, in the lock.
-                drop(lock(&self.0.make));
+                drop(locked(&self.0.make));
                 self.0.done.notify_all();
             }
         }
@@ -118,7 +119,7 @@ impl Successor for Better {
     fn wait_a_while(&self, most: Duration) -> bool {
         self.is_wanted.store(true, Ordering::Relaxed);
         self.begin();
-        let make = lock(&self.make);
+        let make = locked(&self.make);
         let waited = self.done.wait_timeout_while(make, most, |_| !self.is_settled());
         drop(waited);
         self.is_settled()
@@ -152,7 +153,7 @@ impl Background {
 
     /// Has this made. Without a thread to do it, it is made when it is needed.
     fn add(&self, better: Arc<Better>) {
-        let mut pending = lock(&self.0);
+        let mut pending = locked(&self.0);
         pending.stack.push(better);
         if !pending.has_thread {
             pending.has_thread = self.start();
@@ -171,7 +172,7 @@ fn make_all(pending: &Mutex<Pending>) {
     let _control = FloatControl::standard();
     loop {
         let next = {
-            let mut pending = lock(pending);
+            let mut pending = locked(pending);
             let kept = pending.kept;
             pending.stack.retain(|better| kept || Arc::strong_count(better) > 1);
             let wanted = |better: &Arc<Better>| better.is_wanted.load(Ordering::Relaxed);
@@ -186,8 +187,4 @@ fn make_all(pending: &Mutex<Pending>) {
         // A panic has settled it.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| better.make()));
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,13 +10,14 @@
 //! | `CUDA_CACHE_DISABLE` | 1: no cache |
 //! | `CUDA_CACHE_MAXSIZE` | limit in bytes, 1 GiB unless given |
 
+use crate::locked;
 use std::env;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
@@ -106,7 +107,7 @@ impl DiskCache {
             return;
         }
         let stored = (content.len() + HEADER) as u64;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = locked(&self.known);
         match &mut *known {
             Some((total, since)) if *since + stored < self.limit / LOOK_AGAIN => {
                 *since += stored;

@@ -8,6 +8,12 @@
 //! What is in no cache is compiled quickly for a kernel's first launch, to slower code that does the same; the fast code is
 //! made beside that, and takes its place: [`CompiledKernel::successor`](kernel_abi::CompiledKernel::successor).
 //!
+//! * [`backend`], [`cache`], [`compiler`], [`cpu`]: from a kernel's name and shape to an object;
+//! * [`object`], [`symbols`], [`perf`]: from an object to code in memory, what that may call, and its names for profilers;
+//! * [`kernel`], [`scheduler`]: how blocks are run, and how warps meet at barriers;
+//! * [`better`]: the fast code;
+//! * [`bulk`], [`matrix`], [`late`]: what generated code leaves to the host.
+//!
 //! | variable | meaning |
 //! | --- | --- |
 //! | `ANYWARP_CPU` | compile for `native` (default), `baseline`, `avx2` or `avx512` |
@@ -31,5 +37,12 @@ mod perf;
 mod scheduler;
 mod symbols;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use backend::Jit;
 pub use symbols::host_symbol;
+
+/// Locks one of the tables here. They are changed by single calls that leave them whole, so a panic elsewhere does not spoil them.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

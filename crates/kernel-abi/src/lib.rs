@@ -4,11 +4,12 @@
 //! * [`frame`]: the structures generated code reads and writes, with their offsets;
 //! * [`artifact`]: a compiled kernel as bytes;
 //! * [`library`]: the C interface of the compiler library;
-//! * [`soft`], [`matrix`]: arithmetic that generated code leaves to the host;
+//! * [`soft`], [`matrix`], [`bulk`]: arithmetic and copies that generated code leaves to the host, as numbers (`fields`);
+//! * [`late`]: atomics that the thread which runs a block keeps for later;
 //! * [`float_control`]: how the processor is set for a kernel;
 //! * [`texture`]: instructions about textures and surfaces, which the device carries out;
-//! * [`Tier`]: code that is there soon, and code that is fast;
-//! * [`backend`]: the interface through which the device compiles and runs kernels.
+//! * [`tier`]: code that is there soon, and code that is fast;
+//! * [`backend`], [`fallback`]: the interface through which the device compiles and runs kernels, and one back end behind another.
 //!
 //! A compiled kernel has one entry, of one of two kinds ([`EntryKind`]). Kernels without barriers get a function
 //! that runs a range of blocks. Kernels with barriers get a function that runs one warp up to its next suspension point; the back end's

@@ -2,8 +2,8 @@
 
 use crate::machine::Machine;
 use cuda_abi::nvml::*;
-use cuda_abi::shim::{Entry, WriteArguments, guarded, trace};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use cuda_abi::shim::{Entry, WriteArguments, guarded, locked, trace};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The users that `nvmlInit` counts, and what it found.
 static STATE: Mutex<State> = Mutex::new(State { users: 0, machine: None });
@@ -14,7 +14,7 @@ struct State {
 }
 
 fn state() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&STATE)
 }
 
 /// Counts a user; the first has the machine looked at.

@@ -3,8 +3,9 @@
 //! The runtime works in the context that is current in the driver's sense. If none is, the primary context of the
 //! thread's device is retained and made current, whichever thread comes first.
 
+use cuda_abi::shim::locked;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use cuda_abi::driver::{CUcontext, CUdevice};
 use cuda_abi::runtime::*;
@@ -212,8 +213,7 @@ fn is_active(device: CUdevice) -> CudaResult<bool> {
 }
 
 fn lock() -> MutexGuard<'static, Vec<Primary>> {
-    // Each change is complete before anything can panic.
-    PRIMARIES.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&PRIMARIES)
 }
 
 /// The device of the current context, or the one whose primary context the thread's next call makes current.

@@ -139,12 +139,21 @@ pub fn describe_3d(parameters: &cudaMemcpy3DParms) -> CudaResult<Option<CUDA_MEM
     if from_host && !source.array.is_null() || to_host && !destination.array.is_null() {
         return Err(cudaErrorInvalidValue);
     }
+    describe_box([(source, source_type(p.kind)), (destination, destination_type(p.kind))], p.extent)
+}
+
+/// A copy of a box from one place to another, whichever kind of memory each is; `None` if there is nothing in it.
+fn describe_box(
+    ends: [(BoxEnd, CUmemorytype); 2],
+    elements: cudaExtent,
+) -> CudaResult<Option<CUDA_MEMCPY3D>> {
+    let [(source, source_type), (destination, destination_type)] = ends;
     let scale = scale(&source, &destination)?;
-    let Some(extent) = extent_in_bytes(p.extent, scale)? else { return Ok(None) };
-    let beyond = || source.reaches_beyond(p.extent) || destination.reaches_beyond(p.extent);
+    let Some(extent) = extent_in_bytes(elements, scale)? else { return Ok(None) };
+    let beyond = || source.reaches_beyond(elements) || destination.reaches_beyond(elements);
     let (source, destination) = (
-        source.end(source_type(p.kind), scale, &extent, beyond)?,
-        destination.end(destination_type(p.kind), scale, &extent, beyond)?,
+        source.end(source_type, scale, &extent, beyond)?,
+        destination.end(destination_type, scale, &extent, beyond)?,
     );
     Ok(Some(CUDA_MEMCPY3D {
         srcXInBytes: source.x,
@@ -243,39 +252,37 @@ pub fn describe_3d_peer(
         BoxEnd { array: CUarray(p.srcArray.0), pointer: p.srcPtr, position: p.srcPos },
         BoxEnd { array: CUarray(p.dstArray.0), pointer: p.dstPtr, position: p.dstPos },
     );
-    let scale = scale(&source, &destination)?;
-    let Some(extent) = extent_in_bytes(p.extent, scale)? else { return Ok(None) };
-    let beyond = || source.reaches_beyond(p.extent) || destination.reaches_beyond(p.extent);
-    let (source, destination) = (
-        source.end(CU_MEMORYTYPE_DEVICE, scale, &extent, beyond)?,
-        destination.end(CU_MEMORYTYPE_DEVICE, scale, &extent, beyond)?,
-    );
+    let Some(copy) =
+        describe_box([(source, CU_MEMORYTYPE_DEVICE), (destination, CU_MEMORYTYPE_DEVICE)], p.extent)?
+    else {
+        return Ok(None);
+    };
     Ok(Some(CUDA_MEMCPY3D_PEER {
-        srcXInBytes: source.x,
-        srcY: source.y,
-        srcZ: source.z,
-        srcLOD: 0,
-        srcMemoryType: source.kind(),
-        srcHost: source.host(),
-        srcDevice: source.device(),
-        srcArray: source.in_array(),
+        srcXInBytes: copy.srcXInBytes,
+        srcY: copy.srcY,
+        srcZ: copy.srcZ,
+        srcLOD: copy.srcLOD,
+        srcMemoryType: copy.srcMemoryType,
+        srcHost: copy.srcHost,
+        srcDevice: copy.srcDevice,
+        srcArray: copy.srcArray,
         srcContext: source_context,
-        srcPitch: source.pitch(),
-        srcHeight: source.height(),
-        dstXInBytes: destination.x,
-        dstY: destination.y,
-        dstZ: destination.z,
-        dstLOD: 0,
-        dstMemoryType: destination.kind(),
-        dstHost: destination.host(),
-        dstDevice: destination.device(),
-        dstArray: destination.in_array(),
+        srcPitch: copy.srcPitch,
+        srcHeight: copy.srcHeight,
+        dstXInBytes: copy.dstXInBytes,
+        dstY: copy.dstY,
+        dstZ: copy.dstZ,
+        dstLOD: copy.dstLOD,
+        dstMemoryType: copy.dstMemoryType,
+        dstHost: copy.dstHost,
+        dstDevice: copy.dstDevice,
+        dstArray: copy.dstArray,
         dstContext: destination_context,
-        dstPitch: destination.pitch(),
-        dstHeight: destination.height(),
-        WidthInBytes: extent.width,
-        Height: extent.height,
-        Depth: extent.depth,
+        dstPitch: copy.dstPitch,
+        dstHeight: copy.dstHeight,
+        WidthInBytes: copy.WidthInBytes,
+        Height: copy.Height,
+        Depth: copy.Depth,
     }))
 }
 
@@ -316,9 +323,7 @@ impl BoxEnd {
         };
         Ok(end.at(x, y, self.position.z))
     }
-}
 
-impl BoxEnd {
     /// Whether a box of so many elements ends outside the array, if it is one.
     fn reaches_beyond(&self, extent: cudaExtent) -> bool {
         if self.array.is_null() {

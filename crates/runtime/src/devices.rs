@@ -1,7 +1,8 @@
 //! Devices: how many there are and which one a thread uses.
 
+use cuda_abi::shim::locked;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use cuda_abi::driver::CUdevice;
 use cuda_abi::runtime::{CudaResult, cudaErrorInitializationError, cudaErrorInvalidDevice};
@@ -35,14 +36,12 @@ pub fn check(device: CUdevice) -> CudaResult<CUdevice> {
 
 /// The device that the thread uses when no context is current: its own choice, the program's, the first.
 pub fn of_thread() -> CUdevice {
-    thread::chosen_device()
-        .or_else(|| PREFERRED.lock().unwrap_or_else(PoisonError::into_inner).first().copied())
-        .unwrap_or(0)
+    thread::chosen_device().or_else(|| locked(&PREFERRED).first().copied()).unwrap_or(0)
 }
 
 /// Sets which devices threads without a choice of their own may get, most wanted first.
 pub fn prefer(devices: Vec<CUdevice>) -> CudaResult {
     devices.iter().try_for_each(|&device| check(device).map(drop))?;
-    *PREFERRED.lock().unwrap_or_else(PoisonError::into_inner) = devices;
+    *locked(&PREFERRED) = devices;
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Programs, functions, blocks, instructions and values.
 
+use std::collections::HashMap;
+
 use crate::{Op, Type};
 
 macro_rules! index {
@@ -445,6 +447,44 @@ impl Function {
         let inst = self.make_inst(op, args, results, loc);
         self.block_mut(block).insts.push(inst);
         inst
+    }
+
+    /// Makes an instruction with one result at the end of a block; its result.
+    pub fn append_value(
+        &mut self,
+        block: Block,
+        op: Op,
+        args: Vec<Value>,
+        ty: Type,
+        loc: SourceLoc,
+    ) -> Value {
+        let inst = self.append(block, op, args, &[ty], loc);
+        self.inst(inst).results[0]
+    }
+
+    /// Makes a copy of an instruction at the end of a block. It reads what `values` has for each operand, or the operand itself, and
+    /// its results are added there as what stands for the original's.
+    pub fn append_copy(&mut self, block: Block, inst: Inst, values: &mut HashMap<Value, Value>) -> Inst {
+        let data = self.inst(inst).clone();
+        let args = data.args.iter().map(|arg| *values.get(arg).unwrap_or(arg)).collect();
+        let types: Vec<Type> = data.results.iter().map(|result| self.ty(*result)).collect();
+        let copy = self.append(block, data.op, args, &types, data.loc);
+        values.extend(data.results.into_iter().zip(self.inst(copy).results.iter().copied()));
+        copy
+    }
+
+    /// Makes an instruction with one result at the end of a list that is to be put into a block; its result.
+    pub fn push_value(
+        &mut self,
+        list: &mut Vec<Inst>,
+        op: Op,
+        args: Vec<Value>,
+        ty: Type,
+        loc: SourceLoc,
+    ) -> Value {
+        let inst = self.make_inst(op, args, &[ty], loc);
+        list.push(inst);
+        self.inst(inst).results[0]
     }
 
     /// Makes an instruction with one result at a place in a block; its result.

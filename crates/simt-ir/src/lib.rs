@@ -17,6 +17,7 @@ pub mod builder;
 pub mod bulk;
 pub mod cfg;
 pub mod device_runtime;
+mod effect;
 pub mod eval;
 pub mod function;
 pub mod matrix;

@@ -95,11 +95,8 @@ fn sum_of(func: &Function, inst: Inst, sums: &HashMap<Value, Sum>) -> Option<Sum
 fn rewrite(func: &mut Function, block: Block, inst: Inst, sum: &Sum) {
     let (ty, loc) = (func.ty(func.inst(inst).results[0]), func.inst(inst).loc);
     let mut before = Vec::new();
-    let mut make = |func: &mut Function, op: Op, args: Vec<Value>| {
-        let new = func.make_inst(op, args, &[ty], loc);
-        before.push(new);
-        func.inst(new).results[0]
-    };
+    let mut make =
+        |func: &mut Function, op: Op, args: Vec<Value>| func.push_value(&mut before, op, args, ty, loc);
     let mut terms = Vec::new();
     for (value, factor) in &sum.factors {
         terms.push(match factor {

@@ -189,13 +189,12 @@ impl Drift {
         let loc = func.block(self.header).term_loc;
         let way = func.add_param(self.header, ty);
         let (before, start) = self.entering;
-        let zero = func.append(before, Op::Const(0), Vec::new(), &[ty], loc);
-        pass(func, before, self.header, func.inst(zero).results[0]);
+        let zero = func.append_value(before, Op::Const(0), Vec::new(), ty, loc);
+        pass(func, before, self.header, zero);
         for (latch, moves) in &self.moves {
             let mut sum = way;
             for &step in &moves.added {
-                let add = func.append(*latch, Op::Int(IntBinary::Add), vec![sum, step], &[ty], loc);
-                sum = func.inst(add).results[0];
+                sum = func.append_value(*latch, Op::Int(IntBinary::Add), vec![sum, step], ty, loc);
             }
             pass(func, *latch, self.header, sum);
         }

@@ -313,11 +313,11 @@ impl<'a> Facts<'a> {
                 data.args.iter().for_each(|arg| self.assume(range, value, *arg, false, depth - 1));
             }
             Op::IntCmp(cmp) => {
-                let cmp = if holds { cmp } else { inverse(cmp) };
+                let cmp = if holds { cmp } else { cmp.inverse() };
                 if data.args[0] == value {
                     narrow(range, cmp, self.range(data.args[1]));
                 } else if data.args[1] == value {
-                    narrow(range, mirrored(cmp), self.range(data.args[0]));
+                    narrow(range, cmp.mirrored(), self.range(data.args[0]));
                 }
             }
             _ => {}
@@ -342,40 +342,10 @@ fn narrow(range: &mut Range, cmp: IntCmp, (low, high): Range) {
     range.1 = range.1.min(below.unwrap_or(i64::MAX));
 }
 
-/// The relation of the operands in the other order.
-pub(crate) fn mirrored(cmp: IntCmp) -> IntCmp {
-    match cmp {
-        IntCmp::Eq | IntCmp::Ne => cmp,
-        IntCmp::LtS => IntCmp::GtS,
-        IntCmp::GtS => IntCmp::LtS,
-        IntCmp::LeS => IntCmp::GeS,
-        IntCmp::GeS => IntCmp::LeS,
-        IntCmp::LtU => IntCmp::GtU,
-        IntCmp::GtU => IntCmp::LtU,
-        IntCmp::LeU => IntCmp::GeU,
-        IntCmp::GeU => IntCmp::LeU,
-    }
-}
-
 /// Whether these are the same value, or the same constant.
 pub(crate) fn are_same(func: &Function, one: Value, other: Value) -> bool {
     let constant = func.constant(one);
     one == other || constant.is_some() && constant == func.constant(other)
-}
-
-pub(crate) fn inverse(cmp: IntCmp) -> IntCmp {
-    match cmp {
-        IntCmp::Eq => IntCmp::Ne,
-        IntCmp::Ne => IntCmp::Eq,
-        IntCmp::LtS => IntCmp::GeS,
-        IntCmp::GeS => IntCmp::LtS,
-        IntCmp::LeS => IntCmp::GtS,
-        IntCmp::GtS => IntCmp::LeS,
-        IntCmp::LtU => IntCmp::GeU,
-        IntCmp::GeU => IntCmp::LtU,
-        IntCmp::LeU => IntCmp::GtU,
-        IntCmp::GtU => IntCmp::LeU,
-    }
 }
 
 /// The range of a result that does not wrap.

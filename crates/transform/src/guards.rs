@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use simt_ir::{Block, Cfg, Def, Function, Inst, IntBinary, IntCmp, Op, Target, Terminator, Type, Value};
 
-use crate::facts::{are_same, inverse};
+use crate::facts::are_same;
 use crate::simplify::sign_extended;
 
 /// The fewest elements.
@@ -112,7 +112,7 @@ fn guard(func: &Function, cfg: &Cfg, block: Block) -> Option<Guard> {
     if leads(then, otherwise) {
         Some(Guard { inst, cmp, body: then.block, join: otherwise.block })
     } else if leads(otherwise, then) {
-        Some(Guard { inst, cmp: inverse(cmp), body: otherwise.block, join: then.block })
+        Some(Guard { inst, cmp: cmp.inverse(), body: otherwise.block, join: then.block })
     } else {
         None
     }
@@ -241,8 +241,7 @@ fn tests(func: &Function, chain: &[Guard]) -> Vec<Test> {
 /// What an instruction at the end of a block computes.
 fn append(func: &mut Function, block: Block, op: Op, args: Vec<Value>, ty: Type) -> Value {
     let loc = func.block(block).term_loc;
-    let inst = func.append(block, op, args, &[ty], loc);
-    func.inst(inst).results[0]
+    func.append_value(block, op, args, ty, loc)
 }
 
 /// Has what these blocks compute and others use passed on to where control leaves them.
@@ -340,8 +339,7 @@ fn before(
     }
     let mut data = func.inst(inst).clone();
     data.args = data.args.into_iter().map(|arg| before(func, block, members, arg, known)).collect();
-    let new = func.append(block, data.op, data.args, &[func.ty(value)], data.loc);
-    let new = func.inst(new).results[0];
+    let new = func.append_value(block, data.op, data.args, func.ty(value), data.loc);
     known.insert(value, new);
     new
 }

@@ -9,8 +9,6 @@ use simt_ir::{
     Block, Function, IntBinary, IntCmp, IntUnary, Op, SourceLoc, SpecialReg, Terminator, Type, Value,
 };
 
-use crate::dispatch::member_mask;
-use crate::facts::inverse;
 use crate::{Irreducible, Prepared};
 
 /// Why lanes cannot run in step.
@@ -47,7 +45,7 @@ pub fn obstacle(p: &Prepared) -> Option<Obstacle> {
                 return Some(Obstacle { what, loc: data.loc });
             }
             let is_partial = !p.full[block.index()] && p.linear.skip(block).is_some();
-            if let Some(at) = member_mask(&data.op, data.args.len()).filter(|_| is_partial) {
+            if let Some(at) = data.op.member_mask(data.args.len()).filter(|_| is_partial) {
                 let members = data.args[at];
                 let what = if meets_another_branch(p, block, &data.op, members) {
                     "an operation at which threads meet others of their warp in another branch"
@@ -87,7 +85,9 @@ fn meets_another_branch(p: &Prepared, block: Block, op: &Op, members: Value) -> 
             p.func.block(other).insts.iter().any(|inst| {
                 let data = p.func.inst(*inst);
                 data.op == *op
-                    && member_mask(&data.op, data.args.len())
+                    && data
+                        .op
+                        .member_mask(data.args.len())
                         .is_some_and(|at| may_overlap(p, members, data.args[at], other, block))
             })
         })
@@ -106,7 +106,7 @@ fn meets_further_on(p: &Prepared, block: Block, op: &Op, members: Value) -> bool
     others.any(|other| {
         p.func.block(other).insts.iter().any(|inst| {
             let data = p.func.inst(*inst);
-            let Some(at) = member_mask(&data.op, data.args.len()).filter(|_| data.op == *op) else {
+            let Some(at) = data.op.member_mask(data.args.len()).filter(|_| data.op == *op) else {
                 return false;
             };
             let theirs = data.args[at];
@@ -187,7 +187,7 @@ fn is_alike(p: &Prepared, a: Value, b: Value) -> bool {
 fn is_inverse(p: &Prepared, a: Value, b: Value) -> bool {
     let (Some(a), Some(b)) = (p.func.def_inst(a), p.func.def_inst(b)) else { return false };
     let (Op::IntCmp(of_a), Op::IntCmp(of_b)) = (a.op, b.op) else { return false };
-    of_a == inverse(of_b) && a.args.iter().zip(&b.args).all(|(a, b)| is_alike(p, *a, *b))
+    of_a == of_b.inverse() && a.args.iter().zip(&b.args).all(|(a, b)| is_alike(p, *a, *b))
 }
 
 /// What a condition says of a number.
@@ -215,7 +215,7 @@ fn limits(p: &Prepared, cond: Value, holds: bool) -> Option<Limits> {
         true => (i64::from(bits as i32), i64::from(i32::MIN), i64::from(i32::MAX)),
         false => (i64::from(bits), 0, i64::from(u32::MAX)),
     };
-    let (least, most) = match if holds { cmp } else { inverse(cmp) } {
+    let (least, most) = match if holds { cmp } else { cmp.inverse() } {
         IntCmp::Eq => (at, at),
         IntCmp::Ne => return None,
         IntCmp::LtS | IntCmp::LtU => (lowest, at - 1),

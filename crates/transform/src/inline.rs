@@ -219,15 +219,24 @@ pub fn recursive_functions(program: &Program) -> Vec<bool> {
         .collect()
 }
 
+/// Puts a function, and all that its calls lead to, in an order in which callees come before their callers.
 fn callees_first(callees: &[Vec<FuncRef>], index: usize, done: &mut [bool], order: &mut Vec<usize>) {
-    // Depth is bounded by the number of functions: each is entered once.
     if std::mem::replace(&mut done[index], true) {
         return;
     }
-    for callee in &callees[index] {
-        callees_first(callees, callee.index(), done, order);
+    // Functions that are open, and how many of their callees have been seen to: a program's calls may go deeper than the host's stack.
+    let mut open = vec![(index, 0)];
+    while let Some((at, seen)) = open.last_mut() {
+        let Some(callee) = callees[*at].get(*seen).map(|callee| callee.index()) else {
+            order.push(*at);
+            open.pop();
+            continue;
+        };
+        *seen += 1;
+        if !std::mem::replace(&mut done[callee], true) {
+            open.push((callee, 0));
+        }
     }
-    order.push(index);
 }
 
 fn next_call(func: &Function, kept: &[bool]) -> Option<(Block, usize, FuncRef)> {
@@ -331,16 +340,9 @@ impl Copy<'_> {
         let mut results = self.caller.inst(new).results.clone();
         if data.op == Op::LocalBase && self.frame != 0 {
             // The callee's frame lies above the caller's own variables.
-            let offset = self.caller.append(block, Op::Const(self.frame.into()), vec![], &types, data.loc);
-            let offset = self.caller.inst(offset).results[0];
-            let sum = self.caller.append(
-                block,
-                Op::Int(IntBinary::Add),
-                vec![results[0], offset],
-                &types,
-                data.loc,
-            );
-            results = self.caller.inst(sum).results.clone();
+            let mut append = |op, args| self.caller.append_value(block, op, args, types[0], data.loc);
+            let offset = append(Op::Const(self.frame.into()), vec![]);
+            results = vec![append(Op::Int(IntBinary::Add), vec![results[0], offset])];
         }
         self.values.extend(data.results.iter().copied().zip(results));
     }
@@ -375,6 +377,16 @@ mod tests {
         assert_eq!(kernel.local_bytes, 16 + 24);
         let calls = kernel.blocks().flat_map(|block| kernel.block(block).insts.clone());
         assert!(calls.map(|inst| kernel.inst(inst).op).all(|op| !matches!(op, Op::Call(_))));
+    }
+
+    #[test]
+    fn calls_may_go_deeper_than_the_stack_of_the_host() {
+        let count = 300_000;
+        let callees: Vec<Vec<FuncRef>> =
+            (1..=count).map(|next| if next < count { vec![FuncRef(next)] } else { vec![] }).collect();
+        let (mut done, mut order) = (vec![false; callees.len()], Vec::new());
+        callees_first(&callees, 0, &mut done, &mut order);
+        assert!(order.iter().rev().copied().eq(0..callees.len()));
     }
 
     #[test]

@@ -1,13 +1,45 @@
 //! Passes and analyses over the SIMT IR, on the way from one thread's view to code for the 32 lanes of a warp.
 //!
-//! Passes change a function and say in their first line what holds afterwards; analyses are plain data.
-//! In order of use: [`traps`], [`simplify`], [`cancel`], [`decide`], [`halves`](mod@halves), [`pairs`](mod@pairs), [`narrow`](mod@narrow), [`normalize`], [`zeros`], [`lcssa`], [`drift`], then the analyses [`sync`], [`shapes`] and
-//! [`linearize`], which code generation reads, in which lanes values are [`wanted`], which floats are [`quiet`], and whether local memory lies [`lane_by_lane`]. Warps whose reads others overwrite without a barrier keep abreast ([`abreast`]). A kernel whose lanes cannot run in step ([`in_step`]) is turned inside out first
-//! ([`dispatch`]). Before all of that, functions are inlined ([`inline`]), those that pointers lead to where they are known ([`targets`]), or become parts of the kernel ([`routines`]). Some kernels run several warps as one ([`gang`]), or warps in turns ([`stride`]), or lanes one at a time (`singly`), and some as if their blocks lay on their side ([`turned`](mod@turned)). What barriers suspend is kept in few places
-//! ([`places`]). What is loaded together may stay together ([`packs`]), and
-//! what a block keeps for itself in shared memory may stay in registers ([`held`]). Where indices are bounded, or lanes may leave a loop apart from each
-//! other, code for warps of which that is not so may stand beside ([`within`]), as for those whose lanes have all elements that are guarded ([`guards`](mod@guards)), as may loops that compilers unrolled, rolled again ([`reroll`]), and loops for the few lanes that stay in them longest ([`stragglers`]). Some have blocks that load the same as others beside and below them
-//! ([`tiled`]), and some come to the same fault whenever they run ([`retrace`]).
+//! A pass changes a function, and its file says first what holds afterwards; an analysis is plain data. [`prepare()`] runs what every kernel goes
+//! through, in order. Around it, `codegen` chooses how the kernel is to run and reads the analyses.
+//!
+//! **Calls**, before all else:
+//! * [`targets`]: calls through pointers become choices among the functions they may lead to;
+//! * [`inline`]: device functions become part of their callers;
+//! * [`routines`]: functions that recurse become parts of the kernel that threads jump to.
+//!
+//! **What `prepare` runs**, in this order:
+//! * [`traps`], [`simplify`], [`cancel`], [`decide`]: clean-ups, and what the launch's shape decides;
+//! * [`halves`](mod@halves), [`pairs`](mod@pairs), `words`: parts of a register are computed with where they are;
+//! * [`narrow`](mod@narrow): integers have as few bits as they need;
+//! * [`normalize`](mod@normalize): the normal form, with loops that have one entry;
+//! * [`nan`], [`zeros`]: the bits of NaNs and the signs of zeros, where either may be `seen`;
+//! * [`lcssa`], [`drift`]: how values leave loops, and how addresses move on in them.
+//!
+//! **What it finds**, which is in [`Prepared`]:
+//! * [`loops`], [`sync`], [`linearize`]: loops, where lanes meet again, and the order of blocks for lanes that part;
+//! * [`shapes`]: how a value differs between lanes, by what is known of numbers ([`facts`]);
+//! * [`poll`], [`late`], [`wanted`], `quiet`, [`lane_by_lane`]: loops that wait, atomics that can, lanes whose values nobody wants, floats
+//!   that are no signalling NaNs, and how local memory lies.
+//!
+//! **Lanes that rely on each other**:
+//! * [`in_step`]: whether the lanes of a warp may run in step;
+//! * [`dispatch`](mod@dispatch): if not, the kernel is turned inside out, and each lane has a place of its own;
+//! * [`abreast`]: warps that read what others overwrite without a barrier between.
+//!
+//! **How a block runs**:
+//! * [`gang`]: several warps as one, or one in strips, for which `chains` says what a kernel waits for; `singly`: lanes one at a time;
+//! * [`stride`], [`slope`]: warps in turns in loops over the grid, and how values change from block to block;
+//! * [`turned`](mod@turned): blocks as if they lay on their side; [`tiled`]: blocks that load the same as those beside and below them.
+//!
+//! **Code for usual warps beside the code for any**:
+//! * [`within`], with `rows`, `rejoined`: where indices are bounded, numbers divided into rows, or loops left by lanes one by one;
+//! * `guards`: the elements of a lane in a row under one test; `reroll`: loops that compilers unrolled, as one again;
+//! * [`stragglers`]: the few lanes that stay longest in a loop go on one by one.
+//!
+//! **What emission asks when it gets there**:
+//! * [`packs`]: values loaded together that stay together; [`held`]: shared memory that registers can stand for;
+//! * [`places`]: values that can be kept in one place; [`retrace`]: kernels that go the same way whenever they run.
 
 pub mod abreast;
 pub mod cancel;
@@ -41,6 +73,7 @@ mod reroll;
 pub mod retrace;
 pub mod routines;
 mod rows;
+mod seen;
 pub mod shapes;
 pub mod simplify;
 mod singly;

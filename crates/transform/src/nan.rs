@@ -7,9 +7,11 @@
 use std::collections::{HashMap, HashSet};
 
 use simt_ir::{
-    Cfg, Convert, Def, FloatBinary, FloatUnary, Function, Inst, InstData, MinMax, Op, SourceLoc, Terminator,
-    Type, Value,
+    Cfg, Convert, FloatBinary, FloatUnary, Function, Inst, InstData, MinMax, Op, SourceLoc, Terminator, Type,
+    Value,
 };
+
+use crate::seen::{Use, seen};
 
 /// What kind of NaN a value may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +30,7 @@ pub fn make_canonical(func: &mut Function) {
     let exchanged = Exchanged::find(func, &cfg);
     let kinds = kinds(func, &cfg, &exchanged);
     let kind = |value: Value| kinds[value.index()];
-    let seen = seen(func, &cfg);
+    let seen = seen(func, &cfg, |inst, at| use_of_bits(func, inst, at));
     for &block in cfg.order() {
         let mut canonical: HashMap<Value, Value> = HashMap::new();
         let old = std::mem::take(&mut func.block_mut(block).insts);
@@ -75,9 +77,7 @@ pub fn make_canonical(func: &mut Function) {
 }
 
 fn canonicalised(func: &mut Function, value: Value, insts: &mut Vec<Inst>) -> Value {
-    let inst = func.make_inst(Op::CanonNan, vec![value], &[func.ty(value)], SourceLoc::default());
-    insts.push(inst);
-    func.inst(inst).results[0]
+    func.push_value(insts, Op::CanonNan, vec![value], func.ty(value), SourceLoc::default())
 }
 
 /// Floats that lanes give each other as bits, and take for floats again at once: nobody looks at the bits in between.
@@ -132,36 +132,15 @@ impl Exchanged {
     }
 }
 
-/// Whether the bits of a NaN may come to where they are told apart. Arithmetic does not look at them, whatever it is that it is given.
-fn seen(func: &Function, cfg: &Cfg) -> Vec<bool> {
-    let mut seen = vec![false; func.value_count()];
-    let mut work: Vec<Value> = Vec::new();
-    for &block in cfg.order() {
-        let data = func.block(block);
-        if let Terminator::Return(values) = &data.term {
-            work.extend(values);
-        }
-        for inst in &data.insts {
-            let data = func.inst(*inst);
-            if !(ignores_bits(func, *inst) || data.op == Op::Select) {
-                work.extend(&data.args);
-            }
-        }
+/// What an instruction makes of the bits of a NaN in this operand. Arithmetic does not look at them, whatever it is that it is given.
+fn use_of_bits(func: &Function, inst: Inst, at: usize) -> Use {
+    match func.inst(inst).op {
+        Op::Select if at == 0 => Use::Ignored,
+        Op::Select => Use::PassedOn,
+        _ if is_copy(func, inst) => Use::PassedOn,
+        _ if ignores_bits(func, inst) => Use::Ignored,
+        _ => Use::Seen,
     }
-    while let Some(value) = work.pop() {
-        if std::mem::replace(&mut seen[value.index()], true) {
-            continue;
-        }
-        match func.def(value) {
-            Def::Result(inst, _) if func.inst(inst).op == Op::Select => {
-                work.extend(&func.inst(inst).args[1..])
-            }
-            Def::Result(inst, _) if is_copy(func, inst) => work.extend(&func.inst(inst).args),
-            Def::Param(block, at) => work.extend(cfg.passed(func, block, at as usize)),
-            Def::Result(..) | Def::Removed => {}
-        }
-    }
-    seen
 }
 
 fn kinds(func: &Function, cfg: &Cfg, exchanged: &Exchanged) -> Vec<Kind> {

@@ -398,9 +398,7 @@ fn rewrite(func: &mut Function, ty: Type, narrowed: HashMap<Inst, Narrowed>) {
                 let data = func.inst_mut(inst);
                 (data.op, data.args) = (op, args);
             } else {
-                let made = func.make_inst(op, args, &[ty], data.loc);
-                new.push(made);
-                let made = func.inst(made).results[0];
+                let made = func.push_value(&mut new, op, args, ty, data.loc);
                 results.insert(result, made);
                 let data = func.inst_mut(inst);
                 data.op = Op::Convert(if signed { Convert::SExt } else { Convert::ZExt });
@@ -431,9 +429,7 @@ fn cut(
         (_, Some((op, narrow))) => (Op::Convert(op), vec![narrow]),
         _ => (Op::Convert(Convert::Trunc), vec![value]),
     };
-    let made = func.make_inst(op, args, &[ty], loc);
-    insts.push(made);
-    func.inst(made).results[0]
+    func.push_value(insts, op, args, ty, loc)
 }
 
 /// What was cut of wide results is the narrow ones, or cut of those.

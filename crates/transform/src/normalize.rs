@@ -67,10 +67,8 @@ fn branch_tree(
         _ => {
             let (low, high) = targets.split_at(targets.len() / 2);
             let middle = first + low.len() as u64;
-            let limit = func.append(block, Op::Const(middle), vec![], &[Type::I32], loc);
-            let limit = func.inst(limit).results[0];
-            let cond = func.append(block, Op::IntCmp(IntCmp::LtU), vec![index, limit], &[Type::Pred], loc);
-            let cond = func.inst(cond).results[0];
+            let limit = func.append_value(block, Op::Const(middle), vec![], Type::I32, loc);
+            let cond = func.append_value(block, Op::IntCmp(IntCmp::LtU), vec![index, limit], Type::Pred, loc);
             let mut side = |first: u64, targets: &[Target]| match targets {
                 [target] => target.clone(),
                 _ => {

@@ -261,8 +261,7 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn inst(&mut self, op: Op, args: &[Value], ty: Type) -> Value {
-        let inst = self.func.append(self.block, op, args.to_vec(), &[ty], self.loc);
-        self.func.inst(inst).results[0]
+        self.func.append_value(self.block, op, args.to_vec(), ty, self.loc)
     }
 
     fn int(&mut self, op: IntBinary, a: Value, b: Value) -> Value {
@@ -294,16 +293,8 @@ impl Maker<'_> {
     /// Copies the instructions of a block.
     fn copy(&mut self, from: Block, map: &mut HashMap<Value, Value>) {
         for inst in self.func.block(from).insts.clone() {
-            self.copy_inst(inst, map);
+            self.func.append_copy(self.block, inst, map);
         }
-    }
-
-    fn copy_inst(&mut self, inst: Inst, map: &mut HashMap<Value, Value>) {
-        let data = self.func.inst(inst).clone();
-        let args = data.args.iter().map(|arg| map.get(arg).copied().unwrap_or(*arg)).collect();
-        let types: Vec<Type> = data.results.iter().map(|result| self.func.ty(*result)).collect();
-        let new = self.func.append(self.block, data.op, args, &types, data.loc);
-        map.extend(data.results.iter().copied().zip(self.func.inst(new).results.clone()));
     }
 
     /// What a value of some blocks is where their parameters are these; nothing if it depends on others.
@@ -321,7 +312,7 @@ impl Maker<'_> {
                     let known = self.value_in(arg, blocks, map)?;
                     map.insert(arg, known);
                 }
-                self.copy_inst(inst, map);
+                self.func.append_copy(self.block, inst, map);
                 map.get(&value).copied()
             }
             Def::Removed => None,

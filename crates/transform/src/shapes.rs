@@ -23,7 +23,7 @@ use simt_ir::{
 pub use self::checks::Check;
 use self::checks::Tests;
 pub use self::known::Numbers;
-use crate::facts::{Facts, mirrored};
+use crate::facts::Facts;
 use crate::simplify::sign_extended;
 use crate::{Loops, sync};
 
@@ -383,7 +383,7 @@ impl Analysis<'_> {
     fn compares_bases(&self, cmp: IntCmp, args: &[Value], shapes: &[LaneShape]) -> bool {
         let (index, constant, cmp) = match (self.func.constant(args[0]), self.func.constant(args[1])) {
             (None, Some(constant)) => (0, constant, cmp),
-            (Some(constant), None) => (1, constant, mirrored(cmp)),
+            (Some(constant), None) => (1, constant, cmp.mirrored()),
             _ => return false,
         };
         let Some(offsets) = shapes[index].offsets(self.lanes()) else { return false };

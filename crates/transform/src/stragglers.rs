@@ -200,13 +200,9 @@ impl Split<'_> {
         for block in &blocks {
             let mut at = copies[block];
             for inst in &p.func.block(*block).insts {
-                let data = p.func.inst(*inst).clone();
-                let types: Vec<Type> = data.results.iter().map(|result| p.func.ty(*result)).collect();
-                let is_for_each = matches!(data.op, Op::Atomic(..));
+                let is_for_each = matches!(p.func.inst(*inst).op, Op::Atomic(..));
                 let place = if is_for_each { self.func.add_block() } else { at };
-                let copy = self.func.append(place, data.op, data.args, &types, data.loc);
-                alone.extend(data.results.iter().copied().zip(self.func.inst(copy).results.clone()));
-                made.push(copy);
+                made.push(self.func.append_copy(place, *inst, &mut alone));
                 if is_for_each {
                     // All that are left come here, and it is to be done once.
                     let after = self.func.add_block();
@@ -280,8 +276,7 @@ impl Split<'_> {
     }
 
     fn make(&mut self, block: Block, op: Op, args: Vec<Value>, ty: Type) -> Value {
-        let inst = self.func.append(block, op, args, &[ty], self.loc);
-        self.func.inst(inst).results[0]
+        self.func.append_value(block, op, args, ty, self.loc)
     }
 
     fn jump(&mut self, from: Block, to: Block, args: Vec<Value>) {

@@ -243,10 +243,7 @@ fn choose(func: &mut Function, inst: Inst, known: Vec<(FuncRef, u64)>, others: b
     func.map_uses(|value| new.get(&value).copied().unwrap_or(value));
     let args: Vec<Value> = args.iter().map(|arg| new.get(arg).copied().unwrap_or(*arg)).collect();
 
-    let mut append = |op: Op, args: Vec<Value>, ty: Type| {
-        let inst = func.append(block, op, args, &[ty], loc);
-        func.inst(inst).results[0]
-    };
+    let mut append = |op: Op, args: Vec<Value>, ty: Type| func.append_value(block, op, args, ty, loc);
     let mut tests = Vec::new();
     for (_, token) in &known {
         let token = append(Op::Const(*token), vec![], Type::I64);
@@ -276,11 +273,8 @@ fn choose(func: &mut Function, inst: Inst, known: Vec<(FuncRef, u64)>, others: b
         }
     }
     if known.is_empty() {
-        let results = types.iter().map(|ty| {
-            let zero = func.append(block, Op::Const(0), vec![], &[*ty], loc);
-            func.inst(zero).results[0]
-        });
-        let results = results.collect();
+        let results =
+            types.iter().map(|ty| func.append_value(block, Op::Const(0), vec![], *ty, loc)).collect();
         end(func, block, Terminator::Jump(Target { block: after, args: results }), loc);
     }
 }

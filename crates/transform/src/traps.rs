@@ -81,8 +81,7 @@ fn join(func: &mut Function, cfg: &Cfg, from: Block, trap: Block) -> bool {
 /// Appends an instruction with one predicate as its result.
 fn append(func: &mut Function, block: Block, op: Op, args: Vec<Value>) -> Value {
     let loc = func.block(block).term_loc;
-    let inst = func.append(block, op, args, &[Type::Pred], loc);
-    func.inst(inst).results[0]
+    func.append_value(block, op, args, Type::Pred, loc)
 }
 
 /// Appends copies of a block's instructions to another, with these for the block's parameters.
@@ -90,11 +89,7 @@ fn copy(func: &mut Function, block: Block, args: &[Value], to: Block) {
     let params = func.block(block).params.clone();
     let mut copies: HashMap<Value, Value> = params.into_iter().zip(args.iter().copied()).collect();
     for inst in func.block(block).insts.clone() {
-        let data = func.inst(inst).clone();
-        let args = data.args.iter().map(|arg| *copies.get(arg).unwrap_or(arg)).collect();
-        let types: Vec<Type> = data.results.iter().map(|result| func.ty(*result)).collect();
-        let copy = func.append(to, data.op, args, &types, data.loc);
-        copies.extend(data.results.iter().copied().zip(func.inst(copy).results.clone()));
+        func.append_copy(to, inst, &mut copies);
     }
 }
 

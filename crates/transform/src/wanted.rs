@@ -11,7 +11,6 @@ use simt_ir::{
 };
 
 use crate::Shapes;
-use crate::facts::inverse;
 
 const ALL: u32 = u32::MAX;
 /// How far a condition that is made of others is followed.
@@ -169,7 +168,7 @@ impl Lanes<'_> {
                 let [first, second] = [0, 1].map(|at| self.where_is(data.args[at], holds, depth - 1));
                 if (op == IntBinary::And) == holds { first & second } else { first | second }
             }
-            Op::IntCmp(cmp) => self.where_thread_is(if holds { cmp } else { inverse(cmp) }, data),
+            Op::IntCmp(cmp) => self.where_thread_is(if holds { cmp } else { cmp.inverse() }, data),
             _ => ALL,
         }
     }

@@ -3,17 +3,9 @@
 //! Of -0 and +0 the minimum is -0 and the maximum +0. Vector instructions without AVX-512 give either, and it takes as many more to give the right
 //! one. But what is compared, has an exponential taken, or becomes an integer may have either; so may what only goes there by way of sums and products. [`ignore_signs`] marks the minima and maxima that may.
 
-use simt_ir::{
-    Approx, Cfg, Convert, Def, FloatBinary, FloatUnary, Function, InstData, MinMax, Op, Terminator, Value,
-};
+use simt_ir::{Approx, Cfg, Convert, FloatBinary, FloatUnary, Function, InstData, MinMax, Op, Value};
 
-/// What an operation makes of the sign of a zero that is its operand.
-enum Sign {
-    Ignored,
-    /// Nothing but the sign of a zero depends on it.
-    PassedOn,
-    Seen,
-}
+use crate::seen::{Use, seen};
 
 /// Marks what may be either zero.
 pub fn ignore_signs(func: &mut Function) {
@@ -22,7 +14,7 @@ pub fn ignore_signs(func: &mut Function) {
         return;
     }
     let cfg = Cfg::new(func);
-    let seen = seen(func, &cfg);
+    let seen = seen(func, &cfg, |inst, at| use_of_sign(func, func.inst(inst), at));
     for &block in cfg.order() {
         for inst in func.block(block).insts.clone() {
             let data = func.inst_mut(inst);
@@ -33,62 +25,27 @@ pub fn ignore_signs(func: &mut Function) {
     }
 }
 
-/// Of each value whether the sign that it has as a zero may be seen.
-fn seen(func: &Function, cfg: &Cfg) -> Vec<bool> {
-    let mut seen = vec![false; func.value_count()];
-    let mut work: Vec<Value> = Vec::new();
-    for &block in cfg.order() {
-        let data = func.block(block);
-        if let Terminator::Return(values) = &data.term {
-            work.extend(values);
-        }
-        for inst in &data.insts {
-            let data = func.inst(*inst);
-            for (at, arg) in data.args.iter().enumerate() {
-                if matches!(sign(func, data, at), Sign::Seen) {
-                    work.push(*arg);
-                }
-            }
-        }
-    }
-    while let Some(value) = work.pop() {
-        if std::mem::replace(&mut seen[value.index()], true) {
-            continue;
-        }
-        match func.def(value) {
-            Def::Param(block, at) => work.extend(cfg.passed(func, block, at as usize)),
-            Def::Removed => {}
-            Def::Result(inst, _) => {
-                let data = func.inst(inst);
-                let passes = |at: &usize| matches!(sign(func, data, *at), Sign::PassedOn);
-                work.extend((0..data.args.len()).filter(passes).map(|at| data.args[at]));
-            }
-        }
-    }
-    seen
-}
-
-/// What an operation makes of the sign of this operand.
-fn sign(func: &Function, data: &InstData, at: usize) -> Sign {
+/// What an operation makes of the sign of a zero that is this operand.
+fn use_of_sign(func: &Function, data: &InstData, at: usize) -> Use {
     match data.op {
         Op::FloatCmp(_) | Op::FloatUnary(FloatUnary::Abs, _) | Op::Approx { func: Approx::Ex2, .. } => {
-            Sign::Ignored
+            Use::Ignored
         }
-        Op::Convert(Convert::FloatToS { .. } | Convert::FloatToU { .. }) => Sign::Ignored,
+        Op::Convert(Convert::FloatToS { .. } | Convert::FloatToU { .. }) => Use::Ignored,
         // What a zero may be is above zero, or below, as the constant says.
         Op::MinMax(MinMax { max, xorsign_abs: false, .. })
             if func.constant(data.args[1 - at]) == Some(zero(func, data.args[at], !max)) =>
         {
-            Sign::Ignored
+            Use::Ignored
         }
-        Op::MinMax(MinMax { xorsign_abs: true, .. }) => Sign::Seen,
-        Op::Float(FloatBinary::Div, _) if at == 1 => Sign::Seen,
-        Op::Float(..) | Op::Fma(_) | Op::MinMax(_) | Op::CanonNan => Sign::PassedOn,
-        Op::FloatUnary(FloatUnary::Neg | FloatUnary::Sqrt, _) => Sign::PassedOn,
-        Op::Convert(Convert::FloatToFloat(_) | Convert::RoundToIntegral(_)) => Sign::PassedOn,
-        Op::Select if at == 0 => Sign::Ignored,
-        Op::Select => Sign::PassedOn,
-        _ => Sign::Seen,
+        Op::MinMax(MinMax { xorsign_abs: true, .. }) => Use::Seen,
+        Op::Float(FloatBinary::Div, _) if at == 1 => Use::Seen,
+        Op::Float(..) | Op::Fma(_) | Op::MinMax(_) | Op::CanonNan => Use::PassedOn,
+        Op::FloatUnary(FloatUnary::Neg | FloatUnary::Sqrt, _) => Use::PassedOn,
+        Op::Convert(Convert::FloatToFloat(_) | Convert::RoundToIntegral(_)) => Use::PassedOn,
+        Op::Select if at == 0 => Use::Ignored,
+        Op::Select => Use::PassedOn,
+        _ => Use::Seen,
     }
 }
 
@@ -100,7 +57,7 @@ fn zero(func: &Function, value: Value, is_negative: bool) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use simt_ir::{FloatCmp, FloatMode, FloatRel, FunctionBuilder, Signature, Type};
+    use simt_ir::{FloatCmp, FloatMode, FloatRel, FunctionBuilder, Signature, Terminator, Type};
 
     /// Whether a maximum of two parameters may be either zero where this is done with it.
     fn may_be_any(results: Vec<Type>, then: impl FnOnce(&mut FunctionBuilder, Value) -> Value) -> bool {

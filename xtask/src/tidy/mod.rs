@@ -16,6 +16,7 @@ pub fn run() -> Result<Report, Error> {
     report.add("every crate takes the workspace's lints", sources::manifests(&texts));
     report.add("every licence is in deny.toml", licences::check(&packages, &deny)?);
     report.add("no file is over its length", sources::lengths(&texts));
+    report.add("lists of modules are complete", sources::module_lists(&texts));
     report.add("SAFETY comments say something", sources::safety(&texts));
     report.add("no words that do not belong here", sources::words(&texts));
     report.add("every exported name has one body or is a stub", exports::check(&texts));

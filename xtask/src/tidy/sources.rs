@@ -41,6 +41,35 @@ pub fn lengths(texts: &[(String, String)]) -> Vec<String> {
         .collect()
 }
 
+/// Modules that are missing in a list of modules. A file whose documentation lists most of its modules, each under a bullet, has such a list.
+pub fn module_lists(texts: &[(String, String)]) -> Vec<String> {
+    let mut findings = Vec::new();
+    for (path, text) in rust(texts) {
+        let docs: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("//!")).collect();
+        let listed =
+            docs.iter().skip_while(|line| !line.starts_with(" * ")).copied().collect::<Vec<_>>().join("\n");
+        let modules: Vec<&str> =
+            text.lines().filter_map(module).filter(|module| *module != "tests").collect();
+        let names = |text: &str, module: &str| {
+            [format!("`{module}`"), format!("`mod@{module}`")].iter().any(|name| text.contains(name))
+        };
+        let is_list = 2 * modules.iter().filter(|module| names(&listed, module)).count() > modules.len();
+        let docs = docs.join("\n");
+        let missing = modules.iter().filter(|module| is_list && !names(&docs, module));
+        findings.extend(missing.map(|module| format!("{path} does not list its module `{module}`")));
+    }
+    findings
+}
+
+/// The module that a line declares, whose text is in another file.
+fn module(line: &str) -> Option<&str> {
+    let declaration = match line.strip_prefix("pub") {
+        Some(rest) => rest.trim_start_matches("(crate)").trim_start_matches("(super)").trim_start(),
+        None => line,
+    };
+    declaration.strip_prefix("mod ")?.strip_suffix(';')
+}
+
 /// `SAFETY` comments without a reason. (That each unsafe block has a comment is clippy's part.)
 pub fn safety(texts: &[(String, String)]) -> Vec<String> {
     let mut findings = Vec::new();
@@ -100,6 +129,17 @@ mod tests {
         assert_eq!(lengths(&file("a.rs", &"\n".repeat(MAX_LINES))), [""; 0]);
         assert_eq!(lengths(&file("a.rs", &"\n".repeat(MAX_LINES + 1))).len(), 1);
         assert_eq!(lengths(&file("a.ptx", &"\n".repeat(MAX_LINES + 1))), [""; 0]);
+    }
+
+    #[test]
+    fn a_module_that_a_list_lacks_is_found() {
+        let list = "//! What there is:\n//! * [`a`]: one;\n//! * [`mod@b`], `c`: others.\n\nmod a;\npub mod b;\npub(crate) mod c;\n";
+        assert_eq!(module_lists(&file("a.rs", list)), [""; 0]);
+        assert_eq!(
+            module_lists(&file("a.rs", &format!("{list}mod d;\n#[cfg(test)]\nmod tests;\n"))).len(),
+            1
+        );
+        assert_eq!(module_lists(&file("a.rs", "//! See [`a`].\n\nmod a;\nmod b;\n")), [""; 0]);
     }
 
     #[test]

@@ -1,41 +1,62 @@
 //! Emission of SIMD code: one LLVM value for the 32 lanes of a warp, or for those of a gang's warps or of a strip of one (`transform::gang`).
 //! What only warps do has 32.
 //!
-//! * [`function`][]: control flow, masks, and where values are kept;
-//! * [`value`][]: instructions that compute from their operands; thread indices;
-//! * [`memory`][]: loads and stores by the shape of their addresses;
-//! * [`address`][]: where the lanes of an access are;
-//! * [`ahead`][]: tests of accesses before code for all lanes;
-//! * [`alignment`][]: accesses at odd addresses;
-//! * [`grouped`][]: accesses of parts of rows;
-//! * [`joined`][]: loads and stores of neighbours;
-//! * [`copied`][]: rows that go from global to shared memory;
-//! * [`own_rows`][]: loads of some elements in a row for each lane;
-//! * [`apart`][]: accesses that may pass each other;
-//! * [`packed`][]: values that stay as they lie in memory;
-//! * [`regular`][]: accesses that turn out to be consecutive;
-//! * [`shared`][]: functions called from many places;
-//! * [`tile`][]: accesses of a tile by its columns;
-//! * [`indexed`][]: gathers and scatters by indices;
-//! * [`fetch`][]: memory asked for before it is read;
-//! * [`few`][]: few lanes that go on one after another;
-//! * [`masked`][]: accesses by some lanes;
-//! * [`exact`][]: accesses at addresses that wrap between lanes;
-//! * [`atomic`][]: what goes lane by lane;
-//! * [`adjacent`][]: atomics of neighbours;
-//! * [`bulk`][]: copies of blocks of memory;
-//! * [`mbarrier`][]: barriers in memory;
-//! * [`warp`][]: exchange between lanes;
-//! * [`stack`][]: stack memory;
-//! * [`suspend`][]: barriers;
-//! * [`call`][]: device functions that are not inlined;
-//! * [`host`][]: faults and services of the host;
+//! The frame:
 //! * [`entry`][]: the loops over blocks and warps;
 //! * [`together`][]: the loop over the warps of a block and its barriers;
 //! * [`turns`][]: warps that take turns;
-//! * [`two_places`][]: loads of lanes that are at one of two places;
+//! * [`wraps`][]: tests before any block runs;
+//! * [`call`][]: device functions that are not inlined;
+//! * [`shared`][]: functions called from many places;
+//! * [`host`][]: faults and services of the host.
+//!
+//! Control flow and values:
+//! * [`function`][]: control flow, masks, and where values are kept;
+//! * [`full`][]: code for all lanes beside the code for some;
+//! * [`pieces`][]: control flow inside a block;
+//! * [`few`][]: few lanes that go on one after another;
+//! * [`suspend`][]: barriers;
+//! * [`slots`][]: stack memory for values that several blocks use;
+//! * [`cell`][]: values that wait in the warp's state;
+//! * [`packed`][]: values that stay as they lie in memory.
+//!
+//! Instructions:
+//! * [`value`][]: those that compute from their operands; thread indices;
 //! * [`unflushed`][]: operations that keep subnormals where the processor flushes;
-//! * [`wraps`][]: tests before any block runs.
+//! * [`warp`][]: exchange between lanes;
+//! * [`matrix`][]: products of matrices;
+//! * [`texture`][]: textures and surfaces;
+//! * [`bulk`][]: copies of blocks of memory;
+//! * [`mbarrier`][]: barriers in memory;
+//! * [`stack`][]: stack memory.
+//!
+//! Loads and stores:
+//! * [`memory`][]: by the shape of their addresses;
+//! * [`address`][]: where the lanes of an access are;
+//! * [`alignment`][]: accesses at odd addresses;
+//! * [`ahead`][]: tests of accesses before code for all lanes;
+//! * [`apart`][]: accesses that may pass each other;
+//! * [`joined`][]: accesses to neighbours;
+//! * [`own_rows`][]: loads of some elements in a row for each lane;
+//! * [`grouped`][]: lanes in groups that lie side by side;
+//! * [`tile`][]: accesses of a tile by its columns;
+//! * [`copied`][]: rows that go from global to shared memory;
+//! * [`held`][]: shared memory that registers stand for;
+//! * [`lane_by_lane`][]: local memory that lies as the lanes do;
+//! * [`descending`][]: lanes that go down through memory;
+//! * [`regular`][]: accesses that turn out to be consecutive;
+//! * [`two_places`][]: lanes that are at one of two places;
+//! * [`indexed`][]: gathers and scatters by indices;
+//! * [`each`][]: scattered accesses, one lane after another;
+//! * [`exact`][]: accesses at addresses that wrap between lanes;
+//! * [`masked`][]: accesses by some lanes;
+//! * [`passing`][]: stores that pass by the caches;
+//! * [`fetch`][]: memory asked for before it is read.
+//!
+//! Atomics:
+//! * [`atomic`][]: lane by lane, or the whole warp at once;
+//! * [`adjacent`][]: those of neighbours;
+//! * [`late`][]: those that the host keeps for later.
 
 mod address;
 mod adjacent;

@@ -3,10 +3,9 @@
 use super::context::{Context, Module};
 use super::types::Type;
 use super::value::{Block, Function, Phi, Value};
-use super::walk::assembly_that;
 use super::{UNNAMED, count};
-use llvm_sys::core;
-use llvm_sys::prelude::{LLVMBuilderRef, LLVMValueRef};
+use llvm_sys::prelude::{LLVMBuilderRef, LLVMTypeRef, LLVMValueRef};
+use llvm_sys::{LLVMInlineAsmDialect, core};
 use std::ffi::CStr;
 
 /// Appends instructions to a block. Constant operands are folded, so a result may be a constant.
@@ -278,5 +277,35 @@ impl Drop for Builder<'_> {
     fn drop(&mut self) {
         // SAFETY: created by `new`, disposed of once.
         unsafe { core::LLVMDisposeBuilder(self.raw) };
+    }
+}
+
+/// Assembly of AT&T's kind, of such a type and with such constraints, which does nothing but give its result.
+///
+/// # Safety
+/// The type is a function's, of the constraints' operands.
+pub(super) unsafe fn assembly(ty: LLVMTypeRef, code: &CStr, constraints: &CStr) -> LLVMValueRef {
+    // SAFETY: the contract.
+    unsafe { assembly_that(false, ty, code, constraints) }
+}
+
+/// Likewise, which may do something that its result does not tell.
+///
+/// # Safety
+/// The type is a function's, of the constraints' operands.
+unsafe fn assembly_that(has_effects: bool, ty: LLVMTypeRef, code: &CStr, constraints: &CStr) -> LLVMValueRef {
+    // SAFETY: the contract; both texts have the lengths that are told.
+    unsafe {
+        core::LLVMGetInlineAsm(
+            ty,
+            code.as_ptr(),
+            code.count_bytes(),
+            constraints.as_ptr(),
+            constraints.count_bytes(),
+            has_effects.into(),
+            0,
+            LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
+            0,
+        )
     }
 }

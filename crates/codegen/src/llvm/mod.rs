@@ -6,24 +6,17 @@
 //! LLVM checks little of what its builders are given and crashes on the rest. Every method here therefore asserts that
 //! its operands have the types the instruction takes, and panics at the caller's line otherwise; the compiler's entry
 //! turns a panic into an error. What a method cannot see (dominance, a phi that misses an edge) the verifier finds,
-//! which runs before the passes in builds with debug assertions.
+//! which runs before LLVM's passes. Those of our own are in `passes`.
 
 mod arithmetic;
 mod builder;
-mod byte_masks;
-mod chains;
 mod context;
-mod fences;
-mod masks;
 mod memory;
 mod metadata;
-mod nested;
-mod products;
+mod passes;
 mod types;
 mod value;
 mod vector;
-mod walk;
-mod wide_masks;
 
 pub use arithmetic::{FloatPredicate, IntPredicate};
 pub use builder::Builder;

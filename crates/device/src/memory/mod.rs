@@ -4,6 +4,14 @@
 //! [`AddressSpace`] knows all allocations of all devices and all host memory that was made known to them, so that an address alone
 //! tells what it belongs to.
 //!
+//! * [`range`], [`extents`], [`heap`], [`machine`]: the addresses of a device, which of them are free, and what the machine has;
+//! * [`mapping`]: address ranges and memory as separate things; [`shared`]: memory that several processes map;
+//! * [`pool`], [`account`], [`shared_pool`]: stream-ordered allocations, what they hold, and pools of several processes;
+//! * [`mod@graph`]: memory that nodes of graphs allocate; [`external`]: memory of other APIs;
+//! * [`mod@array`], [`sparse`]: texels for textures and surfaces, and arrays without memory of their own;
+//! * [`transfer`], [`fill`]: copies, and setting memory to a value;
+//! * [`advice`]: what programs say about where memory should be.
+//!
 //! **Invariant.** Nothing outside this module makes, moves or unmaps device memory.
 
 mod account;

@@ -178,9 +178,7 @@ fn cuCtxGetFlags(flags: Out<u32>) -> CuResult {
 fn cuCtxSetFlags(flags: u32) -> CuResult {
     let (context, flags) = (contexts::current()?, contexts::read_flags(flags)?);
     context.set_flags(flags)?;
-    if flags.reports_failures {
-        coredump::enable(context.id());
-    }
+    coredump::heed_flags(context.id(), flags);
     Ok(())
 }
 

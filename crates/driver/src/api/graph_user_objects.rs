@@ -5,12 +5,13 @@ use crate::graphs::find;
 use crate::handle::{Kind, Table};
 use cuda_abi::args::Out;
 use cuda_abi::driver::*;
+use cuda_abi::shim::locked;
 use device::graph::Attachment;
 use entry_macros::entry_point;
 use std::ffi::c_void;
 use std::io;
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 static OBJECTS: Table<UserObject> = Table::new(Kind::UserObject);
 
@@ -56,7 +57,7 @@ type End = Box<dyn FnOnce() + Send>;
 /// Has the thread that ends objects, one after the other, end one more. The first starts it.
 fn end_later(end: End) -> io::Result<()> {
     static ENDS: Mutex<Option<Sender<End>>> = Mutex::new(None);
-    let mut ends = ENDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut ends = locked(&ENDS);
     let unsent = match &*ends {
         Some(sender) => sender.send(end).err().map(|unsent| unsent.0),
         None => Some(end),
@@ -102,7 +103,7 @@ fn cuUserObjectRetain(object: CUuserObject, count: u32) -> CuResult {
     let count = check_count(count)?;
     let object = find_object(object)?;
     let ending = object.ending.upgrade().ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    let mut held = object.held.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut held = locked(&object.held);
     held.0 = held.0.checked_add(count).ok_or(CUDA_ERROR_INVALID_VALUE)?;
     held.1 = Some(ending);
     Ok(())
@@ -165,7 +166,7 @@ fn check_count(count: u32) -> CuResult<usize> {
 /// Gives up references of the program's.
 fn release(object: &UserObject, count: usize) -> CuResult {
     let last = {
-        let mut held = object.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = locked(&object.held);
         held.0 = held.0.checked_sub(count).ok_or(CUDA_ERROR_INVALID_VALUE)?;
         if held.0 == 0 { held.1.take() } else { None }
     };

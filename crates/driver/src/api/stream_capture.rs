@@ -6,10 +6,10 @@ use crate::graphs::{self, node_handle};
 use crate::streams::find;
 use cuda_abi::args::{Array, Out};
 use cuda_abi::driver::*;
-use cuda_abi::shim::DefaultStream;
+use cuda_abi::shim::{DefaultStream, locked};
 use device::graph::{CaptureMode, CaptureStatus, EdgeStart, Graph, exchange_thread_mode};
 use entry_macros::entry_point;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 #[entry_point(ptsz)]
 fn cuStreamBeginCapture(default: DefaultStream, hStream: CUstream) -> CuResult {
@@ -161,7 +161,7 @@ struct Answer {
 fn keep(answer: Answer) -> (*const CUgraphNode, *const CUgraphEdgeData) {
     static KEPT: Mutex<Vec<Answer>> = Mutex::new(Vec::new());
     const MOST: usize = 64;
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = locked(&KEPT);
     if kept.len() == MOST {
         kept.remove(0);
     }

@@ -7,12 +7,13 @@ use crate::platform::{device, platform};
 use crate::pools::is_node;
 use cuda_abi::args::{Array, In, Out};
 use cuda_abi::driver::*;
+use cuda_abi::shim::locked;
 use device::memory::{Access, Accessor, GRANULARITY, Mapping, MemoryPlace, PhysicalMemory, Purpose};
 use entry_macros::entry_point;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::os::fd::{BorrowedFd, IntoRawFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 static MEMORIES: Table<PhysicalMemory> = Table::new(Kind::PhysicalMemory);
 
@@ -20,7 +21,7 @@ static MEMORIES: Table<PhysicalMemory> = Table::new(Kind::PhysicalMemory);
 static HOLDS: Mutex<BTreeMap<u64, (usize, u32)>> = Mutex::new(BTreeMap::new());
 
 fn holds() -> MutexGuard<'static, BTreeMap<u64, (usize, u32)>> {
-    HOLDS.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&HOLDS)
 }
 
 pub(super) fn find(handle: CUmemGenericAllocationHandle) -> CuResult<Arc<PhysicalMemory>> {

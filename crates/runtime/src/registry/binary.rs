@@ -1,9 +1,10 @@
 //! One fat binary, its kernels and its variables.
 
+use cuda_abi::shim::locked;
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use cuda_abi::driver::{
     CU_JIT_GLOBAL_SYMBOL_ADDRESSES, CU_JIT_GLOBAL_SYMBOL_COUNT, CU_JIT_GLOBAL_SYMBOL_NAMES,
@@ -49,29 +50,29 @@ impl Binary {
     /// Has the device code's undefined variable `name` be the host's at `address`.
     pub fn add_host_variable(&self, name: &CStr, address: usize) {
         let variable = HostVariable { name: name.to_owned(), address };
-        self.host_variables.lock().unwrap_or_else(PoisonError::into_inner).push(variable);
+        locked(&self.host_variables).push(variable);
     }
 
     /// Sets the functions and data whose addresses host and device share.
     pub fn set_unified_table(&self, table: CUlibraryHostUniversalFunctionAndDataTable) {
-        *self.unified_table.lock().unwrap_or_else(PoisonError::into_inner) = Some(table);
+        *locked(&self.unified_table) = Some(table);
     }
 
     /// Adds a managed variable, whose host pointer is to be set when the binary is loaded.
     pub fn add_managed(&self, variable: Arc<Variable>) {
-        self.managed.lock().unwrap_or_else(PoisonError::into_inner).push(variable);
+        locked(&self.managed).push(variable);
     }
 
     /// The library, loaded if it is not there yet. A failure is not remembered: the next use tries again and fails
     /// with the same code.
     pub fn library(&self) -> CudaResult<cudaLibrary_t> {
-        let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut library = locked(&self.library);
         if !library.is_null() {
             return Ok(*library);
         }
         context::initialize()?;
         let loaded = self.load()?;
-        for variable in self.managed.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for variable in locked(&self.managed).iter() {
             if let Err(error) = variable.set_host_pointer(loaded) {
                 let _ = call!(cuLibraryUnload(loaded));
                 return Err(error);
@@ -85,12 +86,12 @@ impl Binary {
     fn load(&self) -> CudaResult<cudaLibrary_t> {
         let mut library_options = vec![CU_LIBRARY_BINARY_IS_PRESERVED];
         let mut library_values = vec![ptr::without_provenance_mut::<c_void>(1)];
-        let mut table = *self.unified_table.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = *locked(&self.unified_table);
         if let Some(table) = &mut table {
             library_options.push(CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE);
             library_values.push(ptr::from_mut(table).cast());
         }
-        let host_variables = self.host_variables.lock().unwrap_or_else(PoisonError::into_inner);
+        let host_variables = locked(&self.host_variables);
         let mut names: Vec<_> = host_variables.iter().map(|variable| variable.name.as_ptr()).collect();
         let mut addresses: Vec<_> = host_variables
             .iter()
@@ -122,7 +123,7 @@ impl Binary {
     /// Gives the library back to the driver, except while the process exits: kernels may be running still, and the
     /// exit must not wait for them.
     pub fn unload(&self) {
-        let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut library = locked(&self.library);
         let loaded = std::mem::take(&mut *library);
         if !loaded.is_null() && !EXITING.load(Ordering::Acquire) {
             // Nobody is left to whom an error would be of use.

@@ -95,17 +95,6 @@ fn is_meeting(op: &Op) -> bool {
     op.is_convergent() && !matches!(op, Op::Call(_) | Op::CallIndirect(_) | Op::ActiveMask)
 }
 
-/// The position of the member mask among the operands.
-pub(crate) fn member_mask(op: &Op, operands: usize) -> Option<usize> {
-    let at = match op {
-        Op::Shuffle(_) => 3,
-        Op::Vote(_) | Op::MatchAny | Op::MatchAll | Op::Redux(_) => 1,
-        Op::Elect | Op::WarpSync => 0,
-        _ => return None,
-    };
-    (at < operands).then_some(at)
-}
-
 /// After: an operation at which lanes meet is alone in its block, unless no lane waits for others there.
 fn isolate_meetings(func: &mut Function) -> HashMap<Block, Meeting> {
     let mut meetings = HashMap::new();
@@ -113,7 +102,7 @@ fn isolate_meetings(func: &mut Function) -> HashMap<Block, Meeting> {
         let mut block = block;
         while let Some(at) = func.block(block).insts.iter().position(|inst| {
             let data = func.inst(*inst);
-            let waits = member_mask(&data.op, data.args.len()).is_some();
+            let waits = data.op.member_mask(data.args.len()).is_some();
             is_meeting(&data.op)
                 && (waits || data.op.is_barrier() || matches!(data.op, Op::MatrixMultiply(_)))
         }) {
@@ -422,7 +411,7 @@ impl<'a> Build<'a> {
             let (class, alone) = match op {
                 op if op.is_barrier() => (AT_BARRIER, here),
                 _ => {
-                    let members = match member_mask(&op, args.len()) {
+                    let members = match op.member_mask(args.len()) {
                         Some(at) => args[at],
                         None => Operand::Known(Type::I32, EVERYONE),
                     };
@@ -494,7 +483,7 @@ impl<'a> Build<'a> {
     /// left where some are missing.
     fn meet_at_once(&mut self, meeting: Meeting, args: &[Value], choice: &Choice) {
         let inst = self.func.inst(meeting.inst);
-        let members = member_mask(&inst.op, args.len()).map(|at| (args[at], inst.args[at]));
+        let members = inst.op.member_mask(args.len()).map(|at| (args[at], inst.args[at]));
         let is_same = members.is_none_or(|(_, mask)| self.func.constant(mask).is_some());
         let members = members.map_or_else(|| self.constant(EVERYONE), |(members, _)| members);
         let everyone = self.b.constant(Type::Pred, 1);

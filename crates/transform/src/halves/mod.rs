@@ -64,16 +64,12 @@ fn each_inst(
 /// Makes an operation on 64 bits before another instruction, in its name.
 fn make(func: &mut Function, op: Op, args: Vec<Value>, of: Inst, before: &mut Vec<Inst>) -> Value {
     let loc = func.inst(of).loc;
-    let inst = func.make_inst(op, args, &[Type::I64], loc);
-    before.push(inst);
-    func.inst(inst).results[0]
+    func.push_value(before, op, args, Type::I64, loc)
 }
 
 /// Makes an operation, to be put where these go.
 pub(crate) fn made(func: &mut Function, op: Op, args: Vec<Value>, ty: Type, insts: &mut Vec<Inst>) -> Value {
-    let inst = func.make_inst(op, args, &[ty], SourceLoc::default());
-    insts.push(inst);
-    func.inst(inst).results[0]
+    func.push_value(insts, op, args, ty, SourceLoc::default())
 }
 
 /// The number whose upper half a value is.
@@ -158,9 +154,8 @@ impl Whole {
             }
             Whole::Left(number, amount) => {
                 let number = number.make(func, of, before);
-                let amount = func.make_inst(Op::Const(*amount), Vec::new(), &[Type::I32], func.inst(of).loc);
-                before.push(amount);
-                let amount = func.inst(amount).results[0];
+                let loc = func.inst(of).loc;
+                let amount = func.push_value(before, Op::Const(*amount), Vec::new(), Type::I32, loc);
                 make(func, Op::Shift(Shift::Left), vec![number, amount], of, before)
             }
             Whole::Select(condition, parts) => {

@@ -72,9 +72,8 @@ impl Again<'_> {
             self.func.inst_mut(inst).args = args;
             value
         } else {
-            let copy = self.func.make_inst(data.op, args, &[self.func.ty(value)], data.loc);
-            self.made.push(copy);
-            self.func.inst(copy).results[0]
+            let ty = self.func.ty(value);
+            self.func.push_value(&mut self.made, data.op, args, ty, data.loc)
         };
         self.known.insert(value, computed);
         computed

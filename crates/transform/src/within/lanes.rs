@@ -6,7 +6,6 @@ use kernel_abi::XLayout;
 use simt_ir::{Convert, Def, Function, Inst, IntBinary, IntCmp, Op, Shift, Space, SpecialReg, Type, Value};
 
 use super::Search;
-use crate::facts::inverse;
 use crate::rejoined::Rejoined;
 use crate::rows::InRow;
 
@@ -170,7 +169,7 @@ impl<'a> Lanes<'a> {
             },
             _ => return None,
         };
-        let (usual, cmp) = if is_first { (first, cmp) } else { (second, inverse(cmp)) };
+        let (usual, cmp) = if is_first { (first, cmp) } else { (second, cmp.inverse()) };
         Some(Bound { result, usual, tests: vec![(cmp, a, Some(b))] })
     }
 

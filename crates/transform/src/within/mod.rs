@@ -273,10 +273,7 @@ impl Part {
         }
         let is_left = |bound: &&Bound| bound.is_of(func, &func.block(rest).insts);
         let bounds: Vec<&Bound> = self.bounds.iter().filter(is_left).collect();
-        let make = |func: &mut Function, op, args, ty| {
-            let inst = func.append(self.block, op, args, &[ty], loc);
-            func.inst(inst).results[0]
-        };
+        let make = |func: &mut Function, op, args, ty| func.append_value(self.block, op, args, ty, loc);
         let mut holds = None;
         let mut made: HashSet<Comparison> = HashSet::new();
         for &(cmp, a, b) in bounds.iter().flat_map(|bound| &bound.tests) {
@@ -315,14 +312,10 @@ impl Part {
                 values.insert(param, func.add_param(copy, func.ty(param)));
             }
             for inst in func.block(*original).insts.clone() {
-                let data = func.inst(inst).clone();
-                if data.results.iter().any(|result| usual.contains_key(result)) {
+                if func.inst(inst).results.iter().any(|result| usual.contains_key(result)) {
                     continue;
                 }
-                let types: Vec<Type> = data.results.iter().map(|result| func.ty(*result)).collect();
-                let new = func.append(copy, data.op, data.args, &types, data.loc);
-                values.extend(data.results.iter().copied().zip(func.inst(new).results.clone()));
-                insts.push(new);
+                insts.push(func.append_copy(copy, inst, &mut values));
             }
         }
         let mapped = |mut value: Value| {

@@ -109,6 +109,43 @@ pub fn one_thread_in(stream: CUstream, attributes: &mut [CUlaunchAttribute]) -> 
     }
 }
 
+/// A graph.
+pub fn graph() -> CUgraph {
+    let mut graph = CUgraph::NULL;
+    cu!(cuGraphCreate(&mut graph, 0));
+    graph
+}
+
+/// What a graph is launched by.
+pub fn instantiate(graph: CUgraph) -> CUgraphExec {
+    let mut executable = CUgraphExec::NULL;
+    cu!(cuGraphInstantiateWithFlags(&mut executable, graph, 0));
+    executable
+}
+
+/// Launches a graph and waits for it.
+pub fn launch_graph(executable: CUgraphExec) {
+    cu!(cuGraphLaunch(executable, CUstream::NULL); cuCtxSynchronize());
+}
+
+/// A node that runs one thread.
+pub fn one_thread(func: CUfunction, arguments: &mut [*mut c_void]) -> CUDA_KERNEL_NODE_PARAMS {
+    CUDA_KERNEL_NODE_PARAMS {
+        func,
+        gridDimX: 1,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: 1,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: 0,
+        kernelParams: if arguments.is_empty() { null_mut() } else { arguments.as_mut_ptr() },
+        extra: null_mut(),
+        kern: CUkernel::NULL,
+        ctx: CUcontext::NULL,
+    }
+}
+
 /// A pointer to an argument.
 pub fn arg<T>(value: &T) -> *mut c_void {
     std::ptr::from_ref(value).cast_mut().cast()

@@ -101,18 +101,6 @@ fn number(file: &File) -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-fn graph() -> CUgraph {
-    let mut graph = CUgraph::NULL;
-    cu!(cuGraphCreate(&mut graph, 0));
-    graph
-}
-
-fn instantiate(graph: CUgraph) -> CUgraphExec {
-    let mut executable = CUgraphExec::NULL;
-    cu!(cuGraphInstantiateWithFlags(&mut executable, graph, 0));
-    executable
-}
-
 pub fn memory_is_shared_with_whoever_maps_it() {
     new_context();
     if !can_import() {

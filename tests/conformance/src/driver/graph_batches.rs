@@ -27,26 +27,10 @@ fn batch(list: &mut [CUstreamBatchMemOpParams]) -> CUDA_BATCH_MEM_OP_NODE_PARAMS
     CUDA_BATCH_MEM_OP_NODE_PARAMS { ctx: current(), count, paramArray: array, flags: 0 }
 }
 
-fn graph() -> CUgraph {
-    let mut graph = CUgraph::NULL;
-    cu!(cuGraphCreate(&mut graph, 0));
-    graph
-}
-
 fn add(graph: CUgraph, list: &mut [CUstreamBatchMemOpParams]) -> CUgraphNode {
     let mut node = CUgraphNode::NULL;
     cu!(cuGraphAddBatchMemOpNode(&mut node, graph, null(), 0, &batch(list)));
     node
-}
-
-fn instantiate(graph: CUgraph) -> CUgraphExec {
-    let mut executable = CUgraphExec::NULL;
-    cu!(cuGraphInstantiateWithFlags(&mut executable, graph, 0));
-    executable
-}
-
-fn run(executable: CUgraphExec) {
-    cu!(cuGraphLaunch(executable, CUstream::NULL); cuCtxSynchronize());
 }
 
 fn type_of(node: CUgraphNode) -> CUgraphNodeType {
@@ -61,7 +45,7 @@ pub fn a_batch_is_a_node() {
     let node = add(main, &mut writes(p, &[1, 2]));
     assert_eq!(type_of(node), CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
     let executable = instantiate(main);
-    run(executable);
+    launch_graph(executable);
     assert_eq!(read::<u32>(p, 4), [1, 2, 0, 0]);
     // A wait in a launched graph holds up what comes behind it.
     let held = graph();
@@ -96,10 +80,10 @@ pub fn a_batch_is_told_again_and_exchanged() {
     let executable = instantiate(main);
     cu!(cuGraphBatchMemOpNodeSetParams(node, &batch(&mut writes(p, &[5, 6]))));
     assert_eq!(told(node).1, [(WRITE, at(0), 5), (WRITE, at(1), 6)]);
-    run(executable);
+    launch_graph(executable);
     assert_eq!(read::<u32>(p, 2), [1, 2], "instantiated before");
     cu!(cuGraphExecBatchMemOpNodeSetParams(executable, node, &batch(&mut writes(at(2), &[8, 9]))));
-    run(executable);
+    launch_graph(executable);
     assert_eq!(read::<u32>(p, 4), [1, 2, 8, 9]);
     assert_eq!(told(node).1[0], (WRITE, at(0), 5), "the graph itself stays");
     // In what is instantiated neither number nor sort of the operations can change.
@@ -129,7 +113,7 @@ pub fn a_captured_batch_is_a_node_too() {
     let kinds: Vec<_> = nodes.into_iter().map(type_of).collect();
     assert_eq!(kinds, [CU_GRAPH_NODE_TYPE_BATCH_MEM_OP; 2]);
     assert_eq!(read::<u32>(p, 3), [0, 0, 0]);
-    run(instantiate(main));
+    launch_graph(instantiate(main));
     assert_eq!(read::<u32>(p, 3), [1, 2, 3]);
 }
 
@@ -143,7 +127,7 @@ pub fn the_function_for_any_node_takes_batches() {
     any.params.words = batch(&mut list);
     let mut node = CUgraphNode::NULL;
     cu!(cuGraphAddNode_v2(&mut node, main, null(), null(), 0, &mut any));
-    run(instantiate(main));
+    launch_graph(instantiate(main));
     assert_eq!(read::<u32>(p, 2), [4, 5]);
 }
 
@@ -161,7 +145,7 @@ pub fn an_update_keeps_the_form_of_batches() {
         errorFromNode: CUgraphNode::NULL,
     };
     cu!(cuGraphExecUpdate_v2(executable, same, &mut info));
-    run(executable);
+    launch_graph(executable);
     assert_eq!(read::<u32>(p, 2), [2, 0]);
     fails!(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecUpdate_v2(executable, longer, &mut info));
     assert_eq!(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED);
@@ -173,9 +157,9 @@ pub fn addresses_are_looked_at_when_the_graph_is_launched() {
     let (p, main) = (alloc_with(&[0_u32; 4]), graph());
     let node = add(main, &mut []);
     add(main, &mut [operation(CU_STREAM_MEM_OP_BARRIER, CUdeviceptr(0), 0)]);
-    run(instantiate(main));
+    launch_graph(instantiate(main));
     cu!(cuGraphBatchMemOpNodeSetParams(node, &batch(&mut writes(p, &[1]))));
-    run(instantiate(main));
+    launch_graph(instantiate(main));
     assert_eq!(read::<u32>(p, 1), [1]);
     add(main, &mut writes(CUdeviceptr(0), &[1]));
     fails!(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(instantiate(main), CUstream::NULL));

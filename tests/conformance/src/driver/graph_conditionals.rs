@@ -53,35 +53,6 @@ impl Setup {
     }
 }
 
-fn one_thread(func: CUfunction, arguments: &mut [*mut c_void]) -> CUDA_KERNEL_NODE_PARAMS {
-    CUDA_KERNEL_NODE_PARAMS {
-        func,
-        gridDimX: 1,
-        gridDimY: 1,
-        gridDimZ: 1,
-        blockDimX: 1,
-        blockDimY: 1,
-        blockDimZ: 1,
-        sharedMemBytes: 0,
-        kernelParams: arguments.as_mut_ptr(),
-        extra: null_mut(),
-        kern: CUkernel::NULL,
-        ctx: CUcontext::NULL,
-    }
-}
-
-fn graph() -> CUgraph {
-    let mut graph = CUgraph::NULL;
-    cu!(cuGraphCreate(&mut graph, 0));
-    graph
-}
-
-fn instantiate(graph: CUgraph) -> CUgraphExec {
-    let mut executable = CUgraphExec::NULL;
-    cu!(cuGraphInstantiateWithFlags(&mut executable, graph, 0));
-    executable
-}
-
 /// A condition that launches begin with at this value.
 fn condition(graph: CUgraph, default: u32) -> CUgraphConditionalHandle {
     let mut handle = 0;

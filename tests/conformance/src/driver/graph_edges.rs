@@ -18,19 +18,7 @@ struct Chain {
 }
 
 fn bump(module: CUmodule, by: &u32) -> (CUDA_KERNEL_NODE_PARAMS, [*mut c_void; 1]) {
-    // SAFETY: numbers, handles and pointers, for which zero is a value.
-    let params: CUDA_KERNEL_NODE_PARAMS = unsafe { std::mem::zeroed() };
-    let params = CUDA_KERNEL_NODE_PARAMS {
-        func: function(module, c"bump"),
-        gridDimX: 1,
-        gridDimY: 1,
-        gridDimZ: 1,
-        blockDimX: 1,
-        blockDimY: 1,
-        blockDimZ: 1,
-        ..params
-    };
-    (params, [arg(by)])
+    (one_thread(function(module, c"bump"), &mut []), [arg(by)])
 }
 
 /// Two kernels between which there is one such edge.

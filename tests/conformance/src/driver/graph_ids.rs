@@ -2,12 +2,6 @@
 
 use super::common::*;
 
-fn graph() -> CUgraph {
-    let mut graph = CUgraph::NULL;
-    cu!(cuGraphCreate(&mut graph, 0));
-    graph
-}
-
 fn empty(graph: CUgraph) -> CUgraphNode {
     let mut node = CUgraphNode::NULL;
     cu!(cuGraphAddEmptyNode(&mut node, graph, null(), 0));

@@ -7,12 +7,6 @@ use std::thread::{self, ThreadId};
 
 use super::common::*;
 
-fn graph() -> CUgraph {
-    let mut graph = CUgraph::NULL;
-    cu!(cuGraphCreate(&mut graph, 0));
-    graph
-}
-
 /// A description of a node without anything in it.
 fn params(r#type: CUgraphNodeType) -> CUgraphNodeParams {
     // SAFETY: numbers and a union of them, for which zero is a value.
@@ -54,16 +48,6 @@ unsafe extern "C" fn count(datum: *mut c_void) {
     unsafe { &*datum.cast::<AtomicU32>() }.fetch_add(1, Ordering::SeqCst);
 }
 
-fn instantiate(graph: CUgraph) -> CUgraphExec {
-    let mut executable = CUgraphExec::NULL;
-    cu!(cuGraphInstantiateWithFlags(&mut executable, graph, 0));
-    executable
-}
-
-fn run(executable: CUgraphExec) {
-    cu!(cuGraphLaunch(executable, CUstream::NULL); cuCtxSynchronize());
-}
-
 pub fn nodes_of_every_kind_by_one_function() {
     new_context();
     let (pointer, second, calls) = (alloc(64), alloc(64), AtomicU32::new(0));
@@ -73,18 +57,7 @@ pub fn nodes_of_every_kind_by_one_function() {
     let (by, poke) = (pointer, kernel(c"poke"));
     let mut arguments = [arg(&by)];
     let mut launched = params(CU_GRAPH_NODE_TYPE_KERNEL);
-    // SAFETY: numbers and pointers, for which zero is a value.
-    launched.params.kernel = CUDA_KERNEL_NODE_PARAMS {
-        func: poke,
-        gridDimX: 1,
-        gridDimY: 1,
-        gridDimZ: 1,
-        blockDimX: 1,
-        blockDimY: 1,
-        blockDimZ: 1,
-        kernelParams: arguments.as_mut_ptr(),
-        ..unsafe { zeroed() }
-    };
+    launched.params.kernel = one_thread(poke, &mut arguments);
     let launched = add(main, &[set], &mut launched);
     let mut copied = params(CU_GRAPH_NODE_TYPE_MEMCPY);
     // SAFETY: as above.
@@ -105,7 +78,7 @@ pub fn nodes_of_every_kind_by_one_function() {
     wait.params.event = event;
     add(main, &[recorded], &mut wait);
     let executable = instantiate(main);
-    run(executable);
+    launch_graph(executable);
     let mut expected = vec![7u32; 16];
     expected[0] = 1;
     assert_eq!(read::<u32>(second, 16), expected);
@@ -121,7 +94,7 @@ pub fn nodes_of_every_kind_by_one_function() {
     let mut inner = CUgraph::NULL;
     cu!(cuGraphChildGraphNodeGetGraph(node, &mut inner));
     assert!(!inner.is_null() && inner != main);
-    run(instantiate(outer));
+    launch_graph(instantiate(outer));
     assert_eq!(calls.load(Ordering::SeqCst), 2);
     // The older function does the same.
     let mut node = CUgraphNode::NULL;
@@ -138,11 +111,11 @@ pub fn what_a_node_does_can_be_exchanged() {
     let executable = instantiate(main);
     cu!(cuGraphExecNodeSetParams(executable, set, &mut memset(pointer, 2, 16)));
     cu!(cuGraphExecNodeSetParams(executable, called, &mut host(count, &others)));
-    run(executable);
+    launch_graph(executable);
     assert_eq!(read::<u32>(pointer, 16), [2; 16]);
     assert_eq!((calls.load(Ordering::SeqCst), others.load(Ordering::SeqCst)), (0, 1));
     cu!(cuGraphNodeSetParams(set, &mut memset(pointer, 3, 8)));
-    run(instantiate(main));
+    launch_graph(instantiate(main));
     assert_eq!(read::<u32>(pointer, 16), [[3; 8], [2; 8]].concat());
     let mut described = MaybeUninit::uninit();
     cu!(cuGraphMemsetNodeGetParams(set, described.as_mut_ptr()));
@@ -169,7 +142,7 @@ pub fn a_graph_within_a_graph_can_be_exchanged() {
     cu!(cuGraphAddChildGraphNode(&mut node, outer, &before, 1, fill(10)));
     let executable = instantiate(outer);
     cu!(cuGraphExecChildGraphNodeSetParams(executable, node, fill(20)));
-    run(executable);
+    launch_graph(executable);
     assert_eq!(read::<u32>(pointer, 16), [[20; 8], [21; 8]].concat());
     fails!(CUDA_ERROR_INVALID_VALUE, cuGraphExecChildGraphNodeSetParams(executable, before, fill(30)));
     let short = graph();
@@ -224,11 +197,11 @@ pub fn a_graph_allocates_and_frees() {
     fails!(CUDA_ERROR_NOT_SUPPORTED, cuGraphDestroyNode(node));
     for _ in 0..3 {
         cu!(cuMemsetD8_v2(result, 0, 64));
-        run(executable);
+        launch_graph(executable);
         assert_eq!(read::<u32>(result, 16), [5; 16]);
     }
     cu!(cuGraphExecDestroy(executable));
-    run(instantiate(main));
+    launch_graph(instantiate(main));
     let mut described = MaybeUninit::uninit();
     cu!(cuGraphMemAllocNodeGetParams(node, described.as_mut_ptr()));
     // SAFETY: the call wrote it.
@@ -242,7 +215,7 @@ pub fn a_graph_allocates_and_frees() {
     assert_ne!(unsafe { any.params.alloc }.dptr.0, 0);
     // What a launch has not freed is in the way of the next one.
     let left = instantiate(other);
-    run(left);
+    launch_graph(left);
     fails!(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(left, CUstream::NULL));
     fails!(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemAllocNode(&mut node, main, null(), 0, &mut allocation(0)));
     fails!(
@@ -253,18 +226,8 @@ pub fn a_graph_allocates_and_frees() {
 }
 
 /// One thread that does nothing.
-fn one_thread() -> CUDA_KERNEL_NODE_PARAMS {
-    CUDA_KERNEL_NODE_PARAMS {
-        func: kernel(c"nothing"),
-        gridDimX: 1,
-        gridDimY: 1,
-        gridDimZ: 1,
-        blockDimX: 1,
-        blockDimY: 1,
-        blockDimZ: 1,
-        // SAFETY: numbers and pointers, which may be zero.
-        ..unsafe { zeroed() }
-    }
+fn one_idle_thread() -> CUDA_KERNEL_NODE_PARAMS {
+    one_thread(kernel(c"nothing"), &mut [])
 }
 
 pub fn attributes_of_a_kernel_node() {
@@ -272,7 +235,7 @@ pub fn attributes_of_a_kernel_node() {
     let main = graph();
     let add_kernel = || {
         let mut node = params(CU_GRAPH_NODE_TYPE_KERNEL);
-        node.params.kernel = one_thread();
+        node.params.kernel = one_idle_thread();
         add(main, &[], &mut node)
     };
     let (first, second) = (add_kernel(), add_kernel());
@@ -301,7 +264,7 @@ pub fn attributes_of_launches_and_streams_are_not_those_of_nodes() {
     new_context();
     let main = graph();
     let mut node = params(CU_GRAPH_NODE_TYPE_KERNEL);
-    node.params.kernel = one_thread();
+    node.params.kernel = one_idle_thread();
     let node = add(main, &[], &mut node);
     let value_of = |first: u32| {
         let mut value = CUlaunchAttributeValue { bytes: [0; 64] };
@@ -462,7 +425,7 @@ pub fn an_object_ends_with_its_last_reference() {
     let executable = instantiate(main);
     let mut copy = CUgraph::NULL;
     cu!(cuGraphClone(&mut copy, main); cuGraphDestroy(main); cuGraphDestroy(copy));
-    run(executable);
+    launch_graph(executable);
     assert_eq!(ENDED.load(Ordering::SeqCst), 2);
     cu!(cuGraphExecDestroy(executable));
     wait_for(&ENDED, 3);

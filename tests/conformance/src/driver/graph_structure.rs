@@ -5,12 +5,6 @@ use super::common::*;
 /// `add` adds to a word.
 const KERNELS: &str = include_str!("conditionals.ptx");
 
-fn graph() -> CUgraph {
-    let mut graph = CUgraph::NULL;
-    cu!(cuGraphCreate(&mut graph, 0));
-    graph
-}
-
 fn empty(graph: CUgraph, after: &[CUgraphNode]) -> CUgraphNode {
     let mut node = CUgraphNode::NULL;
     cu!(cuGraphAddEmptyNode(&mut node, graph, after.as_ptr(), after.len()));
@@ -122,7 +116,7 @@ pub fn graphs_are_instantiated_by_every_function() {
     let (function, one) = (function(load(KERNELS), c"add"), 1_u32);
     let mut arguments = [arg(&p), arg(&one)];
     let mut node = CUgraphNode::NULL;
-    cu!(cuGraphAddKernelNode(&mut node, main, null(), 0, &one_thread(function, &mut arguments)));
+    cu!(cuGraphAddKernelNode(&mut node, main, null(), 0, &one_thread_v1(function, &mut arguments)));
     let (mut made, mut failed, mut log) = (CUgraphExec::NULL, CUgraphNode(1), [1 as c_char; 16]);
     let mut expected = 0;
     let mut launched = |executable| {
@@ -148,7 +142,7 @@ pub fn graphs_are_instantiated_by_every_function() {
     launched(made);
 }
 
-fn one_thread(func: CUfunction, arguments: &mut [*mut c_void]) -> CUDA_KERNEL_NODE_PARAMS_v1 {
+fn one_thread_v1(func: CUfunction, arguments: &mut [*mut c_void]) -> CUDA_KERNEL_NODE_PARAMS_v1 {
     CUDA_KERNEL_NODE_PARAMS_v1 {
         func,
         gridDimX: 1,
@@ -163,16 +157,6 @@ fn one_thread(func: CUfunction, arguments: &mut [*mut c_void]) -> CUDA_KERNEL_NO
     }
 }
 
-fn instantiate(graph: CUgraph) -> CUgraphExec {
-    let mut executable = CUgraphExec::NULL;
-    cu!(cuGraphInstantiateWithFlags(&mut executable, graph, 0));
-    executable
-}
-
-fn run(executable: CUgraphExec) {
-    cu!(cuGraphLaunch(executable, CUstream::NULL); cuCtxSynchronize());
-}
-
 pub fn kernels_of_nodes_are_told_and_exchanged() {
     new_context();
     let (main, words) = (graph(), alloc_with(&[0_u32; 4]));
@@ -184,10 +168,10 @@ pub fn kernels_of_nodes_are_told_and_exchanged() {
         main,
         null(),
         0,
-        &one_thread(function, &mut [arg(&targets[0]), arg(&one)])
+        &one_thread_v1(function, &mut [arg(&targets[0]), arg(&one)])
     ));
     let executable = instantiate(main);
-    run(executable);
+    launch_graph(executable);
     // SAFETY: zeros are a description.
     let (mut old, mut new): (CUDA_KERNEL_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS) =
         unsafe { std::mem::zeroed() };
@@ -196,11 +180,11 @@ pub fn kernels_of_nodes_are_told_and_exchanged() {
     // SAFETY: pointers to the parameters, which hold as long as the node is not changed.
     assert_eq!(unsafe { new.kernelParams.read().cast::<CUdeviceptr>().read_unaligned() }, targets[0]);
     cu!(
-        cuGraphExecKernelNodeSetParams(executable, node, &one_thread(function, &mut [arg(&targets[1]), arg(&one)]));
-        cuGraphKernelNodeSetParams(node, &one_thread(function, &mut [arg(&targets[2]), arg(&one)]));
+        cuGraphExecKernelNodeSetParams(executable, node, &one_thread_v1(function, &mut [arg(&targets[1]), arg(&one)]));
+        cuGraphKernelNodeSetParams(node, &one_thread_v1(function, &mut [arg(&targets[2]), arg(&one)]));
     );
-    run(executable);
-    run(instantiate(main));
+    launch_graph(executable);
+    launch_graph(instantiate(main));
     assert_eq!(read::<u32>(words, 4), [1, 1, 1, 0]);
 }
 
@@ -219,10 +203,10 @@ pub fn host_functions_of_nodes_are_told_and_exchanged() {
     cu!(cuGraphAddHostNode(&mut node, main, null(), 0, &call(0)); cuGraphHostNodeGetParams(node, &mut told));
     assert_eq!(told.userData, call(0).userData);
     let executable = instantiate(main);
-    run(executable);
+    launch_graph(executable);
     cu!(cuGraphExecHostNodeSetParams(executable, node, &call(1)); cuGraphHostNodeSetParams(node, &call(2)));
-    run(executable);
-    run(instantiate(main));
+    launch_graph(executable);
+    launch_graph(instantiate(main));
     assert_eq!(counts.each_ref().map(|count| count.load(Ordering::SeqCst)), [1; 3]);
     fails!(CUDA_ERROR_INVALID_VALUE, cuGraphAddHostNode(&mut node, main, null(), 0, null()));
     cu!(cuGraphAddEmptyNode(&mut node, main, null(), 0));
@@ -314,7 +298,7 @@ pub fn copies_and_fills_of_nodes_are_exchanged() {
         cuGraphAddMemsetNode(&mut filled, main, &copied, 1, &fill(7), current());
     );
     let executable = instantiate(main);
-    run(executable);
+    launch_graph(executable);
     assert_eq!(read::<u32>(words, 6), [1, 2, 3, 1, 0, 7]);
     cu!(
         cuGraphExecMemcpyNodeSetParams(executable, copied, &copy(3, 1), current());
@@ -323,7 +307,7 @@ pub fn copies_and_fills_of_nodes_are_exchanged() {
         cuGraphMemcpyNodeSetParams(copied, &copy(4, 2));
         cuGraphMemsetNodeSetParams(filled, &fill(8));
     );
-    run(executable);
+    launch_graph(executable);
     assert_eq!((read::<u32>(words, 6), enabled), (vec![1, 2, 3, 2, 0, 7], 0));
     // What is no kernel, copy or fill is always there.
     let joined = graph();
@@ -331,7 +315,7 @@ pub fn copies_and_fills_of_nodes_are_exchanged() {
     let empty_graph = instantiate(joined);
     fails!(CUDA_ERROR_INVALID_VALUE, cuGraphNodeSetEnabled(empty_graph, joint, 0));
     fails!(CUDA_ERROR_INVALID_VALUE, cuGraphNodeGetEnabled(empty_graph, joint, &mut enabled));
-    run(instantiate(main));
+    launch_graph(instantiate(main));
     assert_eq!(read::<u32>(words, 6), [1, 2, 3, 2, 3, 8]);
     // SAFETY: zeros are a description.
     let mut memory: CUDA_MEM_ALLOC_NODE_PARAMS = unsafe { std::mem::zeroed() };

@@ -2,12 +2,6 @@
 
 use super::common::*;
 
-fn graph() -> CUgraph {
-    let mut graph = CUgraph::NULL;
-    cu!(cuGraphCreate(&mut graph, 0));
-    graph
-}
-
 fn fill(graph: CUgraph, after: &[CUgraphNode], place: CUdeviceptr, rows: usize) -> CUgraphNode {
     let params =
         CUDA_MEMSET_NODE_PARAMS { dst: place, pitch: 64, value: 9, elementSize: 4, width: 4, height: rows };

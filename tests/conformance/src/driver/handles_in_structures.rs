@@ -45,19 +45,12 @@ fn live_stream(objects: &Objects) -> CUstream {
     CUstream(live(objects, "CUstream"))
 }
 
-/// One thread of a kernel.
-fn one_thread(function: u64, kernel: u64, context: u64) -> CUDA_KERNEL_NODE_PARAMS {
+/// One thread of a kernel, which these name.
+fn one_named_thread(function: u64, kernel: u64, context: u64) -> CUDA_KERNEL_NODE_PARAMS {
     CUDA_KERNEL_NODE_PARAMS {
-        func: CUfunction(function as usize),
         kern: CUkernel(kernel as usize),
         ctx: CUcontext(context as usize),
-        gridDimX: 1,
-        gridDimY: 1,
-        gridDimZ: 1,
-        blockDimX: 1,
-        blockDimY: 1,
-        blockDimZ: 1,
-        ..zeroed()
+        ..one_thread(CUfunction(function as usize), &mut [])
     }
 }
 
@@ -245,17 +238,17 @@ const CONTEXT: CUresult = CUDA_ERROR_INVALID_CONTEXT;
 
 const PLACES: &[Place] = &[
     place("cuGraphAddKernelNode, func", "CUfunction", HANDLE, |all, bad| {
-        added!(all, cuGraphAddKernelNode_v2(null(), 0, &one_thread(bad, 0, 0)))
+        added!(all, cuGraphAddKernelNode_v2(null(), 0, &one_named_thread(bad, 0, 0)))
     }),
     place("cuGraphAddKernelNode, kern", "CUkernel", HANDLE, |all, bad| {
-        added!(all, cuGraphAddKernelNode_v2(null(), 0, &one_thread(0, bad, 0)))
+        added!(all, cuGraphAddKernelNode_v2(null(), 0, &one_named_thread(0, bad, 0)))
     }),
     place("cuGraphAddKernelNode, ctx", "CUcontext", CONTEXT, |all, bad| {
         let kernel = live(all, "CUkernel") as u64;
-        added!(all, cuGraphAddKernelNode_v2(null(), 0, &one_thread(0, kernel, bad)))
+        added!(all, cuGraphAddKernelNode_v2(null(), 0, &one_named_thread(0, kernel, bad)))
     }),
     place("cuGraphAddNode, kernel.func", "CUfunction", HANDLE, |all, bad| {
-        add(all, CU_GRAPH_NODE_TYPE_KERNEL, CUgraphNodeParamsUnion { kernel: one_thread(bad, 0, 0) })
+        add(all, CU_GRAPH_NODE_TYPE_KERNEL, CUgraphNodeParamsUnion { kernel: one_named_thread(bad, 0, 0) })
     }),
     place("cuGraphAddNode, memcpy.copyCtx", "CUcontext", CONTEXT, |all, bad| {
         let memcpy = CUDA_MEMCPY_NODE_PARAMS {

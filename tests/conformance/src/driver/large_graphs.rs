@@ -2,23 +2,11 @@
 
 use super::common::*;
 
-fn graph() -> CUgraph {
-    let mut graph = CUgraph::NULL;
-    cu!(cuGraphCreate(&mut graph, 0));
-    graph
-}
-
 fn nodes_of(graph: CUgraph, count: usize) -> Vec<CUgraphNode> {
     let (mut nodes, mut found) = (vec![CUgraphNode::NULL; count], count);
     cu!(cuGraphGetNodes(graph, nodes.as_mut_ptr(), &mut found));
     assert_eq!(found, count);
     nodes
-}
-
-fn instantiate(graph: CUgraph) -> CUgraphExec {
-    let mut executable = CUgraphExec::NULL;
-    cu!(cuGraphInstantiateWithFlags(&mut executable, graph, 0));
-    executable
 }
 
 pub fn ten_thousand_nodes_are_captured_and_launched() {

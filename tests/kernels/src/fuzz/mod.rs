@@ -11,7 +11,8 @@
 //! * [`images`]: textures and surfaces;
 //! * [`copies`]: asynchronous copies;
 //! * [`tensors`]: those by tensor maps;
-//! * [`reduce`]: the smallest tree that still shows a difference.
+//! * [`reduce`], [`nested`]: the smallest tree that still shows a difference;
+//! * [`cuda`]: kernels in CUDA C++, as people write them.
 //!
 //! A kernel's threads only share what comes out the same in whatever order they run: words that each of them combines with
 //! one commutative operation, exchanges at barriers and among the lanes of a warp that a mask names.

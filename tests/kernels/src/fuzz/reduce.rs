@@ -38,9 +38,10 @@ pub fn size(program: &Program) -> usize {
     program.functions.iter().chain([&program.body]).map(|list| nested::size(list)).sum()
 }
 
-impl Nested for Statement {
-    fn lists(&self) -> Vec<&Vec<Statement>> {
-        match self {
+/// The statements inside of one, of a reference to it of either kind.
+macro_rules! lists {
+    ($statement:expr) => {
+        match $statement {
             Statement::Plain(_)
             | Statement::Guarded(..)
             | Statement::Meet { .. }
@@ -51,26 +52,19 @@ impl Nested for Statement {
                 vec![body]
             }
             Statement::Until { before, after, .. } => vec![before, after],
-            Statement::Switch { bodies, .. } => bodies.iter().collect(),
-            Statement::Maze { pieces } => pieces.iter().map(|(body, ..)| body).collect(),
+            Statement::Switch { bodies, .. } => Vec::from_iter(bodies),
+            Statement::Maze { pieces } => pieces.into_iter().map(|(body, ..)| body).collect(),
         }
+    };
+}
+
+impl Nested for Statement {
+    fn lists(&self) -> Vec<&Vec<Statement>> {
+        lists!(self)
     }
 
     fn lists_mut(&mut self) -> Vec<&mut Vec<Statement>> {
-        match self {
-            Statement::Plain(_)
-            | Statement::Guarded(..)
-            | Statement::Meet { .. }
-            | Statement::Lock { .. }
-            | Statement::Exchange { .. } => Vec::new(),
-            Statement::If { then, otherwise, .. } => vec![then, otherwise],
-            Statement::Loop { body, .. } | Statement::Repeat { body, .. } | Statement::Tile { body, .. } => {
-                vec![body]
-            }
-            Statement::Until { before, after, .. } => vec![before, after],
-            Statement::Switch { bodies, .. } => bodies.iter_mut().collect(),
-            Statement::Maze { pieces } => pieces.iter_mut().map(|(body, ..)| body).collect(),
-        }
+        lists!(self)
     }
 
     fn simpler(&self) -> Option<Statement> {

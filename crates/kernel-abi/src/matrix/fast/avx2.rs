@@ -10,7 +10,7 @@ use std::array::from_fn;
 use std::mem::MaybeUninit;
 
 use super::super::LaneHalves;
-use super::elements::{Form, HIGHEST, Kind, LEFT_ZERO, LOWEST, NOTHING, PLACES, RIGHT_ZERO};
+use super::elements::{Form, HIGHEST, Kind, LEFT_ZERO, LOWEST, NOTHING, PLACES, RIGHT_ZERO, product_for};
 
 /// A sum's columns, and those that are in registers at one time.
 const COLUMNS: usize = 8;
@@ -23,32 +23,7 @@ type Column = [__m256; 2];
 pub(super) struct Avx2;
 
 impl Form for Avx2 {
-    #[inline]
-    #[target_feature(enable = "avx2,f16c")]
-    unsafe fn product<T: Kind, const K: usize, const HALF: bool>(eights: u8, words: *mut LaneHalves) -> u64 {
-        let eights = usize::from(eights);
-        let each_b = K / (4 * T::PER_WORD);
-        let each_c = if HALF { 2 } else { 4 };
-        // SAFETY: the caller has these registers there; both factors are there once they were filled.
-        unsafe {
-            let b = words.add(K / (2 * T::PER_WORD));
-            let c = b.add(eights * each_b);
-            let all = u64::MAX >> (64 - eights);
-            let mut left = MaybeUninit::uninit();
-            if !Left::<K>::fill::<T>(left.as_mut_ptr(), words) {
-                return all;
-            }
-            let left = left.assume_init_ref();
-            let mut rest = 0;
-            for eight in 0..eights {
-                let mut right = MaybeUninit::uninit();
-                let done = Right::<K>::fill::<T>(right.as_mut_ptr(), b.add(eight * each_b))
-                    && add_products::<T, K, HALF>(left, right.assume_init_ref(), c.add(eight * each_c));
-                rest |= u64::from(!done) << eight;
-            }
-            rest
-        }
-    }
+    product_for!("avx2,f16c");
 }
 
 /// The first factor, by columns.

@@ -125,6 +125,42 @@ pub(super) trait Form {
     unsafe fn product<T: Kind, const K: usize, const HALF: bool>(eights: u8, words: *mut LaneHalves) -> u64;
 }
 
+/// [`Form::product`] in a file that says what `Left`, `Right` and `add_products` are in its registers: the same for all, and compiled for each.
+macro_rules! product_for {
+    ($features:literal) => {
+        #[inline]
+        #[target_feature(enable = $features)]
+        unsafe fn product<T: Kind, const K: usize, const HALF: bool>(
+            eights: u8,
+            words: *mut LaneHalves,
+        ) -> u64 {
+            let eights = usize::from(eights);
+            let each_b = K / (4 * T::PER_WORD);
+            let each_c = if HALF { 2 } else { 4 };
+            // SAFETY: the caller has these registers there; both factors are there once they were filled.
+            unsafe {
+                let b = words.add(K / (2 * T::PER_WORD));
+                let c = b.add(eights * each_b);
+                let all = u64::MAX >> (64 - eights);
+                let mut left = MaybeUninit::uninit();
+                if !Left::<K>::fill::<T>(left.as_mut_ptr(), words) {
+                    return all;
+                }
+                let left = left.assume_init_ref();
+                let mut rest = 0;
+                for eight in 0..eights {
+                    let mut right = MaybeUninit::uninit();
+                    let done = Right::<K>::fill::<T>(right.as_mut_ptr(), b.add(eight * each_b))
+                        && add_products::<T, K, HALF>(left, right.assume_init_ref(), c.add(eight * each_c));
+                    rest |= u64::from(!done) << eight;
+                }
+                rest
+            }
+        }
+    };
+}
+pub(super) use product_for;
+
 /// Multiplies what it can. The eights of columns that are left to others, a bit for each; nothing if the operation is.
 ///
 /// # Safety

@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
 use super::super::LaneHalves;
-use super::elements::{Form, HIGHEST, Kind, LEFT_ZERO, LOWEST, NOTHING, PLACES, RIGHT_ZERO};
+use super::elements::{Form, HIGHEST, Kind, LEFT_ZERO, LOWEST, NOTHING, PLACES, RIGHT_ZERO, product_for};
 
 /// A sum's columns, and the registers they are in.
 const COLUMNS: usize = 8;
@@ -20,32 +20,7 @@ const PAIRS: usize = 4;
 pub(super) struct Wide;
 
 impl Form for Wide {
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn product<T: Kind, const K: usize, const HALF: bool>(eights: u8, words: *mut LaneHalves) -> u64 {
-        let eights = usize::from(eights);
-        let each_b = K / (4 * T::PER_WORD);
-        let each_c = if HALF { 2 } else { 4 };
-        // SAFETY: the caller has these registers there; both factors are there once they were filled.
-        unsafe {
-            let b = words.add(K / (2 * T::PER_WORD));
-            let c = b.add(eights * each_b);
-            let all = u64::MAX >> (64 - eights);
-            let mut left = MaybeUninit::uninit();
-            if !Left::<K>::fill::<T>(left.as_mut_ptr(), words) {
-                return all;
-            }
-            let left = left.assume_init_ref();
-            let mut rest = 0;
-            for eight in 0..eights {
-                let mut right = MaybeUninit::uninit();
-                let done = Right::<K>::fill::<T>(right.as_mut_ptr(), b.add(eight * each_b))
-                    && add_products::<T, K, HALF>(left, right.assume_init_ref(), c.add(eight * each_c));
-                rest |= u64::from(!done) << eight;
-            }
-            rest
-        }
-    }
+    product_for!("avx512f,avx512bw,avx512dq,avx512vl");
 }
 
 /// The first factor, by columns.

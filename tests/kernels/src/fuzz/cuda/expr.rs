@@ -153,6 +153,22 @@ pub enum Expr {
     Peek(u32, Type, u32),
 }
 
+/// The expressions in one, of a reference to it of either kind, with the method that hands out those of an access likewise.
+macro_rules! operands {
+    ($expr:expr, $operands:ident) => {
+        match $expr {
+            Expr::Integer(..) | Expr::Eighths(..) | Expr::Variable(_) | Expr::Given(..) | Expr::Peek(..) => {
+                Vec::new()
+            }
+            Expr::Unary(_, a) | Expr::Cast(_, a) => vec![a],
+            Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => vec![a, b],
+            Expr::Select(condition, a, b) => vec![condition, a, b],
+            Expr::Call(_, arguments) => Vec::from_iter(arguments),
+            Expr::Load(access) => access.$operands(),
+        }
+    };
+}
+
 impl Expr {
     /// Its type.
     pub fn ty(&self) -> Type {
@@ -202,30 +218,12 @@ impl Expr {
 
     /// What it is made of.
     pub fn operands(&self) -> Vec<&Expr> {
-        match self {
-            Expr::Integer(..) | Expr::Eighths(..) | Expr::Variable(_) | Expr::Given(..) | Expr::Peek(..) => {
-                Vec::new()
-            }
-            Expr::Unary(_, a) | Expr::Cast(_, a) => vec![a],
-            Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => vec![a, b],
-            Expr::Select(condition, a, b) => vec![condition, a, b],
-            Expr::Call(_, arguments) => arguments.iter().collect(),
-            Expr::Load(access) => access.operands(),
-        }
+        operands!(self, operands)
     }
 
     /// Likewise, to be changed.
     pub fn operands_mut(&mut self) -> Vec<&mut Expr> {
-        match self {
-            Expr::Integer(..) | Expr::Eighths(..) | Expr::Variable(_) | Expr::Given(..) | Expr::Peek(..) => {
-                Vec::new()
-            }
-            Expr::Unary(_, a) | Expr::Cast(_, a) => vec![a],
-            Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => vec![a, b],
-            Expr::Select(condition, a, b) => vec![condition, a, b],
-            Expr::Call(_, arguments) => arguments.iter_mut().collect(),
-            Expr::Load(access) => access.operands_mut(),
-        }
+        operands!(self, operands_mut)
     }
 }
 

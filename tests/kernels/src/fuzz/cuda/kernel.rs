@@ -282,33 +282,30 @@ pub enum Statement {
     },
 }
 
-impl Nested for Statement {
-    fn lists(&self) -> Vec<&Vec<Statement>> {
-        match self {
+/// The statements inside of one, of a reference to it of either kind.
+macro_rules! lists {
+    ($statement:expr) => {
+        match $statement {
             Statement::If(_, then, otherwise) => vec![then, otherwise],
             Statement::Loop { body, .. }
             | Statement::Walk { body, .. }
             | Statement::Stage { body, .. }
             | Statement::Subset { body, .. }
             | Statement::Peel { body, .. } => vec![body],
-            Statement::Switch(_, cases) => cases.iter().map(|(body, _)| body).collect(),
+            Statement::Switch(_, cases) => cases.into_iter().map(|(body, _)| body).collect(),
             Statement::Gather { first, then, .. } => vec![first, then],
             _ => Vec::new(),
         }
+    };
+}
+
+impl Nested for Statement {
+    fn lists(&self) -> Vec<&Vec<Statement>> {
+        lists!(self)
     }
 
     fn lists_mut(&mut self) -> Vec<&mut Vec<Statement>> {
-        match self {
-            Statement::If(_, then, otherwise) => vec![then, otherwise],
-            Statement::Loop { body, .. }
-            | Statement::Walk { body, .. }
-            | Statement::Stage { body, .. }
-            | Statement::Subset { body, .. }
-            | Statement::Peel { body, .. } => vec![body],
-            Statement::Switch(_, cases) => cases.iter_mut().map(|(body, _)| body).collect(),
-            Statement::Gather { first, then, .. } => vec![first, then],
-            _ => Vec::new(),
-        }
+        lists!(self)
     }
 
     fn simpler(&self) -> Option<Statement> {
@@ -328,15 +325,15 @@ impl Nested for Statement {
     }
 }
 
-impl Statement {
-    /// Its own expressions, without those of statements inside.
-    pub fn expressions(&self) -> Vec<&Expr> {
-        match self {
+/// The expressions of a statement, of a reference to it of either kind, with the method that hands out those of an access likewise.
+macro_rules! expressions {
+    ($statement:expr, $operands:ident) => {
+        match $statement {
             Statement::Set(_, value) | Statement::Scan { value, .. } | Statement::Sort { value, .. } => {
                 vec![value]
             }
             Statement::Collect { condition, value, .. } => vec![condition, value],
-            Statement::Store(access, value) => access.operands().into_iter().chain([value]).collect(),
+            Statement::Store(access, value) => access.$operands().into_iter().chain([value]).collect(),
             Statement::If(condition, ..) | Statement::Switch(condition, _) => vec![condition],
             Statement::Loop { from, course, .. } => match course {
                 Course::Up { to, .. } | Course::UpOnce { to, .. } | Course::Grow { to, .. } => vec![from, to],
@@ -344,10 +341,10 @@ impl Statement {
                 Course::Down { .. } | Course::Shrink { .. } | Course::Bits => vec![from],
             },
             Statement::Walk { from, count, .. } => vec![from, count],
-            Statement::Return(value) => value.iter().collect(),
+            Statement::Return(value) => Vec::from_iter(value),
             Statement::Vector { index, .. } | Statement::Fields { index, .. } => vec![index],
             Statement::Atomic { index, value, .. } => vec![index, value],
-            Statement::Call { arguments, .. } => arguments.iter().collect(),
+            Statement::Call { arguments, .. } => Vec::from_iter(arguments),
             Statement::Stage { fill: Fill::Own(value) | Fill::Whole(_, value), .. } => vec![value],
             Statement::Together { value, operand, .. } => vec![value, operand],
             Statement::Peel { pending, value, .. } => vec![pending, value],
@@ -355,34 +352,18 @@ impl Statement {
                 Vec::new()
             }
         }
+    };
+}
+
+impl Statement {
+    /// Its own expressions, without those of statements inside.
+    pub fn expressions(&self) -> Vec<&Expr> {
+        expressions!(self, operands)
     }
 
     /// Likewise, to be changed.
     pub fn expressions_mut(&mut self) -> Vec<&mut Expr> {
-        match self {
-            Statement::Set(_, value) | Statement::Scan { value, .. } | Statement::Sort { value, .. } => {
-                vec![value]
-            }
-            Statement::Collect { condition, value, .. } => vec![condition, value],
-            Statement::Store(access, value) => access.operands_mut().into_iter().chain([value]).collect(),
-            Statement::If(condition, ..) | Statement::Switch(condition, _) => vec![condition],
-            Statement::Loop { from, course, .. } => match course {
-                Course::Up { to, .. } | Course::UpOnce { to, .. } | Course::Grow { to, .. } => vec![from, to],
-                Course::Meet { from: other, .. } => vec![from, other],
-                Course::Down { .. } | Course::Shrink { .. } | Course::Bits => vec![from],
-            },
-            Statement::Walk { from, count, .. } => vec![from, count],
-            Statement::Return(value) => value.iter_mut().collect(),
-            Statement::Vector { index, .. } | Statement::Fields { index, .. } => vec![index],
-            Statement::Atomic { index, value, .. } => vec![index, value],
-            Statement::Call { arguments, .. } => arguments.iter_mut().collect(),
-            Statement::Stage { fill: Fill::Own(value) | Fill::Whole(_, value), .. } => vec![value],
-            Statement::Together { value, operand, .. } => vec![value, operand],
-            Statement::Peel { pending, value, .. } => vec![pending, value],
-            Statement::Break | Statement::Continue | Statement::Gather { .. } | Statement::Subset { .. } => {
-                Vec::new()
-            }
-        }
+        expressions!(self, operands_mut)
     }
 
     /// The variables that it sets, and its arrays, without those of statements and expressions inside.

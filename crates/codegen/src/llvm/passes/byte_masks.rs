@@ -4,9 +4,8 @@
 //! Where it then runs out of registers, it takes that move for a mere copy (LLVM 22) and keeps the register before the move instead: the mask
 //! of the next lanes in its upper half, which then are stored, or loaded, too. It takes no assembly for a copy.
 
-use super::UNNAMED;
-use super::context::Module;
-use super::walk::{assembly, instructions, shuffled};
+use super::{UNNAMED, assembly, instructions, over_functions, shuffled};
+use crate::llvm::Module;
 use llvm_sys::LLVMTypeKind;
 use llvm_sys::core;
 use llvm_sys::prelude::{LLVMBuilderRef, LLVMTypeRef, LLVMValueRef};
@@ -17,20 +16,16 @@ const LANES: [u32; 2] = [8, 16];
 impl Module<'_> {
     /// Has masked accesses to eight bytes be such to sixteen, of which the upper half is not touched.
     pub fn lengthen_byte_masks(self) {
-        // SAFETY: the context is alive; the builder is disposed of once, and all values are of functions of this module.
-        unsafe {
-            let builder = core::LLVMCreateBuilderInContext(self.context().raw());
-            for function in self.functions() {
-                // All are gathered first: what is replaced is erased. So what one stores is asked for when it is its turn: it may be what another
-                // has loaded.
-                let accesses: Vec<_> =
-                    instructions(function.raw()).filter(|inst| Access::of(*inst).is_some()).collect();
-                for access in accesses.into_iter().filter_map(|inst| Access::of(inst)) {
-                    access.lengthen(self, builder);
-                }
+        // SAFETY: all instructions are of the function, and each is alive when it is looked at.
+        over_functions(self, |builder, function| unsafe {
+            // All are gathered first: what is replaced is erased. So what one stores is asked for when it is its turn: it may be what another
+            // has loaded.
+            let accesses: Vec<_> =
+                instructions(function).filter(|inst| Access::of(*inst).is_some()).collect();
+            for access in accesses.into_iter().filter_map(|inst| Access::of(inst)) {
+                access.lengthen(self, builder);
             }
-            core::LLVMDisposeBuilder(builder);
-        }
+        });
     }
 }
 

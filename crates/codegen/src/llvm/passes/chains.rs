@@ -4,8 +4,8 @@
 //! grows with the square of their number, and is most of all where a warp takes back hundreds of values after a barrier. A volatile load stays
 //! where it is, so that a run ends there.
 
-use super::context::Module;
-use super::walk::instructions;
+use super::instructions;
+use crate::llvm::Module;
 use llvm_sys::LLVMTypeKind::{LLVMIntegerTypeKind, LLVMVectorTypeKind};
 use llvm_sys::core;
 use llvm_sys::prelude::LLVMValueRef;

@@ -4,9 +4,8 @@
 //! between LLVM computes with bytes: it packs the words of each comparison and widens bytes again before each use. Masks that fit in a few
 //! registers as words stay words here all the way, through every block.
 
-use super::UNNAMED;
-use super::context::Module;
-use super::walk::{instructions, shuffled, some};
+use super::{UNNAMED, instructions, over_functions, shuffled, some};
+use crate::llvm::Module;
 use llvm_sys::core;
 use llvm_sys::prelude::{LLVMBuilderRef, LLVMContextRef, LLVMTypeRef, LLVMValueRef};
 use llvm_sys::{LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
@@ -19,14 +18,11 @@ impl Module<'_> {
     /// Makes words of masks that have at most `lanes` lanes. The module is well formed before and after.
     pub fn widen_masks(self, lanes: u32) {
         let context = self.context().raw();
-        // SAFETY: the context is alive; the builder is disposed of once, and all values are of functions of this module.
-        unsafe {
-            let builder = core::LLVMCreateBuilderInContext(context);
-            for function in self.functions() {
-                Widening { context, builder, lanes, words: HashMap::new() }.run(function.raw());
-            }
-            core::LLVMDisposeBuilder(builder);
-        }
+        over_functions(self, |builder, function| {
+            let masks = Widening { context, builder, lanes, words: HashMap::new() };
+            // SAFETY: the function is of the context, and alive.
+            unsafe { masks.run(function) };
+        });
     }
 }
 

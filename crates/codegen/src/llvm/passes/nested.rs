@@ -4,9 +4,8 @@
 //! often itself a choice: a bit that some lanes add, a minimum that few of them find. Both at once are one instruction where vectors
 //! have masks, and one choice less elsewhere.
 
-use super::UNNAMED;
-use super::context::Module;
-use super::walk::instructions;
+use super::{UNNAMED, instructions, over_functions};
+use crate::llvm::Module;
 use llvm_sys::core;
 use llvm_sys::prelude::{LLVMBuilderRef, LLVMValueRef};
 use llvm_sys::{LLVMOpcode, LLVMTypeKind};
@@ -15,18 +14,14 @@ impl Module<'_> {
     /// Has lanes that keep a vector's value either way choose once. A predicate is never poison, in no lane: whatever lanes do
     /// depends on it together with a mask.
     pub fn join_choices(self) {
-        // SAFETY: the context is alive; the builder is disposed of once, and all values are of functions of this module.
-        unsafe {
-            let builder = core::LLVMCreateBuilderInContext(self.context().raw());
-            for function in self.functions() {
-                // All are gathered first: what has no use left is erased.
-                let outer: Vec<_> = instructions(function.raw()).filter(|inst| is_choice(*inst)).collect();
-                for choice in outer {
-                    join(builder, choice);
-                }
+        // SAFETY: all instructions are of the function; a choice is erased only when it is its own turn.
+        over_functions(self, |builder, function| unsafe {
+            // All are gathered first: what has no use left is erased.
+            let outer: Vec<_> = instructions(function).filter(|inst| is_choice(*inst)).collect();
+            for choice in outer {
+                join(builder, choice);
             }
-            core::LLVMDisposeBuilder(builder);
-        }
+        });
     }
 }
 

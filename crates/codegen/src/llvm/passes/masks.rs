@@ -4,9 +4,8 @@
 //! keeps each lane in a register of its own instead, which takes thousands of instructions. Such a mask crosses as a vector of bytes here, of
 //! which LLVM makes several registers: all ones for a lane that is set.
 
-use super::UNNAMED;
-use super::context::Module;
-use super::walk::{instructions, some};
+use super::{UNNAMED, instructions, over_functions, some};
+use crate::llvm::Module;
 use llvm_sys::core;
 use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMBuilderRef, LLVMContextRef, LLVMTypeRef, LLVMValueRef};
 use llvm_sys::{LLVMIntPredicate, LLVMTypeKind};
@@ -16,14 +15,11 @@ impl Module<'_> {
     /// Has masks of more than `lanes` lanes cross blocks as vectors of bytes. The module is well formed before and after.
     pub fn widen_crossing_masks(self, lanes: u32) {
         let context = self.context().raw();
-        // SAFETY: the context is alive; the builder is disposed of once, and all values are of functions of this module.
-        unsafe {
-            let builder = core::LLVMCreateBuilderInContext(context);
-            for function in self.functions() {
-                Crossing { context, builder, lanes, bytes: HashMap::new() }.run(function.raw());
-            }
-            core::LLVMDisposeBuilder(builder);
-        }
+        over_functions(self, |builder, function| {
+            let masks = Crossing { context, builder, lanes, bytes: HashMap::new() };
+            // SAFETY: the function is of the context, and alive.
+            unsafe { masks.run(function) };
+        });
     }
 }
 

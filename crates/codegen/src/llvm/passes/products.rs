@@ -4,9 +4,8 @@
 //! product goes on above that half with its sign, which is lost then, and the shift may be by sixteen and more, which gives no number. It looks for amounts that are
 //! constants.
 
-use super::UNNAMED;
-use super::context::Module;
-use super::walk::{assembly, instructions, shuffled, some};
+use super::{UNNAMED, assembly, instructions, over_functions, shuffled, some};
+use crate::llvm::Module;
 use llvm_sys::core;
 use llvm_sys::prelude::{LLVMBuilderRef, LLVMValueRef};
 use llvm_sys::{LLVMOpcode, LLVMTypeKind};
@@ -19,15 +18,11 @@ const WIDE: u32 = 64;
 impl Module<'_> {
     /// Has nobody know the amount by which a vector of products is shifted, where only sixteen bits of it are taken then.
     pub fn hide_shifts_of_products(self) {
-        // SAFETY: the context is alive; the builder is disposed of once, and all values are of functions of this module.
-        unsafe {
-            let builder = core::LLVMCreateBuilderInContext(self.context().raw());
-            for function in self.functions() {
-                let found: Vec<_> = instructions(function.raw()).filter_map(|inst| Taken::of(inst)).collect();
-                found.into_iter().for_each(|taken| taken.hide(builder));
-            }
-            core::LLVMDisposeBuilder(builder);
-        }
+        // SAFETY: all instructions are of the function, and none of those that are found is erased before its own turn.
+        over_functions(self, |builder, function| unsafe {
+            let found: Vec<_> = instructions(function).filter_map(|inst| Taken::of(inst)).collect();
+            found.into_iter().for_each(|taken| taken.hide(builder));
+        });
     }
 }
 
