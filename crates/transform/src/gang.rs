@@ -20,7 +20,9 @@
 use std::collections::{HashMap, HashSet};
 
 use kernel_abi::Shape;
-use simt_ir::{BarrierKind, Block, Function, Inst, InstData, Op, Order, Space, SpecialReg, Type, Value};
+use simt_ir::{
+    Access, BarrierKind, Block, Function, Inst, InstData, Op, Order, Space, SpecialReg, Type, Value,
+};
 
 use crate::prepare::{self, prepare};
 use crate::reroll::{self, Whose};
@@ -399,6 +401,28 @@ struct Gang<'a> {
     registers: Registers,
 }
 
+/// What lanes access at the same address.
+struct Word {
+    access: Access,
+    base: Value,
+    bytes: i64,
+    /// Not all lanes may come there.
+    is_partial: bool,
+}
+
+impl Word {
+    /// Whether the words may be the same, as far as that matters.
+    fn may_be(&self, store: &Word) -> bool {
+        let [load_space, store_space] = [self, store].map(|word| word.access.space);
+        let starts = [self, store].map(|word| word.access.offset);
+        let meets = starts[0] < starts[1] + store.bytes && starts[1] < starts[0] + self.bytes;
+        match store.is_partial {
+            true => self.base == store.base && meets,
+            false => load_space == store_space || [load_space, store_space].contains(&Space::Generic),
+        }
+    }
+}
+
 impl<'a> Gang<'a> {
     fn new(p: &'a Prepared, shape: &Shape, registers: Registers) -> Gang<'a> {
         Gang { p, lanes: shape.lanes(), row: shape.row_lanes(), registers }
@@ -430,31 +454,35 @@ impl<'a> Gang<'a> {
             && blocks.all(|block| p.full[block.index()] || !self.has(*block, abreast::suspends))
     }
 
-    /// Whether all lanes may load a word that they then all store to, as where a warp takes what was left for it: each of the lanes is to find what was
-    /// there, not what those of another strip have stored.
+    /// Whether lanes may load a word that others of their warp then store to, as where a warp takes what was left for it: each of the lanes is to find what
+    /// was there, not what those of another strip have stored. Stores of all lanes may be to any such word, those of some of them, as the
+    /// first, are to one that all have loaded where the address is the same value.
     fn shares_a_word(&self) -> bool {
+        let (stored, loaded) = (self.words(true), self.words(false));
+        let all_load = || loaded.iter().filter(|load| !load.is_partial);
+        stored.iter().any(|store| all_load().any(|load| load.may_be(store)))
+    }
+
+    /// The words that all lanes that come there load or store.
+    fn words(&self, stored: bool) -> Vec<Word> {
         let p = self.p;
-        let space_of = |block: Block, inst: &Inst, stored: bool| {
-            let data = p.func.inst(*inst);
-            let access = match data.op {
-                Op::Load(access) if !stored && !access.invariant => access,
-                Op::Store(access) if stored => access,
-                _ => return None,
-            };
-            let is_partial = !p.full[block.index()] && p.linear.skip(block).is_some();
-            let shared = matches!(access.space, Space::Shared | Space::Global | Space::Generic);
-            (shared && !is_partial && p.shapes.of(data.args[0]).is_uniform()).then_some(access.space)
-        };
-        let spaces = |stored: bool| -> Vec<Space> {
-            let blocks = p.cfg.order().iter();
-            blocks
-                .flat_map(|block| p.func.block(*block).insts.iter().map(move |inst| (*block, inst)))
-                .filter_map(|(block, inst)| space_of(block, inst, stored))
-                .collect()
-        };
-        let (stored, loaded) = (spaces(true), spaces(false));
-        let meets = |a: Space, b: Space| a == b || a == Space::Generic || b == Space::Generic;
-        stored.iter().any(|store| loaded.iter().any(|load| meets(*store, *load)))
+        let insts = p.cfg.order().iter().flat_map(|block| {
+            let is_partial = !p.full[block.index()] && p.linear.skip(*block).is_some();
+            p.func.block(*block).insts.iter().map(move |inst| (is_partial, p.func.inst(*inst)))
+        });
+        insts
+            .filter_map(|(is_partial, data)| {
+                let (access, value) = match data.op {
+                    Op::Load(access) if !stored && !access.invariant => (access, data.results[0]),
+                    Op::Store(access) if stored => (access, data.args[1]),
+                    _ => return None,
+                };
+                let shared = matches!(access.space, Space::Shared | Space::Global | Space::Generic);
+                let bytes = i64::from(access.lanes) * i64::from(p.func.ty(value).bytes());
+                let is_one = shared && p.shapes.of(data.args[0]).is_uniform();
+                is_one.then_some(Word { access, base: data.args[0], bytes, is_partial })
+            })
+            .collect()
     }
 
     /// Whether loops load clearly less than the warps would one by one, and what lives in them fits into registers.

@@ -119,6 +119,11 @@ impl Heap {
         self.range.base()..self.range.base() + self.range.bytes()
     }
 
+    /// The range that the heap is in.
+    pub fn range(&self) -> &AddressRange {
+        &self.range
+    }
+
     /// Finds room for `size` bytes, at least one.
     pub fn allocate(&mut self, size: u64) -> Result<Placement> {
         if size > self.range.bytes() {
@@ -361,7 +366,7 @@ fn extent_len(size: u64) -> Result<u64> {
     len.ok_or(Error::OutOfMemory)
 }
 
-fn protection(access: Access) -> libc::c_int {
+pub(super) fn protection(access: Access) -> libc::c_int {
     match access {
         Access::None => libc::PROT_NONE,
         Access::Read => libc::PROT_READ,

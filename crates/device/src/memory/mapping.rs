@@ -7,10 +7,10 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::heap::Shared;
-use super::range::{HUGE_PAGE, PAGE};
+use super::heap::{Shared, protection};
+use super::range::{AddressRange, HUGE_PAGE, PAGE};
 use super::shared::SharedFile;
-use super::{AddressSpace, Allocation, ContextId, Kind};
+use super::{AddressSpace, Allocation, ContextId, DeviceMemory, Kind};
 use crate::{Error, Result};
 
 /// Sizes and offsets of reservations, memory and mappings are multiples of this.
@@ -272,10 +272,7 @@ impl AddressSpace {
             return Err(Error::InvalidValue);
         }
         let mut mappings = self.mappings.lock();
-        let mut heap = self.device(device)?.own.heap.lock();
-        let is_granted = wish != 0 && heap.take_addresses_at(wish, size);
-        let start = if is_granted { wish } else { heap.take_addresses(size, align)? };
-        drop(heap);
+        let start = self.device(device)?.reserve(size, align, wish)?;
         mappings.reservations.insert(start, (size, device));
         Ok(start)
     }
@@ -292,7 +289,7 @@ impl AddressSpace {
             return Err(Error::InvalidValue);
         }
         mappings.reservations.remove(&start);
-        self.devices[device].own.heap.lock().give_addresses(start, size);
+        self.devices[device].unreserve(start, size);
         Ok(())
     }
 
@@ -315,7 +312,9 @@ impl AddressSpace {
             return Err(Error::InvalidValue);
         }
         let memory_device = memory.device;
-        self.devices[device].own.heap.lock().map_shared(start, size, &memory.file, offset, Access::None)?;
+        let none = protection(Access::None);
+        self.devices[device]
+            .with_range(start, |range| range.map_file(start, size, &memory.file, offset, none))?;
         let accessors = BTreeMap::new();
         mappings.mapped.insert(start, Mapped { len: size, device, memory, accessors });
         self.insert_mapped(start, size, memory_device).map_err(|_| Error::InvalidValue)
@@ -332,8 +331,8 @@ impl AddressSpace {
         for base in mappings.whole(start, size)? {
             let mapped = mappings.mapped.get_mut(&base).expect("found just now");
             mapped.accessors.extend(given.iter().copied());
-            let heap = &self.devices[mapped.device].own.heap;
-            heap.lock().protect_shared(base, mapped.len, mapped.access())?;
+            let allowed = protection(mapped.access());
+            self.devices[mapped.device].with_range(base, |range| range.protect(base, mapped.len, allowed))?;
         }
         Ok(())
     }
@@ -405,7 +404,7 @@ impl AddressSpace {
         for base in mappings.within(start, size)? {
             let mapped = mappings.mapped.remove(&base).expect("found just now");
             self.allocations.lock().remove(&base);
-            self.devices[mapped.device].own.heap.lock().unmap_shared(base, mapped.len)?;
+            self.devices[mapped.device].with_range(base, |range| range.decommit(base, mapped.len))?;
         }
         Ok(())
     }
@@ -483,6 +482,42 @@ impl AddressSpace {
     fn insert_mapped(&self, base: u64, size: u64, device: usize) -> std::result::Result<(), Allocation> {
         let (kind, owner) = (Kind::Mapped, ContextId(0));
         self.insert(Allocation::new(base, size, kind, owner, device))
+    }
+}
+
+impl DeviceMemory {
+    /// Finds addresses for a reservation. One that would leave few of the device's for its memory lies apart.
+    fn reserve(&self, size: u64, align: u64, wish: u64) -> Result<u64> {
+        let own = self.own.addresses.end - self.own.addresses.start;
+        {
+            let mut heap = self.own.heap.lock();
+            if wish != 0 && heap.take_addresses_at(wish, size) {
+                return Ok(wish);
+            }
+            if size <= own / 8
+                && let Ok(start) = heap.take_addresses(size, align)
+            {
+                return Ok(start);
+            }
+        }
+        self.apart.lock().reserve(size, align)
+    }
+
+    /// Takes a reservation back, in which nothing is mapped.
+    fn unreserve(&self, start: u64, size: u64) {
+        if !self.apart.lock().unreserve(start) {
+            self.own.heap.lock().give_addresses(start, size);
+        }
+    }
+
+    /// Does something with the range that a reservation lies in, by an address in it.
+    fn with_range<T>(&self, address: u64, act: impl FnOnce(&AddressRange) -> T) -> T {
+        let apart = self.apart.lock();
+        if let Some(range) = apart.of(address) {
+            return act(range);
+        }
+        drop(apart);
+        act(self.own.heap.lock().range())
     }
 }
 
@@ -613,6 +648,34 @@ mod tests {
         assert_eq!(copy.size(), 2 * g);
         drop((memory, copy));
         assert_eq!(space.devices[0].used.load(std::sync::atomic::Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn reservations_may_be_larger_than_the_range_of_their_device() {
+        let space = Arc::new(AddressSpace::new(&[64 << 20]).unwrap());
+        let (g, large) = (GRANULARITY, 8 << 40);
+        let start = space.reserve(0, large, 0, 0).unwrap();
+        let memory = PhysicalMemory::create(&space, 0, g, false, Purpose::default()).unwrap();
+        for place in [start, start + large - g] {
+            space.map(place, g, 0, memory.clone()).unwrap();
+            space.set_access(place, g, &[(DEVICE, Access::ReadWrite)]).unwrap();
+        }
+        // SAFETY: as above.
+        unsafe { guard::store(start, 7_u32).unwrap() };
+        assert_eq!(word(start + large - g), Some(7));
+        assert!(space.is_device_address(start + g), "where nothing is mapped too");
+        assert_eq!(space.unreserve(start, large), Err(Error::InvalidValue));
+        space.unmap(start, large).unwrap();
+        assert_eq!(word(start), None);
+        space.unreserve(start, large).unwrap();
+        assert!(!space.is_device_address(start + g));
+        // Nor do large ones leave too few addresses for memory.
+        let bytes = space.devices[0].own.heap.lock().range().bytes();
+        let most = space.reserve(0, bytes - (32 << 20), 0, 0).unwrap();
+        let address = space.allocate(0, ContextId(1), 48 << 20, Kind::Device).unwrap();
+        space.free(address, |_| true).unwrap();
+        space.unreserve(most, bytes - (32 << 20)).unwrap();
+        assert_eq!(space.reserve(0, 1 << 60, 0, 0), Err(Error::OutOfMemory));
     }
 
     #[test]

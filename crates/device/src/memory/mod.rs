@@ -16,6 +16,7 @@
 
 mod account;
 mod advice;
+mod apart;
 mod array;
 pub(crate) mod extents;
 mod external;
@@ -39,6 +40,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use account::Accounts;
 use advice::AdviceMap;
 pub use advice::{Advice, Place, RangeState};
+use apart::Apart;
 pub use array::{ArrayLayout, ArrayMemory, Backing, Level};
 pub use external::ExternalMemory;
 pub use fill::Fill;
@@ -181,6 +183,7 @@ struct DeviceMemory {
     host: OnceLock<Zone>,
     /// For programs whose device pointers have 32 bits; made when it is first asked for.
     low: OnceLock<Zone>,
+    apart: RankedMutex<Apart>,
     total: u64,
     /// Of these, bytes that the machine can give, as it said when it was first asked. What it says later depends on what has been touched.
     at_hand: OnceLock<u64>,
@@ -218,8 +221,8 @@ impl AddressSpace {
         let device = |(total, usage)| {
             let own = Zone::new(AddressRange::reserve_up_to(RESERVED, least_range(total))?);
             let (host, low, used) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
-            let at_hand = OnceLock::new();
-            Ok(DeviceMemory { own, host, low, total, at_hand, used, usage })
+            let (at_hand, apart) = (OnceLock::new(), RankedMutex::new(Rank::Heap, Apart::default()));
+            Ok(DeviceMemory { own, host, low, apart, total, at_hand, used, usage })
         };
         Ok(AddressSpace {
             devices: memory.into_iter().map(device).collect::<Result<_>>()?,
@@ -535,7 +538,7 @@ impl DeviceMemory {
     }
 
     fn contains(&self, address: u64) -> bool {
-        self.zones().any(|zone| zone.addresses.contains(&address))
+        self.zones().any(|zone| zone.addresses.contains(&address)) || self.apart.lock().of(address).is_some()
     }
 
     fn zones(&self) -> impl Iterator<Item = &Zone> {

@@ -13,6 +13,43 @@ pub fn memory_is_mapped_where_the_program_says() {
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemsetD8_v2(p, 0, 1));
 }
 
+/// As pools of programs do that are to grow without a copy: far more addresses than any device has memory.
+pub fn terabytes_of_addresses_are_set_aside() {
+    new_context();
+    let (mut g, mut handle) = (0, 0);
+    let mut starts = [CUdeviceptr(0); 2];
+    let (prop, access) = (allocation_prop(), access_of_device(CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    let size = 8 << 40;
+    cu!(cuMemGetAllocationGranularity(&mut g, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    cu!(cuMemCreate(&mut handle, g, &prop, 0));
+    for start in &mut starts {
+        cu!(cuMemAddressReserve(start, size, g, CUdeviceptr(0), 0));
+    }
+    for start in starts {
+        let last = CUdeviceptr(start.0 + (size - g) as u64);
+        for place in [start, last] {
+            cu!(cuMemMap(place, g, 0, handle, 0); cuMemSetAccess(place, g, &access, 1));
+        }
+        cu!(cuMemsetD32_v2(last, 0x0a0b_0c0d, g / 4));
+        assert_eq!(read::<u32>(start, 4), [0x0a0b_0c0d; 4], "the same memory");
+        let (mut base, mut len) = (CUdeviceptr(0), 0_usize);
+        cu!(
+            cuPointerGetAttribute((&raw mut base).cast(), CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, last);
+            cuPointerGetAttribute((&raw mut len).cast(), CU_POINTER_ATTRIBUTE_RANGE_SIZE, last);
+        );
+        assert!(base.0 >= start.0 && len <= size);
+    }
+    // There is as much room for memory as before.
+    let memory = alloc(64 << 20);
+    cu!(cuMemFree_v2(memory));
+    for start in starts {
+        cu!(cuMemUnmap(start, g); cuMemUnmap(CUdeviceptr(start.0 + (size - g) as u64), g));
+        cu!(cuMemAddressFree(start, size));
+        fails!(CUDA_ERROR_INVALID_VALUE, cuMemAddressFree(start, size));
+    }
+    cu!(cuMemRelease(handle));
+}
+
 pub fn addresses_are_where_they_are_wished() {
     new_context();
     let (mut g, mut first, mut second, mut third) = (0, CUdeviceptr(0), CUdeviceptr(0), CUdeviceptr(0));
