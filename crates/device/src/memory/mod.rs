@@ -5,7 +5,7 @@
 //! tells what it belongs to.
 //!
 //! * [`range`], [`extents`], [`heap`], [`machine`]: the addresses of a device, which of them are free, and what the machine has;
-//! * [`mapping`]: address ranges and memory as separate things; [`shared`]: memory that several processes map;
+//! * [`mapping`]: address ranges and memory as separate things; [`apart`]: large ranges beside a device's own; [`shared`]: memory that several processes map;
 //! * [`pool`], [`account`], [`shared_pool`]: stream-ordered allocations, what they hold, and pools of several processes;
 //! * [`mod@graph`]: memory that nodes of graphs allocate; [`external`]: memory of other APIs;
 //! * [`mod@array`], [`sparse`]: texels for textures and surfaces, and arrays without memory of their own;
