@@ -7,7 +7,7 @@ use transform::{inline, targets};
 
 use crate::emit;
 use crate::flush;
-use crate::llvm::{Builder, Context};
+use crate::llvm::{Builder, Context, TELLS_FRAME};
 use crate::target::{Cpu, Machine};
 
 /// Instructions of a kernel whose calls had to be inlined, or to become parts of it, above which even code that is made quickly is not there soon: it
@@ -16,6 +16,9 @@ const LONG: usize = 2000;
 
 /// The symbol of a compiled kernel's entry, a [`BlocksEntry`](kernel_abi::BlocksEntry) or a [`WarpEntry`](kernel_abi::WarpEntry).
 pub const ENTRY_SYMBOL: &str = "anywarp_kernel";
+
+/// Bytes of a frame that counts: what is less, every thread has left.
+const LARGE_FRAME: u32 = 64 << 10;
 
 /// A compiled kernel.
 #[derive(Clone, Debug)]
@@ -104,11 +107,14 @@ pub fn compile_in_stages(
     let context = Context::new();
     context.forget_names();
     done(Stage::Machine);
-    let (builder, info) = emit_unoptimized(program, shape, &machine, &context, plan)?;
+    let (builder, mut info) = emit_unoptimized(program, shape, &machine, &context, plan)?;
     done(Stage::Emission);
     machine.optimize(builder.module()).map_err(CompileError::new)?;
     done(Stage::Passes);
+    let large = LARGE_FRAME.to_string();
+    builder.module().functions().for_each(|function| function.add_string_attribute(TELLS_FRAME, &large));
     let bytes = machine.emit_object(builder.module()).map_err(CompileError::new)?;
+    info.stack_bytes = u32::try_from(context.told_frames()).unwrap_or(u32::MAX);
     done(Stage::Generation);
     Ok(Object { bytes, info })
 }
@@ -194,6 +200,7 @@ fn emit_inlined<'c>(
         shared_align: program.shared_align.max(16),
         local_bytes: u32::try_from(local_bytes).unwrap_or(u32::MAX),
         stack_limits: unbounded_stack.into(),
+        stack_bytes: 0,
         state_bytes: state_bytes.unwrap_or(0),
         globals: program.globals.clone(),
         flush_subnormals: flushing,

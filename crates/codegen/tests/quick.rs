@@ -207,3 +207,41 @@ fn what_is_there_in_many_places_is_called() {
         }
     }
 }
+
+/// Each thread has so many words at once, and stores one of them elsewhere before it adds them up, the last one first.
+fn with_words_at_once(count: u32) -> Program {
+    let mut b = FunctionBuilder::new("kernel", Signature::default());
+    let zero = b.constant(Type::I64, 0);
+    let [data, other] = [0, 8].map(|at| b.inst(Op::Load(Access::weak(Space::Param, at)), &[zero], Type::I64));
+    let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32);
+    let wide = b.inst(Op::Convert(Convert::ZExt), &[tid], Type::I64);
+    let four = b.constant(Type::I64, 4);
+    let distance = b.inst(Op::Int(IntBinary::Mul), &[wide, four], Type::I64);
+    let own = b.inst(Op::Int(IntBinary::Add), &[data, distance], Type::I64);
+    let access = |at: u32| Access::weak(Space::Global, 128 * i64::from(at));
+    let words: Vec<Value> = (0..count).map(|at| b.inst(Op::Load(access(at)), &[own], Type::I32)).collect();
+    b.effect(Op::Store(access(0)), &[other, words[1]]);
+    let three = b.constant(Type::I32, 3);
+    let sum = words.iter().rev().fold(tid, |sum, word| {
+        let product = b.inst(Op::Int(IntBinary::Mul), &[sum, three], Type::I32);
+        b.inst(Op::Int(IntBinary::Add), &[product, *word], Type::I32)
+    });
+    b.effect(Op::Store(access(count)), &[own, sum]);
+    b.terminate(Terminator::Exit);
+    let program = Program { functions: vec![b.finish()], param_bytes: 16, ..Program::default() };
+    verify(&program).expect("the kernel is well formed");
+    program
+}
+
+#[test]
+fn large_frames_are_told() {
+    let shape = kernel_abi::Shape::of([1; 3], [32, 1, 1]);
+    let cpu = Cpu::level_cpu(Level::Avx2);
+    let frames = |count| {
+        codegen::compile_as(&with_words_at_once(count), &shape, &cpu, Plan::QUICK).unwrap().info.stack_bytes
+    };
+    assert_eq!(frames(20), 0, "as any thread has");
+    // A word of eight lanes, of all those that the registers do not have.
+    let large = frames(4000);
+    assert!((100_000..200_000).contains(&large), "{large}");
+}

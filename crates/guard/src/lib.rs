@@ -34,7 +34,7 @@ use std::fmt;
 pub use access::{Word, compare_exchange, compare_exchange_u128, copy, fill, load, load_u128, store};
 pub use handler::install;
 pub use mask::{Receptive, receptive, stay_receptive};
-pub use stack::stack_left;
+pub use stack::{has_stack, stack_left, want_stack};
 pub use thread::unguarded;
 pub use x86_64::{FloatControl, guarded_exit};
 

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A thread's stack as pthread knows it.
 #[derive(Clone, Copy)]
@@ -15,6 +16,19 @@ pub struct Stack {
 
 thread_local! {
     static STACK: Cell<Option<Stack>> = const { Cell::new(None) };
+}
+
+/// What is wanted of a stack at most by code that may run.
+static WANTED: AtomicUsize = AtomicUsize::new(0);
+
+/// There is code from now on that wants so many bytes of a stack.
+pub fn want_stack(bytes: usize) {
+    WANTED.fetch_max(bytes, Ordering::Relaxed);
+}
+
+/// Whether the calling thread has so many bytes of its stack left, and as many as any code wants.
+pub fn has_stack(bytes: usize) -> bool {
+    stack_left() >= bytes.max(WANTED.load(Ordering::Relaxed))
 }
 
 /// How many bytes of its stack the calling thread has left; 0 on a stack that pthread does not know, as a coroutine's.

@@ -1,6 +1,6 @@
 //! What is left of a thread's stack.
 
-use guard::stack_left;
+use guard::{has_stack, stack_left, want_stack};
 use std::hint::black_box;
 
 #[test]
@@ -22,4 +22,16 @@ fn what_is_used_is_not_left() {
     }
     let [before, below] = std::thread::spawn(|| [stack_left(), deeper()]).join().unwrap();
     assert!(before - below >= 100_000, "{before}, {below}");
+}
+
+#[test]
+fn a_stack_must_do_for_all_code() {
+    let has = |size: usize, bytes: usize| {
+        std::thread::Builder::new().stack_size(size).spawn(move || has_stack(bytes)).unwrap().join().unwrap()
+    };
+    assert!(has(2 << 20, 1 << 20) && !has(2 << 20, 3 << 20));
+    want_stack(3 << 20);
+    want_stack(1 << 20);
+    assert!(!has(2 << 20, 1 << 20), "some code wants more");
+    assert!(has(8 << 20, 1 << 20));
 }

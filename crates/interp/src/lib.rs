@@ -111,6 +111,7 @@ fn info(program: &Program) -> KernelInfo {
         shared_align: program.shared_align,
         local_bytes,
         stack_limits: unbounded_stack.into(),
+        stack_bytes: 0,
         state_bytes: 0,
         globals: program.globals.clone(),
         flush_subnormals: false,

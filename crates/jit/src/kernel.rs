@@ -34,6 +34,9 @@ enum Entry {
     Warps(WarpEntry, Option<TogetherEntry>),
 }
 
+/// Bytes of a stack for what calls code with large frames, and what it calls.
+const BESIDE_FRAMES: usize = 256 << 10;
+
 impl Kernel {
     /// The kernel whose entry is at `address` in `object`; what runs whole blocks, if it has that, at `together`.
     ///
@@ -60,6 +63,9 @@ impl Kernel {
                 ),
             }
         };
+        if info.stack_bytes > 0 {
+            guard::want_stack(info.stack_bytes as usize + BESIDE_FRAMES);
+        }
         Kernel { info, entry, _object: object, plain, plain_found: OnceLock::new(), better }
     }
 

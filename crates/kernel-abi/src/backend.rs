@@ -158,6 +158,8 @@ pub struct KernelInfo {
     /// Where the kernel recurses or calls through pointers, so that its local memory is bounded by the stack limit alone: how many times that it needs
     /// besides. Code may keep more on a stack than the program knows of.
     pub stack_limits: u32,
+    /// Bytes of large frames that its code has on the stack of the thread that runs it; 0 where that is no more than any thread has.
+    pub stack_bytes: u32,
     /// Bytes of [`BlockFrame::state`] for each warp.
     pub state_bytes: u32,
     /// Names of the module variables it uses, in the order of [`LaunchFrame::globals`](crate::LaunchFrame::globals).
@@ -205,6 +207,7 @@ impl Default for KernelInfo {
             shared_align: 0,
             local_bytes: 0,
             stack_limits: 0,
+            stack_bytes: 0,
             state_bytes: 0,
             globals: Vec::new(),
             flush_subnormals: false,

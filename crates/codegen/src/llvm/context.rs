@@ -5,16 +5,27 @@ use super::types::Type;
 use super::value::{Function, Value};
 use llvm_sys::prelude::{LLVMContextRef, LLVMModuleRef};
 use llvm_sys::{self as sys, LLVMDiagnosticSeverity, LLVMLinkage, analysis, core, error_handling};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::marker::PhantomData;
 use std::sync::Once;
+
+/// The attribute of a function for bytes of which a larger frame is told.
+pub const TELLS_FRAME: &str = "warn-stack-size";
 
 /// Owns types, constants and modules, and collects what LLVM complains about.
 pub struct Context {
     raw: LLVMContextRef,
     /// Boxed: LLVM keeps its address.
-    errors: Box<RefCell<Vec<String>>>,
+    reports: Box<Reports>,
+}
+
+/// What LLVM has told.
+#[derive(Default)]
+struct Reports {
+    errors: RefCell<Vec<String>>,
+    /// Bytes of the frames of functions that were to be told, together.
+    frames: Cell<u64>,
 }
 
 impl Context {
@@ -22,14 +33,14 @@ impl Context {
     #[expect(clippy::new_without_default, reason = "creating one is an act, not a default value")]
     pub fn new() -> Self {
         static FATAL: Once = Once::new();
-        let errors = Box::new(RefCell::new(Vec::new()));
-        // SAFETY: the handlers have the types LLVM calls them with, and `errors` outlives the context.
+        let reports = Box::<Reports>::default();
+        // SAFETY: the handlers have the types LLVM calls them with, and `reports` outlives the context.
         unsafe {
             FATAL.call_once(|| error_handling::LLVMInstallFatalErrorHandler(Some(report_fatal)));
             let raw = core::LLVMContextCreate();
-            let sink: *const RefCell<Vec<String>> = &*errors;
+            let sink: *const Reports = &*reports;
             core::LLVMContextSetDiagnosticHandler(raw, Some(collect), sink.cast_mut().cast());
-            Self { raw, errors }
+            Self { raw, reports }
         }
     }
 
@@ -101,7 +112,12 @@ impl Context {
 
     /// The errors LLVM has reported since the last call.
     pub fn take_errors(&self) -> Vec<String> {
-        std::mem::take(&mut *self.errors.borrow_mut())
+        std::mem::take(&mut *self.reports.errors.borrow_mut())
+    }
+
+    /// Bytes that the frames have together, of functions of which machine code was made, that are larger than their attribute [`TELLS_FRAME`] says.
+    pub fn told_frames(&self) -> u64 {
+        self.reports.frames.get()
     }
 
     pub(super) fn raw(&self) -> LLVMContextRef {
@@ -273,12 +289,23 @@ pub(crate) unsafe fn take_message(message: *mut c_char) -> String {
 
 extern "C" fn collect(info: sys::prelude::LLVMDiagnosticInfoRef, sink: *mut c_void) {
     // SAFETY: LLVM passes a live diagnostic and the pointer given with this handler, which the context owns.
-    unsafe {
-        if core::LLVMGetDiagInfoSeverity(info) == LLVMDiagnosticSeverity::LLVMDSError {
-            let message = take_message(core::LLVMGetDiagInfoDescription(info));
-            (*sink.cast::<RefCell<Vec<String>>>()).borrow_mut().push(message);
+    let (severity, reports) = unsafe { (core::LLVMGetDiagInfoSeverity(info), &*sink.cast::<Reports>()) };
+    // SAFETY: likewise.
+    let message = || unsafe { take_message(core::LLVMGetDiagInfoDescription(info)) };
+    match severity {
+        LLVMDiagnosticSeverity::LLVMDSError => reports.errors.borrow_mut().push(message()),
+        LLVMDiagnosticSeverity::LLVMDSWarning => {
+            let bytes = frame_told(&message()).unwrap_or(0);
+            reports.frames.set(reports.frames.get().saturating_add(bytes));
         }
+        _ => {}
     }
+}
+
+/// The bytes of a frame that is larger than was asked for, if a message tells of one.
+fn frame_told(message: &str) -> Option<u64> {
+    let (_, rest) = message.split_once("stack frame size (")?;
+    rest.split_once(')')?.0.parse().ok()
 }
 
 /// LLVM ends the process after this; the least we can do is to say whose fault it was.

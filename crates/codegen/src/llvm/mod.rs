@@ -20,7 +20,7 @@ mod vector;
 
 pub use arithmetic::{FloatPredicate, IntPredicate};
 pub use builder::Builder;
-pub use context::{Context, Linkage, Module};
+pub use context::{Context, Linkage, Module, TELLS_FRAME};
 pub use memory::{AtomicOp, Ordering};
 pub use metadata::{AliasScope, LoopHint, Metadata};
 pub use types::Type;

@@ -132,8 +132,8 @@ const SPIN: Duration = Duration::from_micros(30);
 const LINGER: Duration = Duration::from_millis(500);
 /// Bytes of a worker's stack: a kernel that launches another has it compiled there.
 const WORKER_STACK: usize = 8 << 20;
-/// Bytes that a thread of the program must have left of its to run kernels. Most want less than a tenth of that; a long one that was compiled quickly has been seen to want
-/// 1 MiB. Threads that Rust starts have 2 MiB.
+/// Bytes that a thread of the program must have left of its to run kernels, or more where code with larger frames has been loaded. Most want less than a tenth
+/// of that. Threads that Rust starts have 2 MiB.
 const ENOUGH_STACK: usize = 3 << 19;
 /// Workers beyond one for each core that may always be started, for grids that wait for each other.
 const MIN_MAX_EXTRA: usize = 2048;
@@ -209,7 +209,7 @@ impl Executor {
 
     /// Whether a thread of the program may run kernels: their frames lie on its stack, which may be a small one. Where no worker will, it must.
     pub(crate) fn may_run_here(&self) -> bool {
-        guard::stack_left() >= ENOUGH_STACK
+        guard::has_stack(ENOUGH_STACK)
             || self.alone.load(Ordering::Relaxed)
             || self.shut_down.load(Ordering::Relaxed)
     }
