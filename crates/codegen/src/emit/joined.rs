@@ -17,9 +17,6 @@ use crate::llvm::Value;
 const COUNTS: [i64; 2] = [4, 2];
 const COUNTS_OF_ANY: [i64; 5] = [6, 5, 4, 3, 2];
 
-/// Bytes of a word.
-const WORD: u32 = 4;
-
 /// Bytes up to which one load is around another: some rows of a tile.
 const FAR_AWAY: u32 = 1024;
 
@@ -183,7 +180,8 @@ impl<'c> Emitter<'_, 'c> {
         let data = self.p.func.inst(inst);
         let (value, lane) = (data.args[0], self.lane_type(data.results[0]));
         let size = lane.scalar_bits() / 8;
-        if self.wants_less_code() || access.lanes != 1 || access.order != Order::Weak || size < WORD {
+        if self.wants_less_code() || access.lanes != 1 || access.order != Order::Weak || size < own_rows::WORD
+        {
             return Ok(false);
         }
         let mut around = self.neighbours(inst, access, FAR_AWAY);

@@ -23,7 +23,7 @@ pub(super) const MOST: u32 = transform::packs::MOST_BYTES as u32;
 const POINT: u32 = 3;
 
 /// Bytes of a word.
-const WORD: u32 = 4;
+pub(super) const WORD: u32 = 4;
 
 /// Memory is there or not by so many bytes.
 const PAGE: u64 = 4096;
@@ -32,9 +32,8 @@ impl<'c> Emitter<'_, 'c> {
     /// The numbers of elements of so many bytes that are loaded at once as a row, most first.
     pub(super) fn row_counts(&self, size: u32) -> Vec<i64> {
         let fits = |count: &u32| match size * count {
-            bytes if bytes == POINT * WORD => self.loads_own_rows(size, *count),
-            bytes if bytes.is_power_of_two() => bytes >= WORD || self.loads_part_of_word(size, *count),
-            _ => self.loads_part_of_word(size, *count),
+            bytes if bytes < WORD => self.loads_part_of_word(size, *count),
+            bytes => bytes.is_power_of_two() || self.loads_own_rows(size, *count),
         };
         (2..=BYTES / size).rev().filter(fits).map(i64::from).collect()
     }
