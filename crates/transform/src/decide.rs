@@ -190,15 +190,24 @@ mod tests {
 
     /// What is stored by `store(tid.x)` in blocks of so many threads, if it is a constant.
     fn stored(threads: u32, value: impl FnOnce(&mut FunctionBuilder, Value) -> Value) -> Option<u64> {
+        stored_in([threads, 1, 1], 0, value)
+    }
+
+    /// What is stored by `store(tid)` of an axis.
+    fn stored_in(
+        block: [u32; 3],
+        axis: u8,
+        value: impl FnOnce(&mut FunctionBuilder, Value) -> Value,
+    ) -> Option<u64> {
         let mut b = FunctionBuilder::new("k", Signature::default());
-        let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32);
+        let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(axis)), &[], Type::I32);
         let value = value(&mut b, tid);
         let zero = b.constant(Type::I64, 0);
         b.effect(Op::Store(Access::weak(Space::Global, 0)), &[zero, value]);
         b.terminate(Terminator::Exit);
         let mut func = b.finish();
         simplify::simplify(&mut func);
-        decide(&mut func, &Shape::of([1; 3], [threads, 1, 1]));
+        decide(&mut func, &Shape::of([1; 3], block));
         let cfg = Cfg::new(&func);
         let mut insts = cfg.order().iter().flat_map(|block| &func.block(*block).insts);
         let store = insts.find(|inst| matches!(func.inst(**inst).op, Op::Store(_))).expect("it is kept");
@@ -225,6 +234,22 @@ mod tests {
             b.inst(Op::Int(IntBinary::And), &[sum, three], Type::I32)
         };
         assert_eq!(stored(1024, low_bits), Some(1));
+    }
+
+    #[test]
+    fn a_block_is_as_wide_and_as_high_as_it_is() {
+        let above = |limit: u64| {
+            move |b: &mut FunctionBuilder, tid: Value| {
+                let limit = b.constant(Type::I32, limit);
+                b.inst(Op::Int(IntBinary::MaxS), &[tid, limit], Type::I32)
+            }
+        };
+        for (axis, block) in [(0, [16, 4, 1]), (0, [8, 8, 1]), (1, [2, 16, 1]), (1, [32, 8, 1])] {
+            let threads = u64::from(block[axis as usize]);
+            assert_eq!(stored_in(block, axis, above(threads - 1)), Some(threads - 1));
+            assert_eq!(stored_in(block, axis, above(threads - 2)), None);
+        }
+        assert_eq!(stored_in([32, 12, 1], 1, above(12)), None, "code does not know of it");
     }
 
     #[test]

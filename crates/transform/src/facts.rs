@@ -206,11 +206,13 @@ impl<'a> Facts<'a> {
 
     fn special_range(&self, reg: SpecialReg) -> Option<Range> {
         let x = 1i64 << self.shape.x_bits;
+        let width = self.shape.width().map_or(x, i64::from);
         Some(match reg {
-            SpecialReg::Tid(0) => (0, x - 1),
+            SpecialReg::Tid(0) => (0, width - 1),
             SpecialReg::Ntid(0) => (1, x),
             SpecialReg::Tid(axis) if axis >= self.shape.dims => (0, 0),
             SpecialReg::Ntid(axis) if axis >= self.shape.dims => (1, 1),
+            SpecialReg::Tid(1) if self.shape.height != 0 => (0, i64::from(self.shape.height) - 1),
             SpecialReg::Tid(_) => (0, 1023),
             SpecialReg::Ntid(_) => (1, 1024),
             SpecialReg::CtaId(0) => (0, i64::from(i32::MAX) - 1),

@@ -441,6 +441,12 @@ impl Analysis<'_> {
                 Some(a) => shaped(&|lane| a[lane]),
                 None => LaneShape::Varying,
             },
+            // What is the same in each row stays so.
+            Op::Int(_) | Op::IntUnary(_) | Op::Shift(_)
+                if (0..args.len()).all(|at| rows(at).is_some_and(|offsets| is_zero(&offsets))) =>
+            {
+                shaped(&|_| 0)
+            }
             _ => LaneShape::Varying,
         }
     }
@@ -675,6 +681,26 @@ mod tests {
         assert_eq!(of, LaneShape::Rows(consecutive(4, 16)));
         let (of, _) = of_address(&Shape::of([64, 64, 1], [10, 10, 1]), index);
         assert_eq!(of, LaneShape::Varying);
+    }
+
+    #[test]
+    fn what_is_the_same_in_a_row_stays_so() {
+        let row = |b: &mut FunctionBuilder| {
+            let (y, last) = (global_id(b, 1), b.constant(Type::I32, 99));
+            let first = int(b, IntBinary::MinS, y, last);
+            let (x, width) = (global_id(b, 0), param(b, 8, Type::I32));
+            let row = int(b, IntBinary::Mul, first, width);
+            let index = int(b, IntBinary::Add, row, x);
+            element(b, index)
+        };
+        let (of, _) = of_address(&Shape::of([64, 64, 1], [8, 32, 1]), row);
+        assert_eq!(of, LaneShape::Rows(consecutive(4, 8)));
+        let (of, _) = of_address(&Shape::of([64, 64, 1], [8, 32, 1]), |b| {
+            let (x, last) = (global_id(b, 0), b.constant(Type::I32, 99));
+            let index = int(b, IntBinary::MinS, x, last);
+            element(b, index)
+        });
+        assert_eq!(of, LaneShape::Varying, "it differs in the row");
     }
 
     #[test]
