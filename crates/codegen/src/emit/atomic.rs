@@ -62,7 +62,7 @@ impl<'c> Emitter<'_, 'c> {
         if let (Address::Uniform(address), []) = (&address, &data.results[..])
             && reduction(op).is_some()
         {
-            self.atomic_in_one_place(inst, op, access, *address);
+            self.atomic_in_one_place(inst, op, access, *address, mask);
             return Ok(());
         }
         if let (Address::Uniform(address), [result], AtomicOp::Add) = (&address, &data.results[..], op)
@@ -99,11 +99,15 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         };
         let apart = |this: &mut Self| {
-            this.atomic_by_lanes(inst, op, access, places);
+            match may_rest(op, access.order) {
+                // It is seldom more than a load.
+                true => this.atomic_by_lanes(inst, op, access, places),
+                false => this.atomic_by_runs(inst, op, access, &address, places)?,
+            }
             Ok(Vec::new())
         };
         let together = |this: &mut Self| {
-            this.atomic_in_one_place(inst, op, access, place);
+            this.atomic_in_one_place(inst, op, access, place, mask);
             Ok(Vec::new())
         };
         self.either(differ, apart, together)?;
@@ -138,13 +142,64 @@ impl<'c> Emitter<'_, 'c> {
         Some((first, self.nonzero(b.mask_to_int(b.and(elsewhere, mask)))))
     }
 
-    /// A reduction in one place, whose parts nobody can tell apart: the lanes' first.
-    fn atomic_in_one_place(&mut self, inst: Inst, op: AtomicOp, access: Access, place: Value<'c>) {
+    /// A reduction of lanes in several places. Where most lanes access the place of the one below them, as those do whose keys are sorted, it is one
+    /// of each run of such lanes.
+    fn atomic_by_runs(
+        &mut self,
+        inst: Inst,
+        op: AtomicOp,
+        access: Access,
+        address: &Address<'c>,
+        places: Places<'c>,
+    ) -> Result<(), CompileError> {
+        let b = self.unit.b;
+        let mask = self.active();
+        let active = b.mask_to_int(mask);
+        let addresses = self.all_addresses(address);
+        let from_below: Vec<i32> = (0..self.unit.lanes as i32).map(|lane| (lane - 1).max(0)).collect();
+        let below = b.shuffle(addresses, addresses, &from_below);
+        let bits = active.ty();
+        let one = bits.int_const(1);
+        let same = b.mask_to_int(b.icmp(IntPredicate::Eq, addresses, below));
+        let follows = b.and(b.and(same, active), b.shl(active, one));
+        let starts = b.and(active, b.not(follows));
+        let [runs, lanes] =
+            [starts, active].map(|set| b.int_resize(b.ctpop(set), self.unit.types.i32, false));
+        let are_many = b.icmp(IntPredicate::Ugt, b.add(runs, runs), lanes);
+        let apart = |this: &mut Self| {
+            this.atomic_by_lanes(inst, op, access, places);
+            Ok(Vec::new())
+        };
+        let by_runs = |this: &mut Self| {
+            this.for_each_lane(starts, |this, at| {
+                // From this lane up to where the next run starts.
+                let from_here = b.shl(bits.all_ones(), b.int_resize(at, bits, false));
+                let next = b.and(starts, b.shl(from_here, one));
+                let below_next = b.and(b.not(next), b.sub(next, one));
+                let run = b.int_to_mask(b.and(active, b.and(from_here, below_next)));
+                let own = this.own_of(places.own, at);
+                let place = this.lane_place(places, own);
+                this.atomic_in_one_place(inst, op, access, place, run);
+            });
+            Ok(Vec::new())
+        };
+        self.either(are_many, apart, by_runs)?;
+        Ok(())
+    }
+
+    /// A reduction of some lanes in one place, whose parts nobody can tell apart: the lanes' first.
+    fn atomic_in_one_place(
+        &mut self,
+        inst: Inst,
+        op: AtomicOp,
+        access: Access,
+        place: Value<'c>,
+        mask: Value<'c>,
+    ) {
         let b = self.unit.b;
         let data = self.p.func.inst(inst);
         let ty = self.p.func.ty(data.args[1]);
         let lane = value_type(self.unit.context(), ty);
-        let mask = self.active();
         let value = self.vector(data.args[1]);
         let rest = self.identity(op, value);
         let reduce = reduction(op).expect("the operation is a reduction");
