@@ -441,14 +441,26 @@ impl<'c> Emitter<'_, 'c> {
         if !may_rest(op, order) {
             return b.atomic_rmw(rmw, ptr, operand, rmw_ordering(order));
         }
-        if is_asked || !matches!(op, AtomicOp::And | AtomicOp::Or) {
+        if is_asked {
             return self.update(op, ty, ptr, operand, order);
         }
-        // One instruction, unless somebody asks what was there.
+        // One comparison, unless somebody asks what was there.
         let old = b.load_atomic(operand.ty(), ptr, Ordering::Relaxed);
-        let changes = b.icmp(IntPredicate::Ne, self.combined(op, ty, old, operand), old);
-        self.where_holds(changes, |_| {
-            b.atomic_rmw(rmw, ptr, operand, rmw_ordering(order));
+        let is_bitwise = matches!(op, AtomicOp::And | AtomicOp::Or);
+        let changes = match op {
+            AtomicOp::MinS => b.icmp(IntPredicate::Slt, operand, old),
+            AtomicOp::MinU => b.icmp(IntPredicate::Ult, operand, old),
+            AtomicOp::MaxS => b.icmp(IntPredicate::Sgt, operand, old),
+            AtomicOp::MaxU => b.icmp(IntPredicate::Ugt, operand, old),
+            _ => b.icmp(IntPredicate::Ne, self.combined(op, ty, old, operand), old),
+        };
+        self.where_holds(changes, |this| {
+            match is_bitwise {
+                true => b.atomic_rmw(rmw, ptr, operand, rmw_ordering(order)),
+                false => {
+                    this.exchange(ptr, old, operand.ty(), order, true, |old| this.combined(op, ty, old, operand))
+                }
+            };
         });
         old
     }
