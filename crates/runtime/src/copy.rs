@@ -150,10 +150,9 @@ fn describe_box(
     let [(source, source_type), (destination, destination_type)] = ends;
     let scale = scale(&source, &destination)?;
     let Some(extent) = extent_in_bytes(elements, scale)? else { return Ok(None) };
-    let beyond = || source.reaches_beyond(elements) || destination.reaches_beyond(elements);
     let (source, destination) = (
-        source.end(source_type, scale, &extent, beyond)?,
-        destination.end(destination_type, scale, &extent, beyond)?,
+        source.end(source_type, scale, &extent, elements.width)?,
+        destination.end(destination_type, scale, &extent, elements.width)?,
     );
     Ok(Some(CUDA_MEMCPY3D {
         srcXInBytes: source.x,
@@ -294,25 +293,19 @@ struct BoxEnd {
 }
 
 impl BoxEnd {
-    /// The end in the driver's terms; a position in memory is in elements of the arrays that take part. That a copy reaches beyond an array is
-    /// told before what is wrong with a pitch.
-    fn end(
-        &self,
-        kind: CUmemorytype,
-        scale: Scale,
-        extent: &cudaExtent,
-        reaches_beyond: impl Fn() -> bool,
-    ) -> CudaResult<End> {
+    /// The end in the driver's terms; a position in memory is in elements of the arrays that take part. A pitch is what the runtime finds wrong only
+    /// if it is less than the box has `elements` in a row, as if they were bytes; what else is wrong with it, the driver does.
+    fn end(&self, kind: CUmemorytype, scale: Scale, extent: &cudaExtent, elements: usize) -> CudaResult<End> {
         let (x, y) = scale.place(self.position.x, self.position.y)?;
         let (in_array, in_memory) = (!self.array.is_null(), !self.pointer.ptr.is_null());
         if in_array == in_memory {
             return Err(cudaErrorInvalidValue);
         }
         // Rows and slices of memory must not overlap, where there is more than one. A single slice has no more rows than it says.
-        let rows_overlap = extent.width > self.pointer.pitch && (extent.height > 1 || extent.depth > 1);
+        let rows_overlap = elements > self.pointer.pitch && (extent.height > 1 || extent.depth > 1);
         let slices_overlap = extent.height > self.pointer.ysize && extent.depth > 1;
         if self.array.is_null() && (rows_overlap || slices_overlap) {
-            return Err(if reaches_beyond() { cudaErrorInvalidValue } else { cudaErrorInvalidPitchValue });
+            return Err(cudaErrorInvalidPitchValue);
         }
         if in_memory && self.pointer.ysize != 0 && extent.height > self.pointer.ysize {
             return Err(cudaErrorInvalidValue);
@@ -322,22 +315,6 @@ impl BoxEnd {
             false => End::memory(kind, self.pointer.ptr, self.pointer.pitch, self.pointer.ysize),
         };
         Ok(end.at(x, y, self.position.z))
-    }
-
-    /// Whether a box of so many elements ends outside the array, if it is one.
-    fn reaches_beyond(&self, extent: cudaExtent) -> bool {
-        if self.array.is_null() {
-            return false;
-        }
-        let Ok(array) = array_descriptor(self.array) else { return false };
-        let ends = [
-            (self.position.x, extent.width),
-            (self.position.y, extent.height),
-            (self.position.z, extent.depth),
-        ];
-        let sizes = [array.Width, array.Height.max(1), array.Depth.max(1)];
-        let is_beyond = |((start, len), size): ((usize, usize), usize)| start.saturating_add(len) > size;
-        ends.into_iter().zip(sizes).any(is_beyond)
     }
 }
 

@@ -457,9 +457,8 @@ impl<'c> Emitter<'_, 'c> {
         self.where_holds(changes, |this| {
             match is_bitwise {
                 true => b.atomic_rmw(rmw, ptr, operand, rmw_ordering(order)),
-                false => {
-                    this.exchange(ptr, old, operand.ty(), order, true, |old| this.combined(op, ty, old, operand))
-                }
+                false => this
+                    .exchange(ptr, old, operand.ty(), order, true, |old| this.combined(op, ty, old, operand)),
             };
         });
         old

@@ -215,16 +215,24 @@ pub fn boxes_count_in_texels() {
         assert_eq!(back[..12], [0; 12]);
         assert_eq!(back[12..], [0, 0, 1, 0, 5, 6, 0, 20, 21, 0, 25, 26]);
     };
-    // Rows that overlap, of a box that ends in the array or not.
+    // Rows that overlap: the runtime takes the pitch for one in elements, and is asked before the array's end is.
     let origin = cudaPos { x: 0, y: 0, z: 0 };
-    let tight = cudaMemcpy3DParms {
-        srcPtr: cudaPitchedPtr { pitch: 2, ..packed(zeros.as_ptr(), 2, 2) },
+    let tight = |pitch, width| cudaMemcpy3DParms {
+        srcPtr: cudaPitchedPtr { pitch, ..packed(zeros.as_ptr(), 2, 2) },
         srcPos: origin,
         dstPos: origin,
+        extent: extent(width, 2, 2),
         ..part
     };
-    fails!(cudaErrorInvalidPitchValue, cudaMemcpy3D(&tight));
-    fails!(cudaErrorInvalidValue, cudaMemcpy3D(&cudaMemcpy3DParms { extent: extent(200, 2, 2), ..tight }));
+    for (pitch, width, code) in [
+        (1, 2, cudaErrorInvalidPitchValue),
+        (2, 2, cudaErrorInvalidValue),
+        (3, 3, cudaErrorInvalidValue),
+        (6, 200, cudaErrorInvalidPitchValue),
+        (200, 200, cudaErrorInvalidValue),
+    ] {
+        fails!(code, cudaMemcpy3D(&tight(pitch, width)));
+    }
     check(&|| cuda!(cudaMemcpy3D(&part)));
     check(&|| cuda!(cudaMemcpy3D_ptds(&part)));
     check(&|| cuda!(cudaMemcpy3DAsync(&part, DEFAULT)));
