@@ -1,5 +1,6 @@
 //! Graph management: graphs and executable graphs.
 
+use super::graph_user_objects::ending_here;
 use crate::error::CuResult;
 use crate::functions;
 use crate::graphs::{self, find, find_executable, find_node, node_handle, node_id, write_nodes};
@@ -28,7 +29,7 @@ fn cuGraphDestroy(hGraph: CUgraph) -> CuResult {
     if find(hGraph).is_ok_and(|graph| device::graph::is_captured_into(&graph)) {
         return Err(CUDA_ERROR_ILLEGAL_STATE.into());
     }
-    graphs::destroy(hGraph)
+    ending_here(|| graphs::destroy(hGraph))
 }
 
 #[entry_point]
@@ -159,7 +160,7 @@ fn check_flags(flags: u64) -> CuResult {
 
 #[entry_point]
 fn cuGraphExecDestroy(hGraphExec: CUgraphExec) -> CuResult {
-    graphs::destroy_executable(hGraphExec)
+    ending_here(|| graphs::destroy_executable(hGraphExec))
 }
 
 #[entry_point]

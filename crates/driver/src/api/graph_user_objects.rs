@@ -8,6 +8,7 @@ use cuda_abi::driver::*;
 use cuda_abi::shim::locked;
 use device::graph::Attachment;
 use entry_macros::entry_point;
+use std::cell::RefCell;
 use std::ffi::c_void;
 use std::io;
 use std::sync::mpsc::{self, Sender};
@@ -40,12 +41,24 @@ impl Drop for Ending {
         // The last call that names the object may be on its way: it holds the object itself.
         let _ = OBJECTS.remove(self.handle);
         let (datum, destroy) = (self.datum, self.destroy);
-        // On another thread: whoever drops the last reference may hold locks, and may be in the middle of the work of a
-        // stream. A process that ends first does not wait for it.
-        let ended = end_later(Box::new(move || {
+        let end: End = Box::new(move || {
             // SAFETY: the program gave the function with its argument to be called so, once.
             unsafe { destroy(std::ptr::with_exposed_provenance_mut(datum)) };
-        }));
+        });
+        let here = ENDING_HERE.try_with(|ends| match &mut *ends.borrow_mut() {
+            Some(ends) => {
+                ends.push(end);
+                None
+            }
+            None => Some(end),
+        });
+        // On another thread: whoever drops the last reference may hold locks, and may be in the middle of the work of a
+        // stream. A process that ends first does not wait for it.
+        let ended = match here {
+            Ok(Some(end)) => end_later(end),
+            Ok(None) => Ok(()),
+            Err(_) => Err(io::Error::other("its thread has ended")),
+        };
         if let Err(error) = ended {
             eprintln!("anywarp: a user object is not destroyed: {error}");
         }
@@ -53,6 +66,22 @@ impl Drop for Ending {
 }
 
 type End = Box<dyn FnOnce() + Send>;
+
+thread_local! {
+    /// What is to end when a call of the program's on this thread is through, if it is in one that ends objects.
+    static ENDING_HERE: RefCell<Option<Vec<End>>> = const { RefCell::new(None) };
+}
+
+/// Runs a call of the program's that may give up the last references to objects. They end on its thread, before it returns, as with NVIDIA's driver: a
+/// program may free next what they name.
+pub fn ending_here<T>(call: impl FnOnce() -> T) -> T {
+    ENDING_HERE.set(Some(Vec::new()));
+    let result = call();
+    // The call holds nothing any more, and what the objects' functions call is another.
+    let ends = ENDING_HERE.take();
+    ends.into_iter().flatten().for_each(|end| end());
+    result
+}
 
 /// Has the thread that ends objects, one after the other, end one more. The first starts it.
 fn end_later(end: End) -> io::Result<()> {
@@ -112,7 +141,7 @@ fn cuUserObjectRetain(object: CUuserObject, count: u32) -> CuResult {
 #[entry_point]
 fn cuUserObjectRelease(object: CUuserObject, count: u32) -> CuResult {
     let count = check_count(count)?;
-    release(&*find_object(object)?, count)
+    ending_here(|| release(&*find_object(object)?, count))
 }
 
 /// The graph holds `count` references, which are the caller's if the flag says so.
@@ -133,7 +162,11 @@ fn cuGraphRetainUserObject(graph: CUgraph, object: CUuserObject, count: u32, fla
 
 #[entry_point]
 fn cuGraphReleaseUserObject(graph: CUgraph, object: CUuserObject, count: u32) -> CuResult {
-    let count = check_count(count)?;
+    ending_here(|| release_of_graph(graph, object, check_count(count)?))
+}
+
+/// Gives up references of a graph's.
+fn release_of_graph(graph: CUgraph, object: CUuserObject, count: usize) -> CuResult {
     let (graph, object) = (find(graph)?, find_object(object)?);
     let ending = object.ending.upgrade().ok_or(CUDA_ERROR_INVALID_VALUE)?;
     let is_of = |attachment: &Attachment| {
