@@ -133,10 +133,9 @@ pub fn describe_3d(parameters: &cudaMemcpy3DParms) -> CudaResult<Option<CUDA_MEM
         BoxEnd { array: CUarray(p.srcArray.0), pointer: p.srcPtr, position: p.srcPos },
         BoxEnd { array: CUarray(p.dstArray.0), pointer: p.dstPtr, position: p.dstPos },
     );
-    // An array is not the host's.
+    // An array is not the host's: that is asked only of the source.
     let from_host = matches!(p.kind, cudaMemcpyHostToHost | cudaMemcpyHostToDevice);
-    let to_host = matches!(p.kind, cudaMemcpyHostToHost | cudaMemcpyDeviceToHost);
-    if from_host && !source.array.is_null() || to_host && !destination.array.is_null() {
+    if from_host && !source.array.is_null() {
         return Err(cudaErrorInvalidValue);
     }
     describe_box([(source, source_type(p.kind)), (destination, destination_type(p.kind))], p.extent)

@@ -243,10 +243,24 @@ pub fn boxes_count_in_texels() {
     check(&|| cuda!(cudaMemcpy3DPeerAsync_ptsz(&peer, DEFAULT)));
     let far = cudaMemcpy3DParms { dstPos: cudaPos { x: 2, y: 0, z: 0 }, ..part };
     fails!(cudaErrorInvalidValue, cudaMemcpy3D(&far));
-    // An array is not the host's.
-    for kind in [cudaMemcpyHostToHost, DOWN] {
-        fails!(cudaErrorInvalidValue, cudaMemcpy3D(&cudaMemcpy3DParms { kind, ..into }));
-    }
+    // An array is not the host's: that is asked only of the source.
+    let kinds = |from: &cudaMemcpy3DParms, codes: [cudaError_t; 5]| {
+        let kinds = [cudaMemcpyHostToHost, UP, DOWN, ACROSS, cudaMemcpyDefault];
+        for (kind, code) in kinds.into_iter().zip(codes) {
+            fails!(code, cudaMemcpy3D(&cudaMemcpy3DParms { kind, ..*from }));
+        }
+    };
+    let (good, bad) = (cudaSuccess, cudaErrorInvalidValue);
+    kinds(&into, [good, good, bad, bad, good]);
+    kinds(&cudaMemcpy3DParms { srcPtr: packed(numbers.as_ptr(), 3, 2), ..into }, [good; 5]);
+    let out = cudaMemcpy3DParms {
+        srcArray: array,
+        srcPtr: packed(null(), 0, 0),
+        dstArray: cudaArray_t::NULL,
+        dstPtr: packed(numbers.as_ptr(), 3, 2),
+        ..into
+    };
+    kinds(&out, [bad, bad, good, good, good]);
 }
 
 fn of_array(array: cudaArray_t) -> cudaResourceDesc {
