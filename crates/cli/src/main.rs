@@ -9,6 +9,7 @@
 
 mod info;
 mod installation;
+mod output;
 mod program;
 mod run;
 mod smi;
@@ -35,13 +36,9 @@ fn main() -> ExitCode {
         (Some("info"), []) => info::run(),
         (Some("smi"), arguments) => smi::run(arguments),
         (Some("version" | "--version" | "-V"), []) => {
-            println!("anywarp {}", env!("CARGO_PKG_VERSION"));
-            ExitCode::SUCCESS
+            output::finish(concat!("anywarp ", env!("CARGO_PKG_VERSION"), "\n"), ExitCode::SUCCESS)
         }
-        (Some("help" | "--help" | "-h"), _) => {
-            print!("{USAGE}");
-            ExitCode::SUCCESS
-        }
+        (Some("help" | "--help" | "-h"), _) => output::finish(USAGE, ExitCode::SUCCESS),
         _ => {
             eprint!("{USAGE}");
             ExitCode::from(EXIT_USAGE)

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// A folder that goes away with its test.
 struct Folder(PathBuf);
@@ -189,5 +189,23 @@ fn smi_refuses_what_it_does_not_know() {
         let output = smi("smi_refusals", arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(stderr(&output).contains(reason), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn an_answer_that_nobody_reads_is_no_failure_and_one_that_cannot_be_written_is() {
+    for arguments in [&["info"][..], &["smi"], &["smi", "-q"], &["help"], &["version"]] {
+        let start = |output: Stdio| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_anywarp"));
+            command.args(arguments).stdout(output).stderr(Stdio::piped());
+            command.output().unwrap()
+        };
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let unread = start(writer.into());
+        assert_eq!((unread.status.code(), stderr(&unread)), (Some(0), String::new()), "{arguments:?}");
+        let full = start(fs::OpenOptions::new().write(true).open("/dev/full").unwrap().into());
+        assert_eq!(full.status.code(), Some(1), "{arguments:?}");
+        assert!(stderr(&full).starts_with("anywarp: the output cannot be written"), "{}", stderr(&full));
     }
 }

@@ -15,7 +15,7 @@ use crate::lock::{Rank, RankedMutex};
 use crate::memory::{AddressSpace, ArrayLayout, ArrayMemory, ContextId, Kind, Pool};
 use crate::module::Module;
 use crate::registry::Registry;
-use crate::stream::{Completion, Queue, Stream, StreamKind};
+use crate::stream::{Completion, Freed, Queue, Stream, StreamKind};
 use crate::threads::{self, ThreadNumber};
 use crate::{Error, Event, Partition, Result, attributes::Attributes, texture};
 
@@ -87,6 +87,8 @@ pub struct Context {
     legacy: OnceLock<Arc<Stream>>,
     per_thread: RankedMutex<HashMap<ThreadNumber, Arc<Stream>>>,
     modules: RankedMutex<Vec<Arc<Module>>>,
+    /// What its streams are about to free.
+    freed: Arc<Freed>,
     /// Graphs that kernels may launch, by what they know them by.
     launchable: RankedMutex<HashMap<u64, Weak<dyn Launchable>>>,
 }
@@ -140,6 +142,7 @@ impl Context {
             legacy: OnceLock::new(),
             per_thread: RankedMutex::new(Rank::Context, HashMap::new()),
             modules: RankedMutex::new(Rank::Context, Vec::new()),
+            freed: Arc::new(Freed::new()),
             launchable: RankedMutex::new(Rank::Graph, HashMap::new()),
             hardware,
         });
@@ -473,6 +476,10 @@ impl Context {
         self.check()?;
         let (space, ordinal) = (&self.hardware.space, self.hardware.ordinal);
         self.unless_ended(space.allocate_for_graph(ordinal, self.id, size)?)
+    }
+
+    pub(crate) fn freed(&self) -> &Arc<Freed> {
+        &self.freed
     }
 
     pub(crate) fn hardware(&self) -> &Arc<Hardware> {

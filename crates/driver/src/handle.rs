@@ -5,7 +5,7 @@
 //! handles, which lets a function accept a kernel where the manual speaks of a function. Tables live in statics and
 //! are never dropped, because programs call the driver from their own exit handlers.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// What a handle stands for.
 #[repr(u8)]
@@ -100,7 +100,7 @@ impl<T> Table<T> {
 
     /// Adds the object that `make` makes from its own handle. `None` if a million objects of this kind live.
     pub fn insert_with(&self, make: impl FnOnce(usize) -> Arc<T>) -> Option<usize> {
-        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.to_change();
         let slot = match slots.free.pop() {
             Some(slot) => slot as usize,
             None if slots.all.len() == 1 << SLOT_BITS => return None,
@@ -121,28 +121,28 @@ impl<T> Table<T> {
 
     /// The object a handle names.
     pub fn get(&self, handle: usize) -> Result<Arc<T>, BadHandle> {
-        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.to_read();
         let slot = slots.find(self.kind, handle)?;
         slots.all[slot].object.clone().ok_or(BadHandle::Stale)
     }
 
     /// Tells something of the object a handle names, which must not need this table.
     pub fn map<R>(&self, handle: usize, tell: impl FnOnce(&T) -> R) -> Result<R, BadHandle> {
-        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.to_read();
         let slot = slots.find(self.kind, handle)?;
         slots.all[slot].object.as_deref().map(tell).ok_or(BadHandle::Stale)
     }
 
     /// Takes the object out; its handle is stale from now on.
     pub fn remove(&self, handle: usize) -> Result<Arc<T>, BadHandle> {
-        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.to_change();
         let slot = slots.find(self.kind, handle)?;
         slots.remove(slot).ok_or(BadHandle::Stale)
     }
 
     /// Takes out all objects that `which` chooses.
     pub fn remove_all(&self, which: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
-        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.to_change();
         let chosen: Vec<usize> = (0..slots.all.len())
             .filter(|slot| slots.all[*slot].object.as_deref().is_some_and(&which))
             .collect();
@@ -151,12 +151,22 @@ impl<T> Table<T> {
 
     /// The handles and objects that `which` chooses.
     pub fn find_all(&self, which: impl Fn(&T) -> bool) -> Vec<(usize, Arc<T>)> {
-        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.to_read();
         let live = slots.all.iter().enumerate().filter_map(|(index, slot)| {
             let object = slot.object.as_ref().filter(|object| which(object))?;
             Some((encode(self.kind, index, slot.generation), object.clone()))
         });
         live.collect()
+    }
+
+    /// The slots, whether or not somebody has panicked over them: each is whole at any time.
+    fn to_read(&self) -> RwLockReadGuard<'_, Slots<T>> {
+        self.slots.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Likewise.
+    fn to_change(&self) -> RwLockWriteGuard<'_, Slots<T>> {
+        self.slots.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

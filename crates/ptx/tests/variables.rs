@@ -128,3 +128,20 @@ fn constants_have_64_kib_in_all() {
     let error = verdict(".const .b8 a[65533]; .func f() { .const .align 4 .b8 c[1]; ret; }").unwrap_err();
     assert!(error.contains("more than 65536 bytes"), "{error}");
 }
+
+/// Each error's place is found by counting lines: of hundreds of thousands that takes minutes.
+#[test]
+fn a_text_that_is_wrong_everywhere_is_not_looked_at_to_its_end() {
+    let each = |line: &str| {
+        let lines: String = (0..100_000).map(|at| line.replace('#', &at.to_string())).collect();
+        format!(".version 8.0 .target sm_80 .address_size 64\n{lines}")
+    };
+    let of_one = format!(".global .u64 x[100000] = {{{}}};", "y,\n".repeat(99_999) + "y");
+    for source in [each(".global .u64 x# = y#;\n"), each(".global .u64 x;\n"), each("") + &of_one] {
+        let module = ptx::parse(&source).expect("the syntax is right");
+        let begin = std::time::Instant::now();
+        let errors = ptx::resolve::check(&source, &module).unwrap_err();
+        assert_eq!(errors.list().len(), ptx::Errors::LIMIT);
+        assert!(begin.elapsed() < std::time::Duration::from_secs(10), "{:?}", begin.elapsed());
+    }
+}

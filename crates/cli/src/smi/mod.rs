@@ -6,6 +6,7 @@ mod options;
 mod query;
 mod table;
 
+use crate::output;
 use nvml::machine::Machine;
 use options::{Options, Request};
 use std::ffi::OsString;
@@ -37,12 +38,15 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
     };
     loop {
         let machine = Machine::from_environment();
-        match answer(&machine, &options) {
-            Ok(text) => print!("{text}"),
+        let text = match answer(&machine, &options) {
+            Ok(text) => text,
             Err(reason) => {
                 eprintln!("anywarp smi: {reason}");
                 return ExitCode::from(EXIT_USAGE);
             }
+        };
+        if let Err(status) = output::print(&text) {
+            return status;
         }
         let Some(pause) = options.again else { return ExitCode::SUCCESS };
         std::thread::sleep(pause);

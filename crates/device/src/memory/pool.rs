@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub use super::account::PoolBytes;
-use super::{AddressSpace, Kind};
+use super::{AddressSpace, Allocation, Kind};
 
 /// Identifies a pool in its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PoolId(pub(super) u64);
 
-/// A way in which a pool may use memory again: kept, since freed memory can be used at once.
+/// A way in which a pool may use memory again. The first two are kept only: what is free is used at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
     /// Where an event says that it is free.
     FollowEventDependencies,
     /// Where it happens to be free.
     AllowOpportunistic,
-    /// Where the device makes one stream wait for another.
+    /// Where the device makes one stream wait for another, as it does when there is no other memory.
     AllowInternalDependencies,
 }
 
@@ -173,6 +173,29 @@ impl PoolAccess {
     /// Gives access to the host, or takes it back.
     pub fn set_host(&self, access: bool) {
         self.host.store(access, Ordering::Relaxed);
+    }
+}
+
+impl AddressSpace {
+    /// Makes an allocation of a pool, which somebody was about to free, another one of so many bytes, in its place. Not if it is gone, or is of
+    /// memory that is shared with other processes.
+    pub(crate) fn hand_on(&self, old: &Allocation, size: u64) -> bool {
+        let pool = match old.pool {
+            Some(pool) if old.placement.is_some() && size <= old.size => pool,
+            _ => return false,
+        };
+        {
+            let mut allocations = self.allocations.lock();
+            let Some(found) = allocations.get_mut(&old.base).filter(|found| found.id == old.id) else {
+                return false;
+            };
+            found.id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+            found.size = size;
+            found.synchronous = false;
+        }
+        self.forget_advice(old);
+        self.give_to_account(pool, &self.devices[old.device], old.size - size);
+        true
     }
 }
 

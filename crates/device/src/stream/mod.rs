@@ -3,6 +3,7 @@
 mod bulk;
 mod completion;
 mod copies;
+mod freed;
 mod queue;
 mod settings;
 mod words;
@@ -19,13 +20,14 @@ pub use settings::{AccessProperty, AccessWindow, StreamSettings};
 pub use words::{Condition, Width, WordOperation};
 
 use bulk::Bulk;
+pub(crate) use freed::Freed;
 
 use crate::context::Context;
 use crate::graph;
 use crate::graph::capture::{self, CaptureSlot};
 use crate::graph::{CaptureInfo, CaptureMode, CaptureStatus, ExecutableGraph, Graph, Operation, Tip};
 use crate::lock::{Rank, RankedMutex};
-use crate::memory::{Advice, Allocation, Kind, Place, Pool, PoolKind};
+use crate::memory::{Advice, Allocation, Kind, Place, Pool, PoolKind, Reuse};
 use crate::{Error, Event, Partition, Result, semaphore};
 
 /// Bytes up to which a copy or a fill is made by the thread that submits it, if nothing is before it in its stream: handing it to
@@ -198,7 +200,7 @@ impl Stream {
         if !self.is_capturing() {
             self.check_not_captured(&context)?;
             capture::check_unsafe_call()?;
-            return context.allocate_pooled(&context.hardware().current_pool(), size);
+            return self.allocate_pooled(&context, &context.hardware().current_pool(), size);
         }
         let (graph, tips) = self.capture.graph()?;
         let (node, address) = graph.add_allocation(&context, size, &graph::ids(&tips))?;
@@ -217,13 +219,37 @@ impl Stream {
         if !self.is_capturing() {
             self.check_not_captured(&context)?;
             capture::check_unsafe_call()?;
-            return context.allocate_pooled(pool, size);
+            return self.allocate_pooled(&context, pool, size);
         }
         match pool.kind() {
             PoolKind::Device if pool.device() == context.device() => self.allocate(size),
             PoolKind::Device => Err(Error::InvalidValue),
             _ => Err(Error::NotSupported("a graph that allocates memory of the host, or managed".to_owned())),
         }
+    }
+
+    /// Memory of a pool: of what the stream is about to free if that does, or there is no other, and then of what other streams are.
+    fn allocate_pooled(&self, context: &Context, pool: &Pool, size: u64) -> Result<u64> {
+        context.check()?;
+        let (space, most) = (context.memory(), size.saturating_mul(2));
+        let take = |stream, sizes| context.freed().take(space, stream, pool.id(), sizes);
+        if let Some(own) = take(Some(self.id), size..=most) {
+            return Ok(own.allocation.base);
+        }
+        match context.allocate_pooled(pool, size) {
+            Err(Error::OutOfMemory) => {}
+            result => return result,
+        }
+        if let Some(own) = take(Some(self.id), size..=u64::MAX) {
+            return Ok(own.allocation.base);
+        }
+        let others = pool.allows(Reuse::AllowInternalDependencies);
+        let other = others.then(|| take(None, size..=u64::MAX)).flatten().ok_or(Error::OutOfMemory)?;
+        let address = other.allocation.base;
+        if let Some(end) = other.end {
+            self.wait_completion(end).inspect_err(|_| drop(space.free(address, |_| true)))?;
+        }
+        Ok(address)
     }
 
     /// Queues the freeing of memory.
@@ -238,7 +264,8 @@ impl Stream {
             .find(address)
             .filter(|found| found.base == address)
             .filter(|found| found.pool.is_some() || matches!(found.kind, Kind::Device | Kind::Graph));
-        let Allocation { id, kind, .. } = found.ok_or(Error::InvalidValue)?;
+        let allocation = found.ok_or(Error::InvalidValue)?;
+        let Allocation { id, kind, .. } = allocation;
         if self.is_capturing() {
             // A graph frees what graphs have allocated.
             if kind != Kind::Graph {
@@ -252,9 +279,25 @@ impl Stream {
         if kind == Kind::Graph && !space.free_graph_memory(address)? {
             return Ok(());
         }
-        let callback = move |_| drop(space.free(address, |allocation| allocation.id == id));
+        let freed = context.freed().clone();
+        let callback = move |_| {
+            freed.remove(id);
+            // Otherwise the stream has allocated it again, or somebody has freed it.
+            let _ = space.free(address, |allocation| allocation.id == id);
+        };
         let make = |_| Work::Callback(Box::new(callback));
-        self.submit_with(&context, Vec::new(), make, Start::AtOnce).map(drop)
+        if allocation.pool.is_some() && allocation.owner == context.id() {
+            context.freed().add(self.id, allocation);
+        }
+        let queued = self.submit_with(&context, Vec::new(), make, Start::AtOnce);
+        match queued {
+            Ok(end) => context.freed().set_end(id, end),
+            Err(error) => {
+                context.freed().remove(id);
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// Says which streams will use managed memory, or memory of the program: all may, so nothing changes.

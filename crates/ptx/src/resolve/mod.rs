@@ -282,14 +282,19 @@ impl<'m, 'a> Symbols<'m, 'a> {
                 _ => Ok(()),
             };
             errors.extend(result.err());
+            if errors.len() >= Errors::LIMIT {
+                break;
+            }
         }
         errors.extend(symbols.names.overlap().map(|name| symbols.duplicate("variable", name)));
         symbols.follow_aliases(module);
+        let mut in_values = Vec::new();
         for variable in module.variables() {
             if let Some(initialiser) = &variable.initialiser {
-                symbols.check_initialiser(initialiser, &mut errors);
+                symbols.check_initialiser(initialiser, &mut in_values);
             }
         }
+        errors.extend(in_values);
         Errors::from_list(errors)?;
         Ok(symbols)
     }
@@ -406,6 +411,9 @@ impl<'m, 'a> Symbols<'m, 'a> {
 
     fn check_initialiser(&self, initialiser: &Initialiser<'a>, errors: &mut Vec<LoadError>) {
         addresses(initialiser, &mut |address| {
+            if errors.len() >= Errors::LIMIT {
+                return;
+            }
             errors.extend(match self.used(address.symbol) {
                 Ok(Some(symbol)) => self.check_address(address, symbol).err(),
                 Ok(None) => Some(unknown(self.source, address.symbol)),

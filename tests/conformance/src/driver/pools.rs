@@ -70,6 +70,50 @@ pub fn memory_is_allocated_and_freed_in_order() {
     fails!(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocAsync(&mut p, 1 << 50, s));
 }
 
+pub fn a_stream_allocates_again_what_it_is_about_to_free() {
+    new_context();
+    let (s, other, gate) = (stream(CU_STREAM_NON_BLOCKING), stream(CU_STREAM_NON_BLOCKING), Gate::new());
+    // Two pieces of 32 MiB.
+    let pool = pool(&CUmemPoolProps { maxSize: 64 << 20, ..props() });
+    let (mut p, mut q, mut values, seen) = (CUdeviceptr(0), CUdeviceptr(0), [0u32; 8], alloc(32));
+    gate.hold(s);
+    for round in 0..8 {
+        // Sizes that do not rise fit into what is there.
+        let size = (40 << 20) - (round << 16);
+        cu!(cuMemAllocFromPoolAsync(&mut p, size, pool, s));
+        let (last, place) = (CUdeviceptr(p.0 + size as u64 - 4), CUdeviceptr(seen.0 + 4 * round as u64));
+        let (mut base, mut bytes) = (CUdeviceptr(0), 0);
+        cu!(cuMemGetAddressRange_v2(&mut base, &mut bytes, p));
+        assert_eq!((base, bytes), (p, size));
+        cu!(
+            cuMemsetD32Async(p, round as u32, size / 4, s);
+            cuMemcpyDtoDAsync_v2(place, last, 4, s);
+            cuMemFreeAsync(p, s);
+        );
+    }
+    // What another stream does is not behind it, but may be made to wait.
+    let allow_waits = |mut allowed: i32| {
+        let attribute = CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+        cu!(cuMemPoolSetAttribute(pool, attribute, (&raw mut allowed).cast()));
+    };
+    allow_waits(0);
+    fails!(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocFromPoolAsync(&mut q, 39 << 20, pool, other));
+    allow_waits(1);
+    fails!(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocFromPoolAsync(&mut q, 41 << 20, pool, other));
+    cu!(cuMemAllocFromPoolAsync(&mut q, 39 << 20, pool, other); cuMemsetD32Async(q, 99, 1 << 20, other));
+    fails!(CUDA_ERROR_NOT_READY, cuStreamQuery(other));
+    cu!(cuMemFreeAsync(q, other); cuMemAllocFromPoolAsync(&mut q, 4096, pool, s));
+    cu!(cuMemAllocFromPoolAsync(&mut p, 4096, pool, other));
+    assert_ne!(p, q);
+    gate.open();
+    cu!(cuStreamSynchronize(s); cuMemcpyDtoH_v2(values.as_mut_ptr().cast(), seen, 32));
+    assert_eq!(values, [0, 1, 2, 3, 4, 5, 6, 7]);
+    // It is there until it is freed for itself.
+    cu!(cuMemsetD8_v2(q, 1, 4096); cuMemFreeAsync(q, s); cuMemFreeAsync(p, other); cuCtxSynchronize());
+    assert_eq!(ask(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0);
+    cu!(cuMemPoolDestroy(pool));
+}
+
 pub fn no_bytes_can_be_allocated() {
     new_context();
     let (s, mut pool) = (stream(CU_STREAM_NON_BLOCKING), CUmemoryPool::NULL);
