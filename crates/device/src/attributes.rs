@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::Options;
+use crate::limits::Multiprocessor;
 
 /// Facts about a device. What is a limit of the programming model is in [`limits`](crate::limits).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,11 @@ pub struct Attributes {
 }
 
 impl Attributes {
+    /// What each of its multiprocessors holds.
+    pub fn multiprocessor(&self) -> Multiprocessor {
+        Multiprocessor::of(self.compute_capability)
+    }
+
     /// The device number `physical` of this machine.
     pub fn of_machine(options: &Options, physical: usize, total_memory: u64) -> Attributes {
         let model = cpu_field("model name").unwrap_or_else(|| "CPU".into());

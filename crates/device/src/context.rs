@@ -118,7 +118,7 @@ impl Queues {
 impl Context {
     pub(crate) fn new(hardware: Arc<Hardware>, flags: ContextFlags, is_primary: bool) -> Arc<Context> {
         let id = Registry::new_id();
-        let limits = Limits::default();
+        let limits = Limits::of(hardware.attributes.multiprocessor());
         let limit = |limit| limits.get(limit).unwrap_or(0);
         let heap =
             DeviceHeap::new(hardware.space.clone(), hardware.ordinal, id, limit(Limit::MallocHeapSize));
@@ -599,7 +599,7 @@ impl Context {
         drop(streams);
         texture::destroy_owned(self.id);
         self.hardware.space.free_owned(self.id);
-        let limits = Limits::default();
+        let limits = Limits::of(self.hardware.attributes.multiprocessor());
         self.domain.heap.reset(limits.get(Limit::MallocHeapSize).unwrap_or(0));
         self.domain.output.reset(limits.get(Limit::PrintfFifoSize).unwrap_or(0));
         let mut settings = self.settings.lock();

@@ -174,9 +174,11 @@ impl Function {
         }
         let (ready, objects) = self.ready(context, module, Shape::of(grid, launch.block))?;
         let info = ready.kernel.info();
-        let shared = shared_bytes(self, launch, info.shared_bytes, info.shared_align)?;
+        let multiprocessor = context.attributes().multiprocessor();
+        let most = multiprocessor.shared_per_block;
+        let shared = shared_bytes(self, launch, most, info.shared_bytes, info.shared_align)?;
         let threads = launch.block.iter().product();
-        let resident = blocks_per_multiprocessor(BlockShape { threads, shared });
+        let resident = blocks_per_multiprocessor(multiprocessor, BlockShape { threads, shared });
         let stack = match info.stack_limits {
             0 => 0,
             limits => (context.limit(Limit::StackSize)? as u32).saturating_mul(limits),
@@ -279,15 +281,15 @@ fn grid_of(function: &Function, launch: &Launch) -> [u32; 3] {
     }
 }
 
-/// Shared memory of a block besides what is reserved: static, dynamic, and the gap between them.
-fn shared_bytes(function: &Function, launch: &Launch, fixed: u32, align: u32) -> Result<u32> {
+/// Shared memory of a block besides what is reserved: static, dynamic, and the gap between them; so much at most.
+fn shared_bytes(function: &Function, launch: &Launch, most: u32, fixed: u32, align: u32) -> Result<u32> {
     if launch.dynamic_shared > function.max_dynamic_shared_with(fixed) {
         return Err(Error::InvalidValue);
     }
-    let reserved = limits::SHARED_RESERVED;
+    let reserved = kernel_abi::RESERVED_SHARED;
     let end = fixed.checked_add(reserved).ok_or(Error::InvalidValue)?;
     let gap = end.checked_next_multiple_of(align.max(16)).ok_or(Error::InvalidValue)?;
     let end = if launch.dynamic_shared == 0 { Some(end) } else { gap.checked_add(launch.dynamic_shared) };
-    let end = end.filter(|end| *end <= limits::SHARED_PER_SM).ok_or(Error::InvalidValue)?;
-    Ok(end - reserved)
+    let bytes = end.map(|end| end - reserved);
+    bytes.filter(|bytes| *bytes <= most).ok_or(Error::InvalidValue)
 }

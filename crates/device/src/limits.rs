@@ -14,18 +14,12 @@ pub const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65535, 65535];
 pub const PORTABLE_CLUSTER: u32 = 8;
 /// Blocks of clusters that one processor runs together.
 pub const CLUSTER_BLOCKS_PER_SM: u32 = 8;
-/// Threads that one processor runs together.
-pub const MAX_THREADS_PER_SM: u32 = 2048;
-/// Blocks that one processor runs together.
+/// Blocks that one processor of any device runs together.
 pub const MAX_BLOCKS_PER_SM: u32 = 32;
 /// Bytes of shared memory of a block, unless its kernel asks for more.
 pub const SHARED_PER_BLOCK: u32 = 48 << 10;
-/// Bytes of shared memory of a block at most.
-pub const SHARED_PER_BLOCK_OPTIN: u32 = 227 << 10;
-/// Bytes of shared memory of a processor.
-pub const SHARED_PER_SM: u32 = 228 << 10;
-/// Bytes of shared memory that each block takes besides its own.
-pub const SHARED_RESERVED: u32 = kernel_abi::RESERVED_SHARED;
+/// Bytes of shared memory of a processor of any device.
+pub const MAX_SHARED_PER_SM: u32 = 228 << 10;
 /// Registers of a processor.
 pub const REGISTERS_PER_SM: u32 = 65536;
 /// Bytes of constant memory of a module.
@@ -48,6 +42,46 @@ pub const PRIORITIES: (i32, i32) = (0, -5);
 pub const ACCESS_WINDOW: u64 = 128 << 20;
 /// Domains whose accesses fences may order apart from each other; here they order all.
 pub const SYNC_DOMAINS: u32 = 4;
+
+/// What one multiprocessor holds. Programs that reckon for themselves how many blocks that makes take a device of a capability to have the
+/// numbers of that capability: NVIDIA's header for it refuses others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Multiprocessor {
+    /// Threads that it runs together.
+    pub threads: u32,
+    /// Blocks that it runs together.
+    pub blocks: u32,
+    /// Bytes of shared memory.
+    pub shared: u32,
+    /// Bytes of shared memory of a block whose kernel asks for as much.
+    pub shared_per_block: u32,
+    /// Bytes of shared memory that each block takes besides its own.
+    pub shared_reserved: u32,
+}
+
+impl Multiprocessor {
+    /// That of a compute capability; of one that is newer than all known, the newest with as much memory.
+    pub fn of(capability: (u32, u32)) -> Multiprocessor {
+        let (threads, blocks, shared) = match capability {
+            (0..=4, _) => (2048, 16, 48),
+            (5 | 6, 2) | (6, 1) => (2048, 32, 96),
+            (5 | 6, _) => (2048, 32, 64),
+            (7, 5..) => (1024, 16, 64),
+            (7, _) => (2048, 32, 96),
+            (8, 0) => (2048, 32, 164),
+            (8, 7) => (1536, 16, 164),
+            (8, 9..) => (1536, 24, 100),
+            (8, _) => (1536, 16, 100),
+            (11, _) => (1536, 24, 228),
+            (12, _) => (1536, 24, 100),
+            _ => (2048, 32, 228),
+        };
+        let shared_reserved = if capability.0 >= 8 { kernel_abi::RESERVED_SHARED } else { 0 };
+        let shared = shared << 10;
+        let shared_per_block = if capability.0 >= 7 { shared - shared_reserved } else { SHARED_PER_BLOCK };
+        Multiprocessor { threads, blocks, shared, shared_per_block, shared_reserved }
+    }
+}
 
 /// Something a context can be told to provide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,11 +117,14 @@ pub struct Limits {
     pending_launches: u64,
     fetch_granularity: u64,
     persisting: u64,
+    shared: u64,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
+impl Limits {
+    /// Those that a context begins with, of a device with such multiprocessors.
+    pub fn of(multiprocessor: Multiprocessor) -> Limits {
         Limits {
+            shared: multiprocessor.shared_per_block.into(),
             stack: 1024,
             printf: 8_650_752,
             heap: 8 << 20,
@@ -96,9 +133,7 @@ impl Default for Limits {
             persisting: 0,
         }
     }
-}
 
-impl Limits {
     /// The value of a limit.
     ///
     /// # Errors
@@ -114,7 +149,7 @@ impl Limits {
             Limit::DevRuntimePendingLaunchCount => self.pending_launches,
             Limit::MaxL2FetchGranularity => self.fetch_granularity,
             Limit::PersistingL2CacheSize => self.persisting,
-            Limit::SharedMemorySize => SHARED_PER_BLOCK_OPTIN.into(),
+            Limit::SharedMemorySize => self.shared,
             Limit::CigEnabled => 0,
         })
     }
@@ -153,7 +188,7 @@ mod tests {
 
     #[test]
     fn stack_is_rounded_and_bounded() {
-        let mut limits = Limits::default();
+        let mut limits = Limits::of(Multiprocessor::of((9, 0)));
         assert_eq!(limits.get(Limit::StackSize), Ok(1024));
         limits.set(Limit::StackSize, 1000).unwrap();
         assert_eq!(limits.get(Limit::StackSize), Ok(1008));
@@ -161,5 +196,20 @@ mod tests {
             assert_eq!(limits.set(Limit::StackSize, bad), Err(Error::InvalidValue));
         }
         assert_eq!(limits.get(Limit::DevRuntimeSyncDepth), Err(Error::UnsupportedLimit));
+    }
+    #[test]
+    fn a_multiprocessor_is_that_of_its_capability() {
+        let of = |capability| {
+            let it = Multiprocessor::of(capability);
+            (it.threads, it.blocks, it.shared >> 10, it.shared_per_block >> 10, it.shared_reserved)
+        };
+        assert_eq!(of((7, 5)), (1024, 16, 64, 64, 0));
+        assert_eq!(of((8, 0)), (2048, 32, 164, 163, 1024));
+        assert_eq!(of((8, 6)), (1536, 16, 100, 99, 1024));
+        assert_eq!(of((8, 9)), (1536, 24, 100, 99, 1024));
+        assert_eq!(of((9, 0)), (2048, 32, 228, 227, 1024));
+        assert_eq!(of((12, 0)), (1536, 24, 100, 99, 1024));
+        let most = (1..30).flat_map(|major| (0..10).map(move |minor| Multiprocessor::of((major, minor))));
+        assert!(most.into_iter().all(|it| it.shared <= MAX_SHARED_PER_SM && it.blocks <= MAX_BLOCKS_PER_SM));
     }
 }

@@ -1,9 +1,9 @@
 //! How many blocks of a kernel run on one processor together.
 //!
-//! The arithmetic of a compute capability 9.0 device, except that registers never are the limit: compiled kernels have none
+//! The arithmetic of a device of its compute capability, except that registers never are the limit: compiled kernels have none
 //! to share out.
 
-use crate::limits;
+use crate::limits::{self, Multiprocessor};
 
 /// What a block takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,25 +14,26 @@ pub struct BlockShape {
     pub shared: u32,
 }
 
-/// Blocks that run on one processor together; 0 if not even one can.
-pub fn blocks_per_multiprocessor(block: BlockShape) -> u32 {
+/// Blocks that run on one such processor together; 0 if not even one can.
+pub fn blocks_per_multiprocessor(of: Multiprocessor, block: BlockShape) -> u32 {
     if block.threads == 0
         || block.threads > limits::MAX_THREADS_PER_BLOCK
-        || block.shared > limits::SHARED_PER_BLOCK_OPTIN
+        || block.shared > of.shared_per_block
     {
         return 0;
     }
     let threads = block.threads.next_multiple_of(kernel_abi::WARP);
-    let by_threads = limits::MAX_THREADS_PER_SM / threads;
-    let shared = (block.shared + limits::SHARED_RESERVED).next_multiple_of(128);
-    let by_shared = limits::SHARED_PER_SM / shared;
-    by_threads.min(by_shared).min(limits::MAX_BLOCKS_PER_SM)
+    let by_threads = of.threads / threads;
+    let shared = (block.shared + of.shared_reserved).next_multiple_of(128);
+    let by_shared = of.shared.checked_div(shared).unwrap_or(of.blocks);
+    by_threads.min(by_shared).min(of.blocks)
 }
 
-/// The block size that keeps most threads of a processor busy, and the number of blocks that then fill a device of so
-/// many processors: `max_threads`, or a multiple of the warp below it. `dynamic_shared` tells the dynamic shared memory of
+/// The block size that keeps most threads of such a processor busy, and the number of blocks that then fill a device of so
+/// many: `max_threads`, or a multiple of the warp below it. `dynamic_shared` tells the dynamic shared memory of
 /// a block of a size.
 pub fn best_block_size(
+    of: Multiprocessor,
     static_shared: u32,
     max_threads: u32,
     multiprocessors: u32,
@@ -44,7 +45,7 @@ pub fn best_block_size(
         let threads = most.min(warps * kernel_abi::WARP);
         let shared = dynamic_shared(threads).saturating_add(static_shared.into());
         let shared = u32::try_from(shared).unwrap_or(u32::MAX);
-        let blocks = blocks_per_multiprocessor(BlockShape { threads, shared });
+        let blocks = blocks_per_multiprocessor(of, BlockShape { threads, shared });
         // Of equals the largest block stays.
         if blocks * threads > best_threads {
             (best, best_threads, best_blocks) = (threads, blocks * threads, blocks);
@@ -53,22 +54,37 @@ pub fn best_block_size(
     (best, best_blocks * multiprocessors)
 }
 
-/// What is left for dynamic shared memory when `blocks` blocks that run together share a processor's memory evenly;
+/// What is left for dynamic shared memory when `blocks` blocks that run together share such a processor's memory evenly;
 /// `None` if so many cannot run together. NVIDIA's driver does not take off what it reserves for each block, nor does this.
-pub fn available_dynamic_shared(block: BlockShape, blocks: u32) -> Option<u32> {
-    if blocks == 0 || blocks > blocks_per_multiprocessor(block) {
+pub fn available_dynamic_shared(of: Multiprocessor, block: BlockShape, blocks: u32) -> Option<u32> {
+    if blocks == 0 || blocks > blocks_per_multiprocessor(of, block) {
         return None;
     }
-    let each = limits::SHARED_PER_SM / blocks / 128 * 128;
-    each.min(limits::SHARED_PER_BLOCK_OPTIN).checked_sub(block.shared)
+    let each = of.shared / blocks / 128 * 128;
+    each.min(of.shared_per_block).checked_sub(block.shared)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const H100: (u32, u32) = (9, 0);
+
     fn blocks(threads: u32, shared: u32) -> u32 {
-        blocks_per_multiprocessor(BlockShape { threads, shared })
+        blocks_per_multiprocessor(Multiprocessor::of(H100), BlockShape { threads, shared })
+    }
+
+    #[test]
+    fn as_devices_of_other_capabilities() {
+        let blocks = |capability, threads, shared| {
+            blocks_per_multiprocessor(Multiprocessor::of(capability), BlockShape { threads, shared })
+        };
+        assert_eq!(blocks((8, 6), 128, 0), 12, "1536 threads");
+        assert_eq!(blocks((8, 6), 32, 0), 16);
+        assert_eq!(blocks((8, 6), 32, 100 << 10), 0, "a block has 99 KiB at most");
+        assert_eq!(blocks((8, 0), 128, 32768), 4);
+        assert_eq!(blocks((7, 5), 32, 0), 16, "no shared memory is reserved");
+        assert_eq!(blocks((7, 5), 64, 32768), 2);
     }
 
     #[test]
@@ -84,18 +100,21 @@ mod tests {
 
     #[test]
     fn best_sizes() {
-        assert_eq!(best_block_size(32768, 1024, 132, |_| 0), (1024, 264), "seen on an H200");
-        let (size, grid) = best_block_size(0, 64, 4, |_| 0);
+        let of = Multiprocessor::of(H100);
+        assert_eq!(best_block_size(of, 32768, 1024, 132, |_| 0), (1024, 264), "seen on an H200");
+        let (size, grid) = best_block_size(of, 0, 64, 4, |_| 0);
         assert_eq!((size, grid), (64, 128));
         // Seen on an H100: the limit itself, though it is no multiple of the warp, where that keeps more threads busy.
-        assert_eq!(best_block_size(32768, 65, 132, |_| 0), (65, 792));
-        assert_eq!(best_block_size(0, 65, 132, |_| 0), (64, 4224));
-        assert_eq!(best_block_size(0, 1024, 4, |_| u64::MAX), (0, 0));
+        assert_eq!(best_block_size(of, 32768, 65, 132, |_| 0), (65, 792));
+        assert_eq!(best_block_size(of, 0, 65, 132, |_| 0), (64, 4224));
+        assert_eq!(best_block_size(of, 0, 1024, 4, |_| u64::MAX), (0, 0));
     }
 
     #[test]
     fn shared_memory_left() {
-        let left = |threads, shared, blocks| available_dynamic_shared(BlockShape { threads, shared }, blocks);
+        let of = Multiprocessor::of(H100);
+        let left =
+            |threads, shared, blocks| available_dynamic_shared(of, BlockShape { threads, shared }, blocks);
         // Seen on an H100.
         assert_eq!(left(64, 0, 1), Some(232448));
         assert_eq!(left(64, 0, 8), Some(29184));

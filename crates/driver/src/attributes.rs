@@ -1,6 +1,6 @@
 //! What the device says of itself.
 //!
-//! Sizes and counts that kernels are written against are those of compute capability 9.0. What depends on the machine is
+//! Sizes and counts that kernels are written against are those of its compute capability. What depends on the machine is
 //! asked of the machine, and what is not implemented says 0.
 
 use cuda_abi::driver::*;
@@ -19,8 +19,8 @@ pub fn attribute(device: &Attributes, attribute: CUdevice_attribute) -> Option<i
         CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y => limits::MAX_GRID[1] as i32,
         CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z => limits::MAX_GRID[2] as i32,
         CU_DEVICE_ATTRIBUTE_WARP_SIZE => 32,
-        CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR => limits::MAX_THREADS_PER_SM as i32,
-        CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR => limits::MAX_BLOCKS_PER_SM as i32,
+        CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR => device.multiprocessor().threads as i32,
+        CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR => device.multiprocessor().blocks as i32,
         CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK => limits::REGISTERS_PER_SM as i32,
         CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR => limits::REGISTERS_PER_SM as i32,
         CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT => device.multiprocessors as i32,
@@ -68,9 +68,13 @@ pub fn attribute(device: &Attributes, attribute: CUdevice_attribute) -> Option<i
 
         // Memory.
         CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK => limits::SHARED_PER_BLOCK as i32,
-        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN => limits::SHARED_PER_BLOCK_OPTIN as i32,
-        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR => limits::SHARED_PER_SM as i32,
-        CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK => limits::SHARED_RESERVED as i32,
+        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN => {
+            device.multiprocessor().shared_per_block as i32
+        }
+        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR => device.multiprocessor().shared as i32,
+        CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK => {
+            device.multiprocessor().shared_reserved as i32
+        }
         CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY => limits::CONSTANT_MEMORY as i32,
         CU_DEVICE_ATTRIBUTE_MAX_PITCH => i32::MAX,
         CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE => device.l2_bytes as i32,

@@ -179,7 +179,8 @@ impl Function {
             return Ok(0);
         }
         let shared = fixed.saturating_add(dynamic_shared as u32);
-        Ok(blocks_per_multiprocessor(BlockShape { threads, shared }))
+        let of = self.function.module()?.context()?.attributes().multiprocessor();
+        Ok(blocks_per_multiprocessor(of, BlockShape { threads, shared }))
     }
 
     /// Sets the block shape of the next prepared launch.

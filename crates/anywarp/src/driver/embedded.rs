@@ -66,7 +66,7 @@ impl super::Driver for Driver {
                 block: limits::MAX_BLOCK,
                 threads_per_block: limits::MAX_THREADS_PER_BLOCK,
                 grid: limits::MAX_GRID,
-                shared_per_block: limits::SHARED_PER_BLOCK_OPTIN,
+                shared_per_block: attributes.multiprocessor().shared_per_block,
                 parameters: limits::MAX_PARAMS,
             },
         };
@@ -335,14 +335,19 @@ impl super::Function for Function {
         if dynamic_shared > most {
             return Ok(0);
         }
-        Ok(blocks_per_multiprocessor(BlockShape { threads, shared: fixed.saturating_add(dynamic_shared) }))
+        let of = self.inner.context.attributes().multiprocessor();
+        Ok(blocks_per_multiprocessor(
+            of,
+            BlockShape { threads, shared: fixed.saturating_add(dynamic_shared) },
+        ))
     }
 
     fn best_block(&self, dynamic_shared: u32) -> Result<(u32, u32)> {
         let fixed = self.attribute(FunctionAttribute::SharedSize)?;
-        let multiprocessors = self.inner.context.attributes().multiprocessors;
+        let attributes = self.inner.context.attributes();
+        let (of, multiprocessors) = (attributes.multiprocessor(), attributes.multiprocessors);
         let most = self.function.kernel().declared_max_threads();
-        Ok(best_block_size(fixed, most, multiprocessors, |_| dynamic_shared.into()))
+        Ok(best_block_size(of, fixed, most, multiprocessors, |_| dynamic_shared.into()))
     }
 
     unsafe fn launch(

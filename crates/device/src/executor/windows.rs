@@ -25,7 +25,7 @@ const AFTER: u64 = (4 << 30) + (1 << 20);
 const MAX_LOCAL: u64 = limits::MAX_THREADS_PER_BLOCK as u64 * limits::MAX_STACK * MAX_CLUSTER as u64;
 const MAX_STATE: u64 = 1 << 30;
 /// Mapped part of a shared window, whole pages.
-const SHARED: u64 = limits::SHARED_PER_SM as u64;
+const SHARED: u64 = limits::MAX_SHARED_PER_SM as u64;
 
 /// Memory for one block at a time, for the blocks of one cluster, or for blocks that take turns.
 pub struct BlockMemory {

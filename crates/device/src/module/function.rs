@@ -108,8 +108,9 @@ impl Function {
     /// # Errors
     /// [`Error::InvalidValue`] if the device has not as much.
     pub fn set_max_dynamic_shared(&self, bytes: u32) -> Result<()> {
+        let most = self.module()?.context()?.attributes().multiprocessor().shared_per_block;
         let total = self.static_shared()?.checked_add(bytes);
-        if total.is_none_or(|total| total > limits::SHARED_PER_BLOCK_OPTIN) {
+        if total.is_none_or(|total| total > most) {
             return Err(Error::InvalidValue);
         }
         self.kernel.set_max_dynamic_shared(bytes);

@@ -181,7 +181,8 @@ impl Caller<'_> {
                 }
                 let shared = u64::from(function.static_shared()?).checked_add(d);
                 let shared = shared.and_then(|bytes| u32::try_from(bytes).ok()).ok_or(Code::INVALID_VALUE)?;
-                put(a, blocks_per_multiprocessor(BlockShape { threads, shared }))
+                let of = nested.context()?.attributes().multiprocessor();
+                put(a, blocks_per_multiprocessor(of, BlockShape { threads, shared }))
             }
             F::GraphLaunch
             | F::GraphKernelNodeSetParam
@@ -347,6 +348,7 @@ fn put<T: guard::Word>(address: u64, value: T) -> Outcome {
 /// Those of `cudaDeviceAttr` that kernels can ask for.
 fn attribute(context: &Arc<Context>, number: u32) -> Option<u32> {
     let device = &context.hardware().attributes;
+    let multiprocessor = device.multiprocessor();
     Some(match number {
         1 => limits::MAX_THREADS_PER_BLOCK,
         2..=4 => limits::MAX_BLOCK[number as usize - 2],
@@ -359,12 +361,12 @@ fn attribute(context: &Arc<Context>, number: u32) -> Option<u32> {
         13 => device.clock_khz,
         16 => device.multiprocessors,
         38 => device.l2_bytes,
-        39 => limits::MAX_THREADS_PER_SM,
+        39 => multiprocessor.threads,
         75 => device.compute_capability.0,
         76 => device.compute_capability.1,
-        81 => limits::SHARED_PER_SM,
-        97 => limits::SHARED_PER_BLOCK_OPTIN,
-        106 => limits::MAX_BLOCKS_PER_SM,
+        81 => multiprocessor.shared,
+        97 => multiprocessor.shared_per_block,
+        106 => multiprocessor.blocks,
         _ => return None,
     })
 }

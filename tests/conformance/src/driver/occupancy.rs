@@ -55,6 +55,46 @@ pub fn threads_blocks_and_shared_memory_limit() {
     }
 }
 
+pub fn a_multiprocessor_is_that_of_its_capability() {
+    if is_ours() {
+        set_env("ANYWARP_SM", "80");
+    }
+    new_context();
+    let capability = (
+        attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+        attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+    );
+    let (threads, blocks, shared) = match capability {
+        (7, 5) => (1024, 16, 64),
+        (8, 0) => (2048, 32, 164),
+        (8, 6) => (1536, 16, 100),
+        (8, 9) | (12, _) => (1536, 24, 100),
+        (9 | 10, _) => (2048, 32, 228),
+        _ => skip("a device of a capability that this test does not know"),
+    };
+    let reserved = if capability.0 >= 8 { 1024 } else { 0 };
+    let most = (shared << 10) - reserved;
+    assert_eq!(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR), threads);
+    assert_eq!(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR), blocks);
+    assert_eq!(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR), shared << 10);
+    assert_eq!(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN), most);
+    assert_eq!(attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK), reserved);
+    let mut limit = 0;
+    cu!(cuCtxGetLimit(&mut limit, CU_LIMIT_SHMEM_SIZE));
+    assert_eq!(limit, most as usize);
+    // No kernel gets more, and one that gets it all has a multiprocessor for itself.
+    let plain = function(load(SHARED), c"plain");
+    let allow = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    fails!(CUDA_ERROR_INVALID_VALUE, cuFuncSetAttribute(plain, allow, most + 1));
+    cu!(cuFuncSetAttribute(plain, allow, most));
+    assert_eq!(active(plain, 32, most as usize), 1);
+    assert_eq!(active(plain, 64, 0), (threads / 64).min(blocks));
+    cu!(
+        cuLaunchKernel(plain, 1, 1, 1, 32, 1, 1, most as u32, CUstream::NULL, null_mut(), null_mut());
+        cuCtxSynchronize();
+    );
+}
+
 pub fn the_best_block_fills_the_device() {
     new_context();
     let module = load(SHARED);
