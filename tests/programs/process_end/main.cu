@@ -19,9 +19,13 @@ __global__ void wait_for_host(volatile unsigned *flag) {
     while (*flag == 0) {}
 }
 
-// Whole work: allocates, launches and looks at the result. Says so where it fails, and ends the process at once.
+void CUDART_CB note(void *ended) { *static_cast<bool *>(ended) = true; }
+
+// Whole work: allocates, launches and looks at the result, and ends an object. Says so where it fails, and ends the process at once.
 void work(const char *where) {
     unsigned *data = nullptr, found = 0;
+    bool ended = false;
+    cudaUserObject_t object;
     cudaError_t code = cudaMalloc(&data, sizeof *data);
     if (!code) code = cudaMemset(data, 0, sizeof *data);
     if (!code) {
@@ -33,8 +37,10 @@ void work(const char *where) {
     if (!code) code = cudaMemsetAsync(data, 0, sizeof *data, cudaStreamPerThread);
     if (!code) code = cudaStreamSynchronize(cudaStreamPerThread);
     if (!code) code = cudaFree(data);
-    if (code || found != 64) {
-        printf("%s: code %d, %u instead of 64\n", where, code, found);
+    if (!code) code = cudaUserObjectCreate(&object, &ended, note, 1, cudaUserObjectNoDestructorSync);
+    if (!code) code = cudaUserObjectRelease(object, 1);
+    if (code || found != 64 || !ended) {
+        printf("%s: code %d, %u instead of 64, object %s\n", where, code, found, ended ? "ended" : "there");
         fflush(stdout);
         _exit(3);
     }

@@ -11,6 +11,7 @@ use entry_macros::entry_point;
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -45,20 +46,15 @@ impl Drop for Ending {
             // SAFETY: the program gave the function with its argument to be called so, once.
             unsafe { destroy(std::ptr::with_exposed_provenance_mut(datum)) };
         });
-        let here = ENDING_HERE.try_with(|ends| match &mut *ends.borrow_mut() {
+        // Else on another thread: whoever drops the last reference may hold locks, and may be in the middle of the work of a
+        // stream. A process that ends first does not wait for it.
+        let ended = ENDING_HERE.with_borrow_mut(|here| match &mut **here {
             Some(ends) => {
                 ends.push(end);
-                None
+                Ok(())
             }
-            None => Some(end),
+            None => end_later(end),
         });
-        // On another thread: whoever drops the last reference may hold locks, and may be in the middle of the work of a
-        // stream. A process that ends first does not wait for it.
-        let ended = match here {
-            Ok(Some(end)) => end_later(end),
-            Ok(None) => Ok(()),
-            Err(_) => Err(io::Error::other("its thread has ended")),
-        };
         if let Err(error) = ended {
             eprintln!("anywarp: a user object is not destroyed: {error}");
         }
@@ -68,18 +64,19 @@ impl Drop for Ending {
 type End = Box<dyn FnOnce() + Send>;
 
 thread_local! {
-    /// What is to end when a call of the program's on this thread is through, if it is in one that ends objects.
-    static ENDING_HERE: RefCell<Option<Vec<End>>> = const { RefCell::new(None) };
+    /// What is to end when a call of the program's on this thread is through, if it is in one that ends objects. Without a destructor: exit handlers,
+    /// which run after those of thread-locals, make such calls too.
+    static ENDING_HERE: RefCell<ManuallyDrop<Option<Vec<End>>>> = const { RefCell::new(ManuallyDrop::new(None)) };
 }
 
 /// Runs a call of the program's that may give up the last references to objects. They end on its thread, before it returns, as with NVIDIA's driver: a
 /// program may free next what they name.
 pub fn ending_here<T>(call: impl FnOnce() -> T) -> T {
-    ENDING_HERE.set(Some(Vec::new()));
+    ENDING_HERE.set(ManuallyDrop::new(Some(Vec::new())));
     let result = call();
     // The call holds nothing any more, and what the objects' functions call is another.
-    let ends = ENDING_HERE.take();
-    ends.into_iter().flatten().for_each(|end| end());
+    let ends = ENDING_HERE.replace(ManuallyDrop::new(None));
+    ManuallyDrop::into_inner(ends).into_iter().flatten().for_each(|end| end());
     result
 }
 
