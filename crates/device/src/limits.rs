@@ -57,7 +57,12 @@ pub struct Multiprocessor {
     pub shared_per_block: u32,
     /// Bytes of shared memory that each block takes besides its own.
     pub shared_reserved: u32,
+    /// Bytes that are shared memory as long as each block fits, the rest of it being cache: all, unless a kernel prefers less.
+    pub preferred: u32,
 }
+
+/// KiB of shared memory that a multiprocessor can be divided into, and all that it has.
+const DIVISIONS: [u32; 8] = [8, 16, 32, 64, 100, 132, 164, 196];
 
 impl Multiprocessor {
     /// That of a compute capability; of one that is newer than all known, the newest with as much memory.
@@ -79,7 +84,31 @@ impl Multiprocessor {
         let shared_reserved = if capability.0 >= 8 { kernel_abi::RESERVED_SHARED } else { 0 };
         let shared = shared << 10;
         let shared_per_block = if capability.0 >= 7 { shared - shared_reserved } else { SHARED_PER_BLOCK };
-        Multiprocessor { threads, blocks, shared, shared_per_block, shared_reserved }
+        Multiprocessor { threads, blocks, shared, shared_per_block, shared_reserved, preferred: shared }
+    }
+
+    /// The same for a kernel that prefers so many percent of the memory to be shared; a negative number is no preference.
+    pub fn preferring(self, percent: i32) -> Multiprocessor {
+        let Ok(percent) = u32::try_from(percent) else { return self };
+        // Before 7.0 the two are apart, and 7.5 gives at least half of it.
+        let least = match self.threads {
+            _ if self.shared_per_block == SHARED_PER_BLOCK => self.shared,
+            1024 => self.shared / 2,
+            _ => 0,
+        };
+        let wanted = (self.shared * percent.min(100)).div_ceil(100);
+        Multiprocessor { preferred: self.division(wanted.max(least)), ..self }
+    }
+
+    /// The least memory, as it can be divided, that has so many bytes.
+    fn division(&self, bytes: u32) -> u32 {
+        let sizes = DIVISIONS.into_iter().map(|size| size << 10);
+        sizes.take_while(|size| *size < self.shared).find(|size| *size >= bytes).unwrap_or(self.shared)
+    }
+
+    /// The memory that blocks of so many bytes share: what is preferred, or more if one would not fit.
+    pub fn shared_for(&self, block: u32) -> u32 {
+        if block <= self.preferred { self.preferred } else { self.division(block) }
     }
 }
 

@@ -25,7 +25,7 @@ pub fn blocks_per_multiprocessor(of: Multiprocessor, block: BlockShape) -> u32 {
     let threads = block.threads.next_multiple_of(kernel_abi::WARP);
     let by_threads = of.threads / threads;
     let shared = (block.shared + of.shared_reserved).next_multiple_of(128);
-    let by_shared = of.shared.checked_div(shared).unwrap_or(of.blocks);
+    let by_shared = of.shared_for(shared).checked_div(shared).unwrap_or(of.blocks);
     by_threads.min(by_shared).min(of.blocks)
 }
 
@@ -60,7 +60,9 @@ pub fn available_dynamic_shared(of: Multiprocessor, block: BlockShape, blocks: u
     if blocks == 0 || blocks > blocks_per_multiprocessor(of, block) {
         return None;
     }
-    let each = of.shared / blocks / 128 * 128;
+    // A single block may have more than its kernel prefers.
+    let all = if blocks == 1 { of.shared } else { of.shared_for(block.shared + of.shared_reserved) };
+    let each = all / blocks / 128 * 128;
     each.min(of.shared_per_block).checked_sub(block.shared)
 }
 
@@ -72,6 +74,34 @@ mod tests {
 
     fn blocks(threads: u32, shared: u32) -> u32 {
         blocks_per_multiprocessor(Multiprocessor::of(H100), BlockShape { threads, shared })
+    }
+
+    #[test]
+    fn a_kernel_may_prefer_more_cache() {
+        let percents =
+            [-1, 0, 10, 25, 50, 75, 90].map(|percent| Multiprocessor::of(H100).preferring(percent));
+        let blocks =
+            |shared| percents.map(|of| blocks_per_multiprocessor(of, BlockShape { threads: 128, shared }));
+        // As an H200's driver answers.
+        assert_eq!(blocks(0), [16, 8, 16, 16, 16, 16, 16]);
+        assert_eq!(blocks(8000), [16, 1, 3, 7, 14, 16, 16]);
+        assert_eq!(blocks(40000), [5, 1, 1, 1, 3, 4, 5]);
+        let left = |blocks, shared| {
+            let block = BlockShape { threads: 128, shared };
+            percents
+                .map(|of| available_dynamic_shared(of, block, blocks).map(|left| left.min(49152 - shared)))
+        };
+        let all = Some(49152);
+        assert_eq!(left(1, 0), [all; 7]);
+        assert_eq!(left(2, 0), [all, Some(4096), Some(16384), Some(32768), all, all, all]);
+        assert_eq!(
+            left(16, 0),
+            [Some(14592), None, Some(2048), Some(4096), Some(8448), Some(12544), Some(14592)]
+        );
+        assert_eq!(
+            left(4, 8000),
+            [Some(41152), None, None, Some(8384), Some(25792), Some(41152), Some(41152)]
+        );
     }
 
     #[test]

@@ -354,7 +354,8 @@ fn a_branch_that_is_not_joined() {
     s.begin_capture(CaptureMode::Global, Graph::new(), &[]).unwrap();
     let other = std::thread::scope(|scope| scope.spawn(|| s.end_capture().err()).join().unwrap());
     assert_eq!(other, Some(Error::StreamCaptureWrongThread));
-    s.end_capture().unwrap();
+    assert!(!s.is_capturing());
+    assert_eq!(s.end_capture().err(), Some(Error::IllegalState));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::{graphs, libraries, streams};
 use cuda_abi::driver::*;
 use cuda_abi::shim::{DefaultStream, locked};
 use device::graph::{CaptureStatus, EdgeStart};
+use device::limits::Multiprocessor;
 use device::module::{Entry, FunctionAttribute, Hint};
 use device::occupancy::{BlockShape, blocks_per_multiprocessor};
 use device::{Event, Launch, Stream, limits};
@@ -115,7 +116,7 @@ impl Function {
         Ok(self.function.attribute(known)? as i32)
     }
 
-    /// Sets what can be set: the most dynamic shared memory; preferences have no effect.
+    /// Sets what can be set: the most dynamic shared memory; preferences only change what occupancy is told.
     pub fn set_attribute(&self, attribute: CUfunction_attribute, value: i32) -> CuResult {
         match attribute {
             CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
@@ -179,8 +180,26 @@ impl Function {
             return Ok(0);
         }
         let shared = fixed.saturating_add(dynamic_shared as u32);
-        let of = self.function.module()?.context()?.attributes().multiprocessor();
-        Ok(blocks_per_multiprocessor(of, BlockShape { threads, shared }))
+        Ok(blocks_per_multiprocessor(self.multiprocessor()?, BlockShape { threads, shared }))
+    }
+
+    /// A multiprocessor of its device, with as much shared memory as it prefers.
+    pub fn multiprocessor(&self) -> CuResult<Multiprocessor> {
+        let preferred = [Hint::SharedCarveout, Hint::CacheConfig].map(|hint| self.hint(hint));
+        let percent = preferred.into_iter().find(|percent| *percent >= 0).unwrap_or(-1);
+        Ok(self.function.module()?.context()?.attributes().multiprocessor().preferring(percent))
+    }
+
+    /// Prefers cache or shared memory.
+    pub fn set_cache_config(&self, config: CUfunc_cache) -> CuResult {
+        let percent = match config {
+            CU_FUNC_CACHE_PREFER_NONE => -1,
+            CU_FUNC_CACHE_PREFER_SHARED => 100,
+            CU_FUNC_CACHE_PREFER_L1 => 0,
+            CU_FUNC_CACHE_PREFER_EQUAL => 50,
+            _ => return Err(CUDA_ERROR_INVALID_VALUE.into()),
+        };
+        self.set_hint(Hint::CacheConfig, percent)
     }
 
     /// Sets the block shape of the next prepared launch.

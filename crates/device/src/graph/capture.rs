@@ -124,16 +124,18 @@ impl CaptureSlot {
 
     /// Ends the capture that began here.
     pub(crate) fn end(&self) -> Result<Arc<Graph>> {
-        let part = self.part.lock().clone().ok_or(Error::IllegalState)?;
-        if !part.is_origin {
-            part.capture.spoil();
-            return Err(Error::StreamCaptureUnmatched);
-        }
+        let part = {
+            let mut part = self.part.lock();
+            if let Some(forked) = part.as_ref().filter(|part| !part.is_origin) {
+                forked.capture.spoil();
+                return Err(Error::StreamCaptureUnmatched);
+            }
+            // Of two threads one ends it.
+            part.take().ok_or(Error::IllegalState)?
+        };
         let capture = &part.capture;
-        let is_foreign = capture.thread != std::thread::current().id();
-        if capture.mode != CaptureMode::Relaxed && is_foreign && !capture.is_spoiled() {
-            return Err(Error::StreamCaptureWrongThread);
-        }
+        let is_foreign =
+            capture.mode != CaptureMode::Relaxed && capture.thread != std::thread::current().id();
         let slots: Vec<_> = capture.slots.lock().iter().filter_map(Weak::upgrade).collect();
         let mut joined = true;
         for slot in slots {
@@ -146,6 +148,9 @@ impl CaptureSlot {
         ACTIVE_COUNT.fetch_sub(1, Ordering::Release);
         if capture.is_spoiled() {
             return Err(Error::StreamCaptureInvalidated);
+        }
+        if is_foreign {
+            return Err(Error::StreamCaptureWrongThread);
         }
         if !joined {
             return Err(Error::StreamCaptureUnjoined);

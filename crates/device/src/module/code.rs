@@ -57,12 +57,12 @@ pub struct Kernel {
 struct Settings {
     /// Dynamic shared memory a launch may have; `u32::MAX` until it is set.
     max_dynamic_shared: AtomicU32,
-    hints: [AtomicI32; 3],
+    hints: [AtomicI32; 4],
     /// Blocks of a cluster in x, y, z; 0 until they are set.
     cluster: [AtomicU32; 3],
 }
 
-/// Something that a program prefers for a kernel: kept, without effect.
+/// Something that a program prefers for a kernel: kept, and without effect but on how many blocks are told to run together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// Percentage of the cache to be shared memory; -1 for no preference.
@@ -71,13 +71,15 @@ pub enum Hint {
     NonPortableCluster,
     /// How the blocks of a cluster are spread.
     ClusterPolicy,
+    /// The same percentage, as a choice between cache and shared memory says it; -1 for none.
+    CacheConfig,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
             max_dynamic_shared: AtomicU32::new(u32::MAX),
-            hints: [-1, 0, 0].map(AtomicI32::new),
+            hints: [-1, 0, 0, -1].map(AtomicI32::new),
             cluster: [0; 3].map(AtomicU32::new),
         }
     }

@@ -384,7 +384,7 @@ impl Stream {
     /// # Errors
     /// [`Error::IllegalState`] without a capture, [`Error::StreamCaptureUnmatched`] if it did not begin here, which spoils it,
     /// [`Error::StreamCaptureWrongThread`], [`Error::StreamCaptureInvalidated`], [`Error::StreamCaptureUnjoined`]. The last
-    /// two end the capture.
+    /// three end the capture.
     pub fn end_capture(&self) -> Result<Arc<Graph>> {
         self.context()?.check()?;
         self.capture.end()

@@ -24,12 +24,10 @@ fn cuFuncSetAttribute(hfunc: CUfunction, attrib: CUfunction_attribute, value: i3
     find(hfunc)?.set_attribute(attrib, value)
 }
 
-/// Caches are the processor's: a preference has no effect.
+/// Caches are the processor's: a preference changes how many blocks are told to run together, and nothing else.
 #[entry_point]
 fn cuFuncSetCacheConfig(hfunc: CUfunction, config: CUfunc_cache) -> CuResult {
-    find(hfunc)?;
-    config.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    Ok(())
+    find(hfunc)?.set_cache_config(config)
 }
 
 /// Deprecated: banks have one width.

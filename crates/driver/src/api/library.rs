@@ -190,13 +190,11 @@ fn cuKernelSetAttribute(attrib: CUfunction_attribute, val: i32, kernel: CUkernel
     find_kernel(kernel)?.function()?.set_attribute(attrib, val)
 }
 
-/// Caches are the processor's: a preference has no effect.
+/// As [`cuFuncSetCacheConfig`](super::execution).
 #[entry_point]
 fn cuKernelSetCacheConfig(kernel: CUkernel, config: CUfunc_cache, dev: CUdevice) -> CuResult {
     device(dev)?;
-    find_kernel(kernel)?;
-    config.name().ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    Ok(())
+    find_kernel(kernel)?.function()?.set_cache_config(config)
 }
 
 /// The kernel of a handle, for functions to which null is a wrong value rather than a wrong handle.

@@ -106,9 +106,8 @@ fn best_block(
     let most = function.function.kernel().declared_max_threads();
     let most = if limit == 0 { most } else { limit.min(most) };
     let fixed = function.function.attribute(FunctionAttribute::SharedSize)?;
-    let context = function.function.module()?.context()?;
-    let (of, count) = (context.attributes().multiprocessor(), context.attributes().multiprocessors);
-    let (threads, blocks) = best_block_size(of, fixed, most, count, shared_of);
+    let count = function.function.module()?.context()?.attributes().multiprocessors;
+    let (threads, blocks) = best_block_size(function.multiprocessor()?, fixed, most, count, shared_of);
     grid.set(blocks as i32)?;
     block.set(threads as i32)?;
     Ok(())
@@ -126,8 +125,8 @@ fn cuOccupancyAvailableDynamicSMemPerBlock(
     let (blocks, threads) = positive(numBlocks).zip(positive(blockSize)).ok_or(CUDA_ERROR_INVALID_VALUE)?;
     let function = functions::find(func)?;
     let shape = BlockShape { threads, shared: function.function.attribute(FunctionAttribute::SharedSize)? };
-    let of = function.function.module()?.context()?.attributes().multiprocessor();
-    let available = available_dynamic_shared(of, shape, blocks).ok_or(CUDA_ERROR_INVALID_VALUE)?;
+    let available = available_dynamic_shared(function.multiprocessor()?, shape, blocks)
+        .ok_or(CUDA_ERROR_INVALID_VALUE)?;
     dynamicSmemSize.set(available.min(function.function.max_dynamic_shared()?) as usize)?;
     Ok(())
 }

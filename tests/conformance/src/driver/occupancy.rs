@@ -55,6 +55,48 @@ pub fn threads_blocks_and_shared_memory_limit() {
     }
 }
 
+pub fn a_kernel_that_prefers_cache_has_fewer_blocks() {
+    new_context();
+    if attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) != 228 << 10 {
+        skip("the numbers are those of multiprocessors with 228 KiB");
+    }
+    let plain = function(load(SHARED), c"plain");
+    let blocks = || [0, 8000, 40000].map(|shared| active(plain, 128, shared));
+    let left = || {
+        [1, 2, 8].map(|blocks| {
+            let mut bytes = 0;
+            cu!(cuOccupancyAvailableDynamicSMemPerBlock(&mut bytes, plain, blocks, 128));
+            bytes
+        })
+    };
+    let none = ([16, 16, 5], [49152, 49152, 29184]);
+    for (percent, expected) in [
+        (-1, none),
+        (0, ([8, 1, 1], [49152, 4096, 1024])),
+        (10, ([16, 3, 1], [49152, 16384, 4096])),
+        (25, ([16, 7, 1], [49152, 32768, 8192])),
+        (50, ([16, 14, 3], [49152, 49152, 16896])),
+        (75, ([16, 16, 4], [49152, 49152, 25088])),
+        (100, none),
+    ] {
+        cu!(cuFuncSetAttribute(plain, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, percent));
+        assert_eq!((blocks(), left()), expected, "{percent}");
+    }
+    // More blocks than fit are refused.
+    cu!(cuFuncSetAttribute(plain, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 0));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuOccupancyAvailableDynamicSMemPerBlock(&mut 0, plain, 16, 128));
+    cu!(cuFuncSetAttribute(plain, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, -1));
+    for (config, most) in [
+        (CU_FUNC_CACHE_PREFER_L1, 1),
+        (CU_FUNC_CACHE_PREFER_EQUAL, 3),
+        (CU_FUNC_CACHE_PREFER_SHARED, 5),
+        (CU_FUNC_CACHE_PREFER_NONE, 5),
+    ] {
+        cu!(cuFuncSetCacheConfig(plain, config));
+        assert_eq!(active(plain, 128, 40000), most, "{config:?}");
+    }
+}
+
 pub fn a_multiprocessor_is_that_of_its_capability() {
     if is_ours() {
         set_env("ANYWARP_SM", "80");
