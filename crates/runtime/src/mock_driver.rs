@@ -250,7 +250,6 @@ functions! {
     }
     fn cuCtxSetCurrent(context: CUcontext) { CURRENT.set(context); }
     fn cuCtxGetDevice(device: *mut CUdevice) { put(device, (CURRENT.get().0 & 0xF) as i32); }
-    fn cuStreamGetDevice(_stream: CUstream, device: *mut CUdevice) { put(device, (CURRENT.get().0 & 0xF) as i32); }
     fn cuCtxSynchronize() {}
     fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice) {
         RETENTIONS[device as usize].fetch_add(1, Ordering::SeqCst);

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::registry::Kernel;
-use crate::{context, devices, kernels, streams};
+use crate::{context, kernels, streams};
 
 /// Launches a kernel; `args` holds the addresses of its parameters.
 #[entry_point(ptsz)]
@@ -30,7 +30,7 @@ fn cudaLaunchCooperativeKernel(
     stream: cudaStream_t,
 ) -> CudaResult {
     let function = kernels::launchable(func)?;
-    let stream = of_current_device(streams::resolve(default, stream))?;
+    let stream = streams::resolve(default, stream);
     let (grid, block, shared) = (gridDim, blockDim, shared_bytes(sharedMem)?);
     call!(cuLaunchCooperativeKernel(
         function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, args
@@ -47,7 +47,6 @@ fn cudaLaunchKernelExC(
 ) -> CudaResult {
     let config = launch_config(default, config)?;
     let function = kernels::launchable(func)?;
-    of_current_device(config.hStream)?;
     call!(cuLaunchKernelEx(&config, function, args, std::ptr::null_mut()))
 }
 
@@ -149,21 +148,6 @@ pub(super) fn launchable_record(record: &Kernel) -> CudaResult<CUfunction> {
     Ok(kernels::as_function(kernel))
 }
 
-/// A stream that a kernel is launched in, which must be the current device's. The driver would launch a kernel of a library on the stream's.
-fn of_current_device(stream: CUstream) -> CudaResult<CUstream> {
-    let is_default = [CUstream::NULL, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD].contains(&stream);
-    let (mut own, mut current) = (0, 0);
-    if !is_default
-        && devices::count()? > 1
-        && call!(cuStreamGetDevice(stream, &mut own)).is_ok()
-        && call!(cuCtxGetDevice(&mut current)).is_ok()
-        && own != current
-    {
-        return Err(cudaErrorInvalidResourceHandle);
-    }
-    Ok(stream)
-}
-
 /// Launches a kernel in the current context.
 pub(super) fn launch(
     default: DefaultStream,
@@ -174,7 +158,7 @@ pub(super) fn launch(
     shared: usize,
     stream: cudaStream_t,
 ) -> CudaResult {
-    let stream = of_current_device(streams::resolve(default, stream))?;
+    let stream = streams::resolve(default, stream);
     let shared = shared_bytes(shared)?;
     let extra = std::ptr::null_mut();
     call!(cuLaunchKernel(

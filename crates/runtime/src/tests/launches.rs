@@ -42,9 +42,9 @@ fn registration_calls_no_driver_and_the_first_launch_loads() {
     mock_driver::make_current(CUcontext(0x200));
     assert_eq!(launch(address(&function), size(1, 2, 3), size(4, 5, 6), 7, 0x77), cudaSuccess);
     let calls = mock_driver::calls();
-    let load = calls.iter().position(|call| call == "cuLibraryLoadData").unwrap();
-    assert_eq!(calls[load + 1], "cuLibraryGetKernel");
-    assert_eq!(calls.last().unwrap(), "cuLaunchKernel");
+    assert!(
+        calls.ends_with(&["cuLibraryLoadData", "cuLibraryGetKernel", "cuLaunchKernel"].map(String::from))
+    );
     let (_, sizes, stream, arguments) = mock_driver::last_launch().unwrap();
     assert_eq!((sizes, stream, arguments), ([1, 2, 3, 4, 5, 6, 7], CUstream(0x77), 0xA000));
 
