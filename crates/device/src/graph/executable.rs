@@ -219,7 +219,11 @@ impl ExecutableGraph {
                     stream.submit(Vec::new(), choice)?;
                 }
                 Operation::Kernel(KernelCall { updatable: Some(kernel), .. }) => {
-                    stream.submit(Vec::new(), kernel.work(Arc::downgrade(context), None))?;
+                    stream.submit(Vec::new(), kernel.work(None))?;
+                }
+                // Kernels run on the devices that they were captured for, whichever the launch is for.
+                Operation::Kernel(call) if !Arc::ptr_eq(&call.function.module()?.context()?, context) => {
+                    stream.submit(Vec::new(), kernel_work(stream.queue(), call, None)?)?;
                 }
                 operation => stream.run_operation(operation.clone())?,
             }
@@ -428,10 +432,8 @@ pub(super) fn works_of(
             Operation::Conditional(node) => {
                 branch(Arc::downgrade(context), node.clone(), step.bodies.clone())
             }
-            Operation::Kernel(KernelCall { updatable: Some(kernel), .. }) => {
-                kernel.work(Arc::downgrade(context), launch.cloned())
-            }
-            Operation::Kernel(call) => kernel_work(context, queue, call, launch)?,
+            Operation::Kernel(KernelCall { updatable: Some(kernel), .. }) => kernel.work(launch.cloned()),
+            Operation::Kernel(call) => kernel_work(queue, call, launch)?,
             // Refused when the graph was made ready.
             _ => return Err(Error::NotSupported("such a node in a conditional node's body".into())),
         });
@@ -439,18 +441,16 @@ pub(super) fn works_of(
     Ok(works)
 }
 
-/// A kernel as a command of a queue.
+/// A kernel of any context as a command of a queue.
 pub(super) fn kernel_work(
-    context: &Arc<Context>,
     queue: &Arc<Queue>,
     call: &KernelCall,
     launch: Option<&Arc<GraphLaunch>>,
 ) -> Result<Work> {
     let module = call.function.module()?;
-    if !Arc::ptr_eq(&module.context()?, context) {
-        return Err(Error::InvalidHandle);
-    }
-    let (parts, mut services) = call.function.prepare(context, &module, &call.launch, &call.params, 0)?;
+    let context = module.context()?;
+    context.check()?;
+    let (parts, mut services) = call.function.prepare(&context, &module, &call.launch, &call.params, 0)?;
     if let Some(launch) = launch {
         services.nested.join(launch.clone());
     }

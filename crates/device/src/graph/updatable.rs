@@ -12,7 +12,7 @@ use super::executable::kernel_work;
 use super::launched::GraphLaunch;
 use crate::lock::{Rank, RankedMutex};
 use crate::stream::Work;
-use crate::{Context, Error, Result};
+use crate::{Error, Result};
 
 /// Nodes by what kernels know them by.
 static KNOWN: RankedMutex<BTreeMap<u64, Weak<UpdatableKernel>>> =
@@ -112,13 +112,12 @@ impl UpdatableKernel {
     }
 
     /// What it does when its turn comes, as a command.
-    pub(super) fn work(self: &Arc<Self>, context: Weak<Context>, launch: Option<Arc<GraphLaunch>>) -> Work {
+    pub(super) fn work(self: &Arc<Self>, launch: Option<Arc<GraphLaunch>>) -> Work {
         let kernel = self.clone();
         Work::Branch(Box::new(move |queue| {
             let enabled = |current: &Current| current.enabled.then(|| current.call.clone());
             let Some(call) = kernel.current.lock().as_ref().and_then(enabled) else { return Ok(Vec::new()) };
-            let context = context.upgrade().ok_or(Error::ContextIsDestroyed)?;
-            Ok(vec![kernel_work(&context, queue, &call, launch.as_ref())?])
+            Ok(vec![kernel_work(queue, &call, launch.as_ref())?])
         }))
     }
 }

@@ -58,6 +58,36 @@ pub fn a_kernel_runs_on_the_device_of_its_stream() {
         cudaLaunchCooperativeKernel(nothing, size(1), size(1), null_mut(), 0, other);
         cudaStreamSynchronize(other);
     );
+    // So does one of a graph, launched for either, and of a graph with kernels for both.
+    let (own, forked, joined) = (stream(), event_of(0), event_of(1));
+    let (mut graph, mut executable) = (cudaGraph_t::NULL, cudaGraphExec_t::NULL);
+    cuda!(
+        cudaStreamBeginCapture(own, cudaStreamCaptureModeRelaxed);
+        cudaEventRecord(forked, own);
+        cudaStreamWaitEvent(other, forked, 0);
+    );
+    for stream in [own, other] {
+        assert_eq!(launch(nothing, 1, 1, stream, &mut []), cudaSuccess);
+    }
+    cuda!(
+        cudaSetDevice(1);
+        cudaEventRecord(joined, other);
+        cudaSetDevice(0);
+        cudaStreamWaitEvent(own, joined, 0);
+        cudaStreamEndCapture(own, &mut graph);
+        cudaGraphInstantiate(&mut executable, graph, 0);
+        cudaGraphLaunch(executable, own);
+        cudaGraphLaunch(executable, other);
+        cudaStreamSynchronize(own);
+        cudaStreamSynchronize(other);
+    );
+}
+
+/// An event of a device, which is current for a moment.
+fn event_of(device: i32) -> cudaEvent_t {
+    let (mut before, mut event) = (0, cudaEvent_t::NULL);
+    cuda!(cudaGetDevice(&mut before); cudaSetDevice(device); cudaEventCreate(&mut event); cudaSetDevice(before));
+    event
 }
 
 pub fn impossible_launches_are_refused() {
