@@ -104,14 +104,13 @@ impl<'c> Emitter<'_, 'c> {
                 true => this.atomic_by_lanes(inst, op, access, places),
                 false => this.atomic_by_runs(inst, op, access, &address, places)?,
             }
-            Ok(Vec::new())
+            Ok(())
         };
         let together = |this: &mut Self| {
             this.atomic_in_one_place(inst, op, access, place, mask);
-            Ok(Vec::new())
+            Ok(())
         };
-        self.either(differ, apart, together)?;
-        Ok(())
+        self.one_of(differ, apart, together)
     }
 
     /// Where the first active lane's access goes, and whether any other's goes elsewhere, if that is worth asking: a processor takes long for each
@@ -168,7 +167,7 @@ impl<'c> Emitter<'_, 'c> {
         let are_many = b.icmp(IntPredicate::Ugt, b.add(runs, runs), lanes);
         let apart = |this: &mut Self| {
             this.atomic_by_lanes(inst, op, access, places);
-            Ok(Vec::new())
+            Ok(())
         };
         let by_runs = |this: &mut Self| {
             this.for_each_lane(starts, |this, at| {
@@ -181,10 +180,9 @@ impl<'c> Emitter<'_, 'c> {
                 let place = this.lane_place(places, own);
                 this.atomic_in_one_place(inst, op, access, place, run);
             });
-            Ok(Vec::new())
+            Ok(())
         };
-        self.either(are_many, apart, by_runs)?;
-        Ok(())
+        self.one_of(are_many, apart, by_runs)
     }
 
     /// A reduction of some lanes in one place, whose parts nobody can tell apart: the lanes' first.
@@ -446,7 +444,6 @@ impl<'c> Emitter<'_, 'c> {
         }
         // One comparison, unless somebody asks what was there.
         let old = b.load_atomic(operand.ty(), ptr, Ordering::Relaxed);
-        let is_bitwise = matches!(op, AtomicOp::And | AtomicOp::Or);
         let changes = match op {
             AtomicOp::MinS => b.icmp(IntPredicate::Slt, operand, old),
             AtomicOp::MinU => b.icmp(IntPredicate::Ult, operand, old),
@@ -455,9 +452,9 @@ impl<'c> Emitter<'_, 'c> {
             _ => b.icmp(IntPredicate::Ne, self.combined(op, ty, old, operand), old),
         };
         self.where_holds(changes, |this| {
-            match is_bitwise {
-                true => b.atomic_rmw(rmw, ptr, operand, rmw_ordering(order)),
-                false => this
+            match op {
+                AtomicOp::And | AtomicOp::Or => b.atomic_rmw(rmw, ptr, operand, rmw_ordering(order)),
+                _ => this
                     .exchange(ptr, old, operand.ty(), order, true, |old| this.combined(op, ty, old, operand)),
             };
         });

@@ -216,35 +216,31 @@ impl<'c> Emitter<'_, 'c> {
         let vectors: Vec<Value<'c>> = values.iter().map(|value| self.vector(*value)).collect();
         if let Some(groups) = groups {
             let Some(hold) = groups.hold else { return self.store_groups(&groups, &vectors, mark) };
-            let none = |()| Vec::new();
-            let usual = |this: &mut Self| this.store_groups(&groups, &vectors, mark).map(none);
-            self.either(hold, usual, |this| this.store_lanes(&address, &vectors, mark).map(none))?;
-            return Ok(());
+            return self.one_of(
+                hold,
+                |this| this.store_groups(&groups, &vectors, mark),
+                |this| this.store_lanes(&address, &vectors, mark),
+            );
         }
         if let Some(regular) = self.side_by_side(data.args[0], access, &address, size * count) {
-            let none = |()| Vec::new();
-            self.either(
+            return self.one_of(
                 regular.holds,
-                |this| this.store_lanes(&regular.address, &vectors, mark).map(none),
-                |this| this.store_lanes(&address, &vectors, mark).map(none),
-            )?;
-            return Ok(());
+                |this| this.store_lanes(&regular.address, &vectors, mark),
+                |this| this.store_lanes(&address, &vectors, mark),
+            );
         }
         match self.in_range(data.args[0]) {
             None if count == 1 && self.store_copied(values[0], access, &address, mark) => {}
             None => self.store_lanes(&address, &vectors, mark)?,
             Some(in_range) => {
-                self.either(
+                return self.one_of(
                     in_range,
-                    |this| {
-                        this.store_lanes(&address, &vectors, mark)?;
-                        Ok(Vec::new())
-                    },
+                    |this| this.store_lanes(&address, &vectors, mark),
                     |this| {
                         this.store_exactly(data.args[0], access, &vectors, mark);
-                        Ok(Vec::new())
+                        Ok(())
                     },
-                )?;
+                );
             }
         }
         Ok(())

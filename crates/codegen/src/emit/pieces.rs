@@ -35,6 +35,17 @@ impl<'c> Emitter<'_, 'c> {
         b.position_at_end(after);
     }
 
+    /// Runs one of two pieces that answer nothing; the first is the usual one.
+    pub(super) fn one_of(
+        &mut self,
+        condition: Value<'c>,
+        usual: impl FnOnce(&mut Self) -> Result<(), CompileError>,
+        rare: impl FnOnce(&mut Self) -> Result<(), CompileError>,
+    ) -> Result<(), CompileError> {
+        let none = |()| Vec::new();
+        self.either(condition, |this| usual(this).map(none), |this| rare(this).map(none)).map(drop)
+    }
+
     /// Runs one of two pieces, each of which answers values of the same types; the first is the usual one.
     pub(super) fn either(
         &mut self,
