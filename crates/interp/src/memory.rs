@@ -66,7 +66,7 @@ impl<'a> Windows<'a> {
         }
         let (start, size) = self.window(access.space);
         let host = start.wrapping_add(at);
-        if !at.is_multiple_of(bytes) {
+        if !access.anywhere && !at.is_multiple_of(bytes) {
             return Err(BadAccess { kind: FaultKind::Misaligned, address: host });
         }
         if at.checked_add(bytes).is_none_or(|end| end > size) {

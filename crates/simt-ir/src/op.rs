@@ -387,12 +387,15 @@ pub struct Access {
     pub lanes: u8,
     /// The location does not change while the kernel runs (`ld.global.nc`, constants, parameters).
     pub invariant: bool,
+    /// It may be at any address rather than at a multiple of its size: what a program does byte by byte.
+    pub anywhere: bool,
 }
 
 impl Access {
     /// A weak scalar access.
     pub const fn weak(space: Space, offset: i64) -> Access {
-        Access { space, offset, order: Order::Weak, scope: Scope::Gpu, lanes: 1, invariant: false }
+        let (order, scope) = (Order::Weak, Scope::Gpu);
+        Access { space, offset, order, scope, lanes: 1, invariant: false, anywhere: false }
     }
 }
 

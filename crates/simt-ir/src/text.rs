@@ -147,6 +147,9 @@ fn access_suffix(access: &Access) -> String {
     if access.lanes > 1 {
         let _ = write!(text, ".v{}", access.lanes);
     }
+    if access.anywhere {
+        text.push_str(".anywhere");
+    }
     if access.invariant {
         text.push_str(".invariant");
     }

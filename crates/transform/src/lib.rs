@@ -10,7 +10,7 @@
 //!
 //! **What `prepare` runs**, in this order:
 //! * [`traps`], [`simplify`], [`cancel`], [`decide`]: clean-ups, and what the launch's shape decides;
-//! * [`halves`](mod@halves), [`pairs`](mod@pairs), `words`: parts of a register are computed with where they are;
+//! * [`halves`](mod@halves), [`pairs`](mod@pairs), `words`: parts of a register are computed with where they are; `bytes`: words read byte by byte are read at once;
 //! * [`narrow`](mod@narrow): integers have as few bits as they need;
 //! * [`normalize`](mod@normalize): the normal form, with loops that have one entry;
 //! * [`nan`], [`zeros`]: the bits of NaNs and the signs of zeros, where either may be `seen`;
@@ -18,7 +18,7 @@
 //!
 //! **What it finds**, which is in [`Prepared`]:
 //! * [`loops`], [`sync`], [`linearize`]: loops, where lanes meet again, and the order of blocks for lanes that part;
-//! * [`shapes`]: how a value differs between lanes, by what is known of numbers ([`facts`]);
+//! * [`shapes`]: how a value differs between lanes, by what is known of numbers ([`facts`]); `columns`: what the rows of a block have in common;
 //! * [`poll`], [`late`], [`wanted`], `quiet`, [`lane_by_lane`]: loops that wait, atomics that can, lanes whose values nobody wants, floats
 //!   that are no signalling NaNs, and how local memory lies.
 //!
@@ -42,8 +42,10 @@
 //! * [`places`]: values that can be kept in one place; [`retrace`]: kernels that go the same way whenever they run.
 
 pub mod abreast;
+mod bytes;
 pub mod cancel;
 mod chains;
+mod columns;
 pub mod decide;
 pub mod dispatch;
 pub mod drift;

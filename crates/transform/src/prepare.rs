@@ -3,10 +3,11 @@
 use kernel_abi::Shape;
 use simt_ir::{Block, Cfg, DomTree, Function, Inst, IntBinary, Op, Target, Terminator, Value};
 
+use crate::columns::Columns;
 use crate::poll::{self, Polling};
 use crate::wanted::Wanted;
 use crate::{
-    Irreducible, Linear, Loops, Shapes, abreast, cancel, decide, dispatch, drift, halves, in_step,
+    Irreducible, Linear, Loops, Shapes, abreast, bytes, cancel, decide, dispatch, drift, halves, in_step,
     lane_by_lane, late, lcssa, nan, narrow, normalize, pairs, quiet, simplify, stragglers, traps, words,
     zeros,
 };
@@ -28,6 +29,8 @@ pub struct Prepared {
     pub loops: Loops,
     /// Its values' shapes, and its divergent branches.
     pub shapes: Shapes,
+    /// Its values that a block's rows have in common.
+    pub columns: Columns,
     /// Its linear control flow.
     pub linear: Linear,
     /// Its loops that wait for other threads.
@@ -102,6 +105,7 @@ pub(crate) fn straighten_out(func: &mut Function, shape: &Shape) {
     simplify::simplify(func);
     cancel::cancel(func);
     decide::decide(func, shape);
+    bytes::bytes(func);
 }
 
 /// Prepares a function whose calls have been inlined, to run its lanes in step.
@@ -146,6 +150,7 @@ fn finish(
     let late = if is_kernel { late::find(&func, &cfg, &polling) } else { Vec::new() };
     let wanted = Wanted::find(&func, &cfg, &shapes, shape);
     quiet::mark(&mut func, &cfg, &shapes);
+    let columns = Columns::find(&func, &cfg, &shapes, shape);
     let lane_by_lane = is_kernel && lane_by_lane::is_possible(&func, &cfg);
     let dispatched = false;
     Prepared {
@@ -155,6 +160,7 @@ fn finish(
         dom,
         loops,
         shapes,
+        columns,
         linear,
         polling,
         late,

@@ -111,6 +111,7 @@ pub struct Shapes {
     values: Vec<LaneShape>,
     divergent: Vec<bool>,
     divergent_loops: Vec<bool>,
+    joins: Vec<bool>,
     tests: Tests,
     known: HashMap<Value, Numbers>,
 }
@@ -154,6 +155,7 @@ impl Shapes {
                         values: analysis.values.into_iter().map(shape).collect(),
                         divergent: analysis.divergent,
                         divergent_loops: analysis.divergent_loops,
+                        joins: analysis.joins,
                         tests,
                     };
                 }
@@ -192,6 +194,11 @@ impl Shapes {
     /// For each loop, whether lanes leave it in different iterations.
     pub fn divergent_loops(&self) -> &[bool] {
         &self.divergent_loops
+    }
+
+    /// Whether lanes reach a block on different ways.
+    pub fn is_join(&self, block: Block) -> bool {
+        self.joins[block.index()]
     }
 
     /// Whether lanes that go from one block to the next are in the same iteration of each loop that they leave so: what is passed on is what it was in

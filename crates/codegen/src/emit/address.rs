@@ -126,6 +126,19 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
+    /// The addresses of the first lanes.
+    pub(super) fn first_lanes(&self, address: &Address<'c>, lanes: u32) -> Address<'c> {
+        let first = |all: Value<'c>| self.unit.b.subvector(all, 0, lanes);
+        match address {
+            Address::Uniform(address) => Address::Uniform(*address),
+            Address::Affine(base, offsets) => Address::Affine(*base, offsets[..lanes as usize].into()),
+            Address::Indexed(base, indices, bytes) => Address::Indexed(*base, first(*indices), *bytes),
+            Address::Rows { .. } | Address::Varying(_) => {
+                Address::Varying(first(self.all_addresses(address)))
+            }
+        }
+    }
+
     pub(super) fn offset(&self, address: Value<'c>, offset: i64) -> Value<'c> {
         if offset == 0 {
             return address;

@@ -165,7 +165,7 @@ impl<'c> Emitter<'_, 'c> {
         access: Access,
         bytes: u32,
     ) -> Option<AlignmentTest> {
-        if bytes == 1 {
+        if bytes == 1 || access.anywhere {
             return None;
         }
         let power = bytes.trailing_zeros();

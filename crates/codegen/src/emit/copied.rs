@@ -10,7 +10,8 @@ use simt_ir::{Access, Inst, Op, Order, Space, Value as IrValue};
 
 use super::address::Address;
 use super::function::Emitter;
-use super::memory::{Mark, Pattern};
+use super::mark::Mark;
+use super::memory::Pattern;
 use crate::llvm::{Type, Value};
 
 /// What may be loaded again, by the value that it is: nothing has been written since but shared memory.
@@ -65,8 +66,8 @@ impl<'c> Emitter<'_, 'c> {
                 let start = starts[(lane / lanes) as usize];
                 b.inttoptr(self.offset(start, i64::from(lane % lanes * size)))
             };
-            let part = b.load(rows.lane.vector(register), place(&rows.starts, rows.lanes), size);
-            let part = self.marked(part, rows.mark);
+            let from = place(&rows.starts, rows.lanes);
+            let part = self.loaded(rows.lane.vector(register), from, rows.mark);
             self.marked(b.store(part, place(&starts, lanes), size), mark);
         }
         true

@@ -5,7 +5,7 @@ use kernel_abi::CompileError;
 
 use super::address::Address;
 use super::function::Emitter;
-use super::memory::Mark;
+use super::mark::Mark;
 use crate::llvm::{Type, Value};
 
 /// The least elements of a run.

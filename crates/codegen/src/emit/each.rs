@@ -6,7 +6,7 @@
 
 use super::address::Address;
 use super::function::Emitter;
-use super::memory::Mark;
+use super::mark::Mark;
 use crate::llvm::{Type, Value};
 
 /// The most that one access of a lane's takes.
@@ -24,6 +24,10 @@ impl<'c> Emitter<'_, 'c> {
         count: u32,
         mark: Mark,
     ) -> Vec<Value<'c>> {
+        if let Some(lanes) = self.lanes_for_all(mark) {
+            let (first, mark) = (self.first_lanes(address, lanes), Mark { in_columns: false, ..mark });
+            return self.by_first_lanes(lanes, |this| this.load_scattered(&first, lane, count, mark));
+        }
         if self.loads_own_rows(lane.scalar_bits() / 8, count) {
             return self.load_own_rows(address, lane, count, mark);
         }

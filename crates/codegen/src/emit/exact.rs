@@ -6,7 +6,7 @@ use simt_ir::{Access, Type as IrType, Value as IrValue};
 use transform::{Check, LaneShape};
 
 use super::function::Emitter;
-use super::memory::Mark;
+use super::mark::Mark;
 use crate::llvm::{Type, Value};
 
 /// What a value is in one lane, by the lane's index.
@@ -37,7 +37,7 @@ impl<'c> Emitter<'_, 'c> {
             let size = lane.scalar_bits() / 8;
             for (index, array) in arrays.iter().enumerate() {
                 let ptr = b.inttoptr(this.offset(start, index as i64 * i64::from(size)));
-                let value = this.marked(b.load(lane, ptr, size), mark);
+                let value = this.loaded(lane, ptr, mark);
                 b.store(value, this.element_ptr(*array, at, lane), size);
             }
         });

@@ -9,7 +9,8 @@ use simt_ir::{Access, Convert, Def, IntBinary, Op, Order, Shift, Space, Type as 
 use super::LANES;
 use super::address::Address;
 use super::function::Emitter;
-use super::memory::{Mark, Pattern};
+use super::mark::Mark;
+use super::memory::Pattern;
 use crate::llvm::{IntPredicate, Type, Value};
 use crate::target::Level;
 

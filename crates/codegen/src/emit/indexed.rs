@@ -5,7 +5,8 @@ use simt_ir::{Access, Convert, IntBinary, Op, Order, Shift, Space, Type as IrTyp
 
 use super::address::Address;
 use super::function::Emitter;
-use crate::llvm::Value;
+use super::mark::Mark;
+use crate::llvm::{Type, Value};
 
 impl<'c> Emitter<'_, 'c> {
     /// The host addresses of an access in this form, if the address is computed like that and the access may be a gather or a scatter.
@@ -44,6 +45,25 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn elements(&self, base: Value<'c>, indices: Value<'c>, bytes: u32) -> Value<'c> {
         // Not extended here: where that lies in another block, LLVM does not see that the indices are of 32 bits.
         self.unit.b.ptr_index(self.unit.b.inttoptr(base), indices, bytes)
+    }
+
+    /// Loads the elements that indices tell for the active lanes.
+    pub(super) fn gather_indexed(
+        &mut self,
+        lane: Type<'c>,
+        base: Value<'c>,
+        indices: Value<'c>,
+        bytes: u32,
+        mark: Mark,
+    ) -> Value<'c> {
+        let b = self.unit.b;
+        if let Some(lanes) = self.lanes_for_all(mark) {
+            let (first, mark) = (b.subvector(indices, 0, lanes), Mark { in_columns: false, ..mark });
+            let gather = |this: &mut Self| vec![this.gather_indexed(lane, base, first, bytes, mark)];
+            return self.by_first_lanes(lanes, gather).remove(0);
+        }
+        let (mask, ty) = (self.active(), lane.vector(self.unit.lanes));
+        b.gather(ty, self.elements(base, indices, bytes), mark.alignment(lane), mask, ty.zero())
     }
 
     /// An index of 32 bits, and what it is multiplied by once it is extended: of what is gathered what a processor can multiply it by.

@@ -8,7 +8,8 @@ use simt_ir::{Access, Convert, Def, Inst, IntBinary, Op, Order, Shift, Space, Va
 
 use super::address::Address;
 use super::function::Emitter;
-use super::memory::{Mark, Pattern};
+use super::mark::Mark;
+use super::memory::Pattern;
 use super::own_rows;
 use crate::llvm::Value;
 

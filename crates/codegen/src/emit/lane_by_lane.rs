@@ -9,7 +9,7 @@ use transform::LaneShape;
 
 use super::address::Address;
 use super::function::Emitter;
-use super::memory::Mark;
+use super::mark::Mark;
 use crate::llvm::{Type, Value};
 
 impl<'c> Emitter<'_, 'c> {
@@ -25,7 +25,7 @@ impl<'c> Emitter<'_, 'c> {
         for (at, result) in data.results.iter().enumerate() {
             let address =
                 self.lanes_of_element(data.args[0], access.offset + at as i64 * i64::from(size), size);
-            let values = self.load_lanes(&address, lane, 1, Mark::None)?;
+            let values = self.load_lanes(&address, lane, 1, Mark::PLAIN)?;
             self.define(*result, values[0]);
         }
         Ok(())
@@ -42,7 +42,7 @@ impl<'c> Emitter<'_, 'c> {
             let address =
                 self.lanes_of_element(data.args[0], access.offset + at as i64 * i64::from(size), size);
             let vector = self.vector(*value);
-            self.store_lanes(&address, &[vector], Mark::None)?;
+            self.store_lanes(&address, &[vector], Mark::PLAIN)?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use simt_ir::{Op, Space};
 use super::each::ANYWHERE;
 use super::full::ActiveLanes;
 use super::function::Emitter;
-use super::memory::Mark;
+use super::mark::{Kind, Mark};
 use super::stack::stack_align;
 use crate::llvm::{IntPredicate, Type, Value};
 use crate::target::Level;
@@ -141,13 +141,14 @@ impl<'c> Emitter<'_, 'c> {
         let ptr = b.inttoptr(start);
         let (ty, size) = (lane.vector(count), lane.scalar_bits() / 8);
         Ok(if self.is_full() {
-            self.marked(b.load(ty, ptr, size), mark)
+            self.loaded(ty, ptr, mark)
         } else if self.has_masked(size) {
-            let is_far = !matches!(mark, Mark::Near);
+            let is_far = mark.kind != Kind::Near;
             if is_far && self.unit.machine.cpu().has_plain_prefetch_only() && !self.is_quick() {
                 (0..count * size).step_by(64).for_each(|at| self.prefetch(self.offset(start, at.into())));
             }
-            let at_once = |_: &mut Self| Ok(vec![b.masked_load(ty, ptr, size, mask, ty.zero())]);
+            let align = mark.alignment(lane);
+            let at_once = |_: &mut Self| Ok(vec![b.masked_load(ty, ptr, align, mask, ty.zero())]);
             match self.registers_apart(count, size).filter(|_| !is_far) {
                 None => at_once(self)?[0],
                 Some(lanes) => {
@@ -169,7 +170,7 @@ impl<'c> Emitter<'_, 'c> {
                     // All of them can be read where one is read and the rest lies in the same page.
                     let in_page = b.and(start, start.ty().int_const(PAGE - 1));
                     let in_page = b.icmp(IntPredicate::Ule, in_page, start.ty().int_const(last));
-                    let at_once = |this: &mut Self| Ok(vec![this.marked(b.load(ty, ptr, size), mark)]);
+                    let at_once = |this: &mut Self| Ok(vec![this.loaded(ty, ptr, mark)]);
                     self.either(b.and(in_page, b.any(mask)), at_once, one_by_one)?
                 }
                 _ => one_by_one(self)?,
@@ -211,11 +212,11 @@ impl<'c> Emitter<'_, 'c> {
 
     fn store_run(&mut self, value: Value<'c>, start: Value<'c>, mask: Value<'c>, mark: Mark) {
         let b = self.unit.b;
-        if matches!(mark, Mark::Passing)
+        if mark.kind == Kind::Passing
             && let Some(passes) = self.passes_by_caches(value, start, mask)
         {
             return self
-                .store_passing(passes, value, start, |this| this.store_run(value, start, mask, Mark::None));
+                .store_passing(passes, value, start, |this| this.store_run(value, start, mask, Mark::PLAIN));
         }
         let ptr = b.inttoptr(start);
         let size = value.ty().scalar_bits() / 8;

@@ -11,6 +11,7 @@ use super::LANES;
 use super::address::Address;
 use super::exact::even_step;
 use super::function::Emitter;
+use super::mark::{Kind, Mark};
 use crate::llvm::{IntPredicate, Ordering, Type, Value};
 
 /// How the lanes of an access lie in memory. A lane's element is all it accesses.
@@ -38,18 +39,6 @@ impl<'c> Pattern<'c> {
             _ => None,
         }
     }
-}
-
-/// How the accesses of one instruction are marked.
-#[derive(Clone, Copy)]
-pub(super) enum Mark {
-    None,
-    Volatile,
-    Invariant,
-    /// A load of shared memory, which lies in the caches.
-    Near,
-    /// A store that may pass by the caches.
-    Passing,
 }
 
 impl<'c> Emitter<'_, 'c> {
@@ -88,16 +77,18 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         let invariant = access.invariant || matches!(access.space, Space::Const | Space::Param);
-        let mark = match access.order {
-            Order::Weak if invariant => Mark::Invariant,
-            Order::Weak if access.space == Space::Shared => Mark::Near,
-            Order::Weak => Mark::None,
-            _ => Mark::Volatile,
+        let kind = match access.order {
+            Order::Weak if invariant => Kind::Invariant,
+            Order::Weak if access.space == Space::Shared => Kind::Near,
+            Order::Weak => Kind::Plain,
+            _ => Kind::Volatile,
         };
+        let in_columns = access.order == Order::Weak && self.p.columns.have(data.args[0]);
+        let mark = Mark { kind, anywhere: access.anywhere, in_columns };
         if let Address::Uniform(address) = address {
             for (index, result) in data.results.iter().enumerate() {
                 let ptr = b.inttoptr(self.offset(address, index as i64 * i64::from(size)));
-                let value = self.marked(b.load(lane, ptr, size), mark);
+                let value = self.loaded(lane, ptr, mark);
                 self.define_scalar_or_vector(*result, value);
             }
             return Ok(());
@@ -194,11 +185,11 @@ impl<'c> Emitter<'_, 'c> {
             self.ordered_store(values, lane, &address, access);
             return Ok(());
         }
-        let mark = match access.order {
-            Order::Weak if self.may_pass_by(inst, access) => Mark::Passing,
-            Order::Weak => Mark::None,
-            _ => Mark::Volatile,
-        };
+        let mark = Mark::of(match access.order {
+            Order::Weak if self.may_pass_by(inst, access) => Kind::Passing,
+            Order::Weak => Kind::Plain,
+            _ => Kind::Volatile,
+        });
         if let Address::Uniform(address) = address {
             for (index, value) in values.iter().enumerate() {
                 let value = self.last_active(*value);
@@ -280,7 +271,7 @@ impl<'c> Emitter<'_, 'c> {
                 let element = |index: u32| {
                     let pieces = starts.iter().map(|start| {
                         let ptr = b.inttoptr(self.offset(*start, i64::from(index * size)));
-                        b.splat(self.marked(b.load(lane, ptr, size), mark), lanes)
+                        b.splat(self.loaded(lane, ptr, mark), lanes)
                     });
                     self.concatenated(pieces.collect())
                 };
@@ -289,8 +280,7 @@ impl<'c> Emitter<'_, 'c> {
             Pattern::Common { .. } => unreachable!("stores have it"),
             Pattern::Strided(stride, start) => vec![self.load_strided(lane, start, stride, mark)],
             Pattern::Indexed(base, indices, bytes) => {
-                let (mask, ty) = (self.active(), lane.vector(self.unit.lanes));
-                vec![b.gather(ty, self.elements(base, indices, bytes), size, mask, ty.zero())]
+                vec![self.gather_indexed(lane, base, indices, bytes, mark)]
             }
             Pattern::Scattered => self.load_scattered(address, lane, count, mark),
         })
@@ -311,14 +301,17 @@ impl<'c> Emitter<'_, 'c> {
             let mask = self.active();
             let spread = self.spread(mask, stride);
             let wide = lane.vector(all);
-            return pick(b.masked_load(wide, b.inttoptr(start), size, spread, wide.zero()), all);
+            return pick(
+                b.masked_load(wide, b.inttoptr(start), mark.alignment(lane), spread, wide.zero()),
+                all,
+            );
         }
         // What is after the last element need not be memory: the last register ends with it.
         let last = all - register;
         let load = |at: u32| {
             let at = if at == last { at - (stride - 1) } else { at };
             let ptr = b.inttoptr(self.offset(start, i64::from(at * size)));
-            self.marked(b.load(lane.vector(register), ptr, size), mark)
+            self.loaded(lane.vector(register), ptr, mark)
         };
         let mut registers: Vec<_> = (0..all).step_by(register as usize).map(load).collect();
         registers.resize(registers.len().next_power_of_two(), lane.vector(register).zero());
@@ -412,14 +405,6 @@ impl<'c> Emitter<'_, 'c> {
         match count.min(64 / bits) {
             1 => (lane, 1),
             per => (self.unit.b.context().int(bits * per), per),
-        }
-    }
-
-    pub(super) fn marked(&self, access: Value<'c>, mark: Mark) -> Value<'c> {
-        match mark {
-            Mark::None | Mark::Near | Mark::Passing => access,
-            Mark::Volatile => self.unit.b.mark_volatile(access),
-            Mark::Invariant => self.unit.b.mark_invariant(access),
         }
     }
 

@@ -33,6 +33,7 @@
 //! Loads and stores:
 //! * [`memory`][]: by the shape of their addresses;
 //! * [`address`][]: where the lanes of an access are;
+//! * [`mark`][]: what else is known of it;
 //! * [`alignment`][]: accesses at odd addresses;
 //! * [`ahead`][]: tests of accesses before code for all lanes;
 //! * [`apart`][]: accesses that may pass each other;
@@ -83,6 +84,7 @@ mod indexed;
 mod joined;
 mod lane_by_lane;
 mod late;
+mod mark;
 mod masked;
 mod matrix;
 mod mbarrier;
@@ -167,6 +169,13 @@ impl<'a, 'c> Unit<'a, 'c> {
     /// Lanes that lie in one row of the block.
     fn row_lanes(&self) -> u32 {
         self.shape.row_lanes()
+    }
+
+    /// The same of the first lanes alone, some rows.
+    fn of_first(mut self, lanes: u32) -> Unit<'a, 'c> {
+        self.lanes = lanes;
+        self.types.mask = self.types.bit.vector(self.lanes);
+        self
     }
 
     /// Rows of the block that the lanes lie in.

@@ -10,7 +10,7 @@
 use super::address::Address;
 use super::each::ANYWHERE;
 use super::function::Emitter;
-use super::memory::Mark;
+use super::mark::Mark;
 use crate::llvm::{IntPredicate, Type, Value};
 
 /// The bytes of a load.

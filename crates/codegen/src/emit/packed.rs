@@ -10,7 +10,7 @@ use transform::packs::{alike_lanes, are_same, passed};
 
 use super::address::Address;
 use super::function::{AtHand, Emitter};
-use super::memory::Mark;
+use super::mark::Mark;
 use crate::llvm::{Type, Value};
 
 /// Registers that one load fills.
@@ -178,13 +178,14 @@ impl<'c> Emitter<'_, 'c> {
         if let [start] = starts[..]
             && lanes * count * size > MOST_AT_ONCE * register
             && self.is_full()
+            && !mark.anywhere
         {
             let (b, i64, elements) = (self.unit.b, self.unit.types.i64, register / size);
             let starts: Vec<_> = (0..lanes * count * size / register)
                 .map(|at| b.add(start, i64.int_const(u64::from(at * register))))
                 .collect();
             let mask = self.unit.types.bit.vector(lanes * count).all_ones();
-            let parts = self.load_runs(lane, &starts, elements, 1, mask, Mark::Volatile)?;
+            let parts = self.load_runs(lane, &starts, elements, 1, mask, Mark::VOLATILE)?;
             return Ok(Some(self.concatenated(parts)));
         }
         self.load_pieces(lane, &starts, lanes, count, mark).map(Some)

@@ -14,8 +14,9 @@ use simt_ir::{Access, Convert, Op, Order, Space, Type as IrType, Value as IrValu
 use transform::LaneShape;
 
 use super::address::Address;
+use super::each::ANYWHERE;
 use super::function::Emitter;
-use super::memory::Mark;
+use super::mark::Mark;
 use crate::llvm::{IntPredicate, Type, Value};
 
 /// How far definitions are followed.
@@ -180,7 +181,7 @@ impl<'c> Emitter<'_, 'c> {
             let runs: Vec<_> =
                 runs.iter().map(|two| two.map(|(start, mask)| (this.start(&places, start), mask))).collect();
             let run = |value, (start, mask): (Value<'c>, Value<'c>), by: i64| {
-                b.masked_load(ty, b.inttoptr(this.offset(start, by)), size, mask, value)
+                b.masked_load(ty, b.inttoptr(this.offset(start, by)), ANYWHERE, mask, value)
             };
             let register =
                 |two: &[(Value<'c>, Value<'c>); 2], by| run(run(ty.zero(), two[0], by), two[1], by);

@@ -39,7 +39,10 @@ impl<'c> Emitter<'_, 'c> {
     ) -> Option<Value<'c>> {
         let size = lane.scalar_bits() / 8;
         let p = self.p;
-        let fits = access.lanes == 1 && access.space != Space::Local && p.func.ty(address) == IrType::I64;
+        let fits = access.lanes == 1
+            && !access.anywhere
+            && access.space != Space::Local
+            && p.func.ty(address) == IrType::I64;
         let takes = self.wants_less_code() && self.unit.lanes <= LANES && self.has_gather(4) && fits;
         if !takes || !p.shapes.of(address).is_varying() || !p.shapes.checks(address).is_empty() {
             return None;

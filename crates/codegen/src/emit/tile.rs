@@ -10,7 +10,7 @@ use super::Unit;
 use super::address::Address;
 use super::full::ActiveLanes;
 use super::function::Emitter;
-use super::memory::Mark;
+use super::mark::Mark;
 use crate::llvm::{Type, Value};
 
 /// Bytes of a row's piece from which on this is faster than lane by lane.
@@ -96,7 +96,7 @@ impl<'c> Emitter<'_, 'c> {
             for top in (0..tile.rows).step_by((side * stacked) as usize) {
                 let row = |row: u32| {
                     let ptr = b.inttoptr(self.offset(base, tile.place(row, left)));
-                    self.marked(b.load(lane.vector(side), ptr, tile.size), mark)
+                    self.loaded(lane.vector(side), ptr, mark)
                 };
                 let rows = |at: u32| (0..stacked).map(|square| row(top + square * side + at)).collect();
                 let squares = (0..side).map(|at| self.concatenated(rows(at))).collect();

@@ -68,7 +68,7 @@ fn access(x: &Expander<'_, '_>, space: Space, offset: i64) -> Access {
         "acq_rel" => Order::AcqRel,
         _ => Order::Relaxed,
     };
-    Access { space, offset, order, scope: scope(x), lanes: 1, invariant: false }
+    Access { space, offset, order, scope: scope(x), lanes: 1, invariant: false, anywhere: false }
 }
 
 /// What an element of type `ty` undergoes. Floating-point addition has another adder in `shared` memory than elsewhere.

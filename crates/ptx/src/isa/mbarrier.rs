@@ -159,7 +159,7 @@ fn a_parity(operands: &[Operand<'_, '_>]) -> Result<(), &'static str> {
 
 fn access(x: &Expander<'_, '_>, space: Space, offset: i64, order: Order) -> Access {
     let order = if x.has("relaxed") { Order::Relaxed } else { order };
-    Access { space, offset, order, scope: scope(x), lanes: 1, invariant: false }
+    Access { space, offset, order, scope: scope(x), lanes: 1, invariant: false, anywhere: false }
 }
 
 fn init(x: &mut Expander<'_, '_>) {

@@ -88,7 +88,7 @@ fn access(x: &Expander<'_, '_>, space: Space, offset: i64, lanes: usize) -> Acce
         _ => Order::Weak,
     };
     let invariant = matches!(space, Space::Const | Space::Param) || x.has("nc");
-    Access { space, offset, order, scope: scope(x), lanes: lanes as u8, invariant }
+    Access { space, offset, order, scope: scope(x), lanes: lanes as u8, invariant, anywhere: false }
 }
 
 /// The scope that the instruction names.
