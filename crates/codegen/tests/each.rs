@@ -196,3 +196,61 @@ fn rows_of_lanes_end_where_memory_ends() {
         }
     }
 }
+
+/// A byte of a table whose address is the first of the data, for threads below the number that comes next.
+fn of_table(index: &str) -> String {
+    format!(
+        "ld.global.u64 %x, [%data];\nld.global.u32 %v1, [%data+8];\nsetp.ge.u32 %p, %t, %v1;\n@%p bra done;\n{index}\n\
+         cvt.u64.u32 %own, %v2;\nadd.u64 %x, %x, %own;\nld.global.u8 %h, [%x];\ncvt.u32.u16 %v0, %h;\ndone:\n\
+         mul.wide.u32 %own, %t, 4;\nadd.u64 %own, %own, %data;\nsub.u64 %own, %own, 256;"
+    )
+}
+
+#[test]
+fn tables_of_bytes_end_where_memory_ends() {
+    let edge = Edge::new();
+    let indices = [
+        ("and.b32 %v2, %i, 255;", 256),
+        ("and.b32 %v2, %i, 127;", 128),
+        ("and.b32 %v2, %i, 15;", 16),
+        ("shl.b32 %v2, %i, 3;\nand.b32 %v2, %v2, 255;\nshr.u32 %v2, %v2, 3;", 32),
+        ("cvt.u16.u32 %h, %i;\ncvt.u32.u8 %v2, %h;", 256),
+    ];
+    for (index, size) in indices {
+        // Tables at the end of the page, some so short that the rest would be beyond it, and one that is nowhere and of which nobody wants a byte.
+        for (bytes, threads) in [(4000, 64), (256, 64), (255, 64), (100, 40), (3, 64), (1, 1), (0, 0)] {
+            let mut words = words(|t| t.wrapping_mul(37) % size.min(bytes.max(1)));
+            let own = THREADS as usize / 2;
+            words[own] = edge.start as u64 + Edge::PAGE as u64 - u64::from(bytes);
+            words[own + 1] = threads;
+            let what = format!("{index} of {bytes} bytes for {threads} threads");
+            LAUNCH.must_agree(&program(&of_table(index)), &words, |words| [words.as_mut_ptr() as u64], what);
+        }
+    }
+}
+
+#[test]
+fn a_table_of_bytes_is_in_registers_if_its_index_is_a_byte() {
+    let native = Cpu::native().unwrap();
+    let in_registers = |index: &str| {
+        let text =
+            codegen::emit_text(&program(&of_table(index)), &LAUNCH.shape(), &native, Text::Ir).unwrap();
+        text.contains("@llvm.x86.avx512.vpermi2var.qi.512(")
+    };
+    assert_eq!(in_registers("and.b32 %v2, %i, 255;"), native.has("avx512vbmi"));
+    assert!(!in_registers("and.b32 %v2, %i, 511;"));
+    assert!(!in_registers("mov.b32 %v2, %i;"));
+}
+
+#[test]
+fn tables_of_bytes_may_be_in_shared_memory() {
+    let table = "mad.lo.u32 %v1, %t, 7, 13;\nmov.u32 %s, tile;\nadd.u32 %s, %s, %t;\ncvt.u16.u32 %h, %v1;\nst.shared.u8 [%s+1000], %h;\n\
+                 bar.sync 0;\nand.b32 %v1, %i, 63;\nmov.u32 %s, tile;\nadd.u32 %s, %s, %v1;\n";
+    let load = "ld.shared.u8 %v0, [%s+1000];\n";
+    agrees(&format!("{table}{load}"));
+    agrees(&format!("{table}setp.lt.s32 %p, %i, 13;\n@%p bra done;\n{load}done:\n"));
+    let native = Cpu::native().unwrap();
+    let text =
+        codegen::emit_text(&program(&format!("{table}{load}")), &LAUNCH.shape(), &native, Text::Ir).unwrap();
+    assert_eq!(text.contains("@llvm.x86.avx512.permvar.qi.512("), native.has("avx512vbmi"));
+}

@@ -114,6 +114,9 @@ impl<'c> Emitter<'_, 'c> {
         if self.load_packed(&data.results, &address, lane, mark)? {
             return Ok(());
         }
+        if self.load_from_table(inst, access, &address, mark)? {
+            return Ok(());
+        }
         if matches!(address, Address::Varying(_))
             && let Some(elements) = self.load_by_call(data.args[0], access, lane)
         {

@@ -49,6 +49,7 @@
 //! * [`two_places`][]: lanes that are at one of two places;
 //! * [`indexed`][]: gathers and scatters by indices;
 //! * [`each`][]: scattered accesses, one lane after another;
+//! * [`table`][]: bytes out of tables that registers hold;
 //! * [`exact`][]: accesses at addresses that wrap between lanes;
 //! * [`masked`][]: accesses by some lanes;
 //! * [`passing`][]: stores that pass by the caches;
@@ -98,6 +99,7 @@ mod shared;
 mod slots;
 mod stack;
 mod suspend;
+mod table;
 mod texture;
 mod tile;
 mod together;
