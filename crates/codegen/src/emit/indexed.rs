@@ -15,7 +15,9 @@ impl<'c> Emitter<'_, 'c> {
         if !is_simple || !self.p.shapes.of(address).is_varying() {
             return None;
         }
-        if self.has_scatter(4) && (access.lanes > 1 || !self.has_scatter(bytes)) {
+        // Elements of less than a word go one by one where the processor would gather them in steps.
+        let goes_one_by_one = self.is_full() && !self.has_fast_gather(bytes) && !self.wants_less_code();
+        if self.has_scatter(4) && (access.lanes > 1 || !self.has_scatter(bytes) && !goes_one_by_one) {
             return None;
         }
         if self.p.func.ty(address) == IrType::I32 {

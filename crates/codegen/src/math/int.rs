@@ -146,6 +146,9 @@ impl<'c> Lowering<'_, 'c> {
         if x.ty().is_vector() && bits == 32 && x.ty().lanes().is_multiple_of(2) {
             return self.mul_high_in_pairs(signed, x, y);
         }
+        if x.ty().is_vector() && bits == 64 {
+            return self.mul_high_by_halves(signed, x, y);
+        }
         let wide = b.context().int(2 * bits);
         let extend = |value| b.int_resize(value, wide, signed);
         let product = b.mul(extend(x), extend(y));
@@ -165,6 +168,24 @@ impl<'c> Lowering<'_, 'c> {
         let order: Vec<i32> =
             (0..lanes).map(|lane| if lane % 2 == 0 { lane + 1 } else { lanes + lane }).collect();
         b.shuffle(b.bitcast(even, ty), b.bitcast(odd, ty), &order)
+    }
+
+    /// Elements of 64 bits from products of their halves: LLVM would take them out one by one.
+    fn mul_high_by_halves(&self, signed: bool, x: Value<'c>, y: Value<'c>) -> Value<'c> {
+        let b = self.b;
+        let ty = x.ty();
+        let lower = |value: Value<'c>| b.and(value, ty.int_const(u32::MAX.into()));
+        let upper = |value: Value<'c>| b.lshr(value, ty.int_const(32));
+        let [x0, y0, x1, y1] = [lower(x), lower(y), upper(x), upper(y)];
+        // None of these sums is over 64 bits.
+        let middle = b.add(b.mul(x1, y0), upper(b.mul(x0, y0)));
+        let other = b.add(b.mul(x0, y1), lower(middle));
+        let product = b.add(b.add(b.mul(x1, y1), upper(middle)), upper(other));
+        if !signed {
+            return product;
+        }
+        let if_negative = |sign: Value<'c>, value| b.and(b.ashr(sign, ty.int_const(63)), value);
+        b.sub(b.sub(product, if_negative(x, y)), if_negative(y, x))
     }
 
     /// A quotient or remainder, as `op` says, of 32 bits in each lane by what is the same for all.
