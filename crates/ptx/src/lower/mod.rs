@@ -4,6 +4,7 @@ pub(crate) mod body;
 mod call;
 mod contract;
 pub(crate) mod expander;
+mod halves;
 mod links;
 pub(crate) mod place;
 mod reach;
@@ -88,6 +89,7 @@ fn lower<'a>(
         let mut function = body::lower(&links, func)
             .map_err(|problem| LoadError::at(problem.kind, source, problem.span, problem.message))?;
         contract::contract(&mut function);
+        halves::as_hardware_does(&mut function);
         lowered.push(function);
     }
     let directives = &kernel.directives;
