@@ -4,7 +4,6 @@
 //! and frees needs no more memory than one turn of it, however far the program is ahead of the device. Where there is no other memory, a
 //! stream gets what another one is about to free, and waits for that.
 
-use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -15,16 +14,8 @@ use crate::memory::{AddressSpace, Allocation, PoolId};
 /// How many are remembered; the oldest will be free soonest.
 const MOST: usize = 256;
 
-/// What a context's streams were told to free and have not come to.
-pub(crate) struct Freed(RankedMutex<State>);
-
-#[derive(Default)]
-struct State {
-    /// Those of pools that may be allocated again, oldest first.
-    pending: Vec<Pending>,
-    /// The numbers of all.
-    told: HashSet<u64>,
-}
+/// Allocations of pools that a context's streams were told to free and have not come to, oldest first.
+pub(crate) struct Freed(RankedMutex<Vec<Pending>>);
 
 /// One of them.
 #[derive(Clone)]
@@ -37,18 +28,15 @@ pub(super) struct Pending {
 
 impl Freed {
     pub(crate) fn new() -> Freed {
-        Freed(RankedMutex::new(Rank::Stream, State::default()))
+        Freed(RankedMutex::new(Rank::Stream, Vec::new()))
     }
 
-    /// A stream is about to be told to free this. False: one has been told before.
-    #[must_use]
-    pub(super) fn tell(&self, id: u64) -> bool {
-        self.0.lock().told.insert(id)
-    }
-
-    /// What a stream is told to free may be allocated again.
+    /// A stream is about to be told to free this.
     pub(super) fn add(&self, stream: u64, allocation: Allocation) {
-        let pending = &mut self.0.lock().pending;
+        let mut pending = self.0.lock();
+        if pending.iter().any(|other| other.allocation.id == allocation.id) {
+            return;
+        }
         if pending.len() == MOST {
             pending.remove(0);
         }
@@ -57,16 +45,14 @@ impl Freed {
 
     /// It has been told, and will have come to it then.
     pub(super) fn set_end(&self, id: u64, end: Arc<Completion>) {
-        if let Some(pending) = self.0.lock().pending.iter_mut().find(|pending| pending.allocation.id == id) {
+        if let Some(pending) = self.0.lock().iter_mut().find(|pending| pending.allocation.id == id) {
             pending.end = Some(end);
         }
     }
 
     /// It has come to it, or never will.
     pub(super) fn remove(&self, id: u64) {
-        let mut state = self.0.lock();
-        state.pending.retain(|pending| pending.allocation.id != id);
-        state.told.remove(&id);
+        self.0.lock().retain(|pending| pending.allocation.id != id);
     }
 
     /// Memory of a pool for so many bytes: the smallest allocation of these sizes that this stream is about to free, or any if none is named.
@@ -86,7 +72,7 @@ impl Freed {
     }
 
     fn smallest(&self, stream: Option<u64>, pool: PoolId, sizes: &RangeInclusive<u64>) -> Option<Pending> {
-        let all = &mut self.0.lock().pending;
+        let mut all = self.0.lock();
         let fits = |pending: &Pending| {
             let is_near = stream.map_or(pending.end.is_some(), |stream| pending.stream == stream);
             is_near && pending.allocation.pool == Some(pool) && sizes.contains(&pending.allocation.size)

@@ -279,10 +279,6 @@ impl Stream {
         if kind == Kind::Graph && !space.free_graph_memory(address)? {
             return Ok(());
         }
-        // A GPU's driver refuses to free twice, whether the stream has come to it or not.
-        if !context.freed().tell(id) {
-            return Err(Error::InvalidValue);
-        }
         let freed = context.freed().clone();
         let callback = move |_| {
             freed.remove(id);

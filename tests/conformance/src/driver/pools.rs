@@ -70,30 +70,6 @@ pub fn memory_is_allocated_and_freed_in_order() {
     fails!(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocAsync(&mut p, 1 << 50, s));
 }
 
-pub fn what_a_stream_is_told_to_free_is_not_freed_again() {
-    new_context();
-    let (s, other) = (stream(CU_STREAM_NON_BLOCKING), stream(CU_STREAM_NON_BLOCKING));
-    for by_stream in [true, false] {
-        let (gate, mut p, mut q) = (Gate::new(), CUdeviceptr(0), CUdeviceptr(0));
-        if by_stream {
-            cu!(cuMemAllocAsync(&mut p, 64, s));
-        } else {
-            p = alloc(64);
-        }
-        // Neither while the stream has not come to it nor later.
-        gate.hold(s);
-        cu!(cuMemFreeAsync(p, s));
-        fails!(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(p, s));
-        fails!(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(p, other));
-        // What is allocated there is another's.
-        cu!(cuMemAllocAsync(&mut q, 64, s); cuMemFreeAsync(q, s));
-        fails!(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(q, s));
-        gate.open();
-        cu!(cuStreamSynchronize(s));
-        fails!(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(p, s));
-    }
-}
-
 pub fn a_stream_allocates_again_what_it_is_about_to_free() {
     new_context();
     let (s, other, gate) = (stream(CU_STREAM_NON_BLOCKING), stream(CU_STREAM_NON_BLOCKING), Gate::new());
