@@ -171,6 +171,23 @@ def install_from_debian(home, *names):
     must([*apt, "install", "-y", "--no-install-recommends", *names], home, home / "apt.log")
 
 
+def debian_source(home, release, package, version):
+    """The source of a package of Debian, with Debian's changes, of a release that need not be this one; returns the folder."""
+    targets = output_of(["apt-get", "indextargets", "--format", "$(CODENAME) $(REPO_URI)", "Created-By: Packages"])
+    here = re.search(r"^VERSION_CODENAME=(\S+)", Path("/etc/os-release").read_text(), re.M).group(1)
+    archive = re.search(rf"^{here} (\S+)$", targets, re.M).group(1)
+    lists = home / "apt"
+    (lists / "partial").mkdir(parents=True)
+    key = "/usr/share/keyrings/debian-archive-keyring.gpg"
+    (home / "apt.list").write_text(f"deb-src [signed-by={key}] {archive} {release} main\n")
+    settings = {"Dir::Etc::SourceList": home / "apt.list", "Dir::Etc::SourceParts": "/dev/null", "Dir::State::Lists": lists}
+    apt = ["apt-get", "-o", "APT::Sandbox::User=root", *(f"-o{name}={value}" for name, value in settings.items())]
+    must([*apt, "update"], home, home / "apt-source.log")
+    must([*apt, "source", f"{package}={version}"], home, home / "apt-source.log")
+    shutil.rmtree(lists)
+    return next(folder for folder in home.glob(f"{package}-*") if folder.is_dir())
+
+
 def download_source(home, package, version):
     """Unpacks the source distribution of a package, where its tests are; returns the folder."""
     pip = [python(home), "-m", "pip", "download", "--disable-pip-version-check", "--no-deps"]

@@ -12,6 +12,8 @@ pub use structs::*;
 c_handles! {
     /// A device of the machine.
     nvmlDevice_t;
+    /// Events that a program waits for.
+    nvmlEventSet_t;
 }
 
 /// What a body of an entry point returns.

@@ -1,5 +1,6 @@
 //! Structures of the management library.
 
+use super::nvmlDevice_t;
 use core::ffi::c_char;
 
 /// Memory of a device, in bytes.
@@ -139,8 +140,21 @@ pub struct nvmlFieldValue_t {
     pub value: u64,
 }
 
+/// Something that happened to a device. The first version ends before the instances.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the manual's own names")]
+pub struct nvmlEventData_t {
+    pub device: nvmlDevice_t,
+    pub eventType: u64,
+    pub eventData: u64,
+    pub gpuInstanceId: u32,
+    pub computeInstanceId: u32,
+}
+
 const _: () = {
     assert!(size_of::<nvmlMemory_v2_t>() == 40 && size_of::<nvmlPciInfo_t>() == 68);
     assert!(size_of::<nvmlPciInfo_v2_t>() == 52 && size_of::<nvmlProcessInfo_t>() == 24);
     assert!(size_of::<nvmlProcessUtilizationSample_t>() == 32 && size_of::<nvmlFieldValue_t>() == 40);
+    assert!(size_of::<nvmlEventData_t>() == 32);
 };

@@ -187,6 +187,8 @@ struct DeviceMemory {
     total: u64,
     /// Of these, bytes that the machine can give, as it said when it was first asked. What it says later depends on what has been touched.
     at_hand: OnceLock<u64>,
+    /// Bytes that allocations may take together.
+    most: AtomicU64,
     used: AtomicU64,
     /// Where other processes see what is used.
     usage: Usage,
@@ -205,6 +207,9 @@ const LOW: (u64, u64) = (1 << 30, 64 << 20);
 /// Addresses reserved for each device, where the machine lets so many be reserved.
 const RESERVED: u64 = 1 << 40;
 
+/// Of the memory that the machine can give, one part in so many is left for what the program has on the host.
+const KEPT: u64 = 16;
+
 /// Twice the memory, so that fragments and guards do not use the addresses up.
 fn least_range(total: u64) -> u64 {
     total.saturating_mul(2).min(RESERVED)
@@ -222,7 +227,8 @@ impl AddressSpace {
             let own = Zone::new(AddressRange::reserve_up_to(RESERVED, least_range(total))?);
             let (host, low, used) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
             let (at_hand, apart) = (OnceLock::new(), RankedMutex::new(Rank::Heap, Apart::default()));
-            Ok(DeviceMemory { own, host, low, apart, total, at_hand, used, usage })
+            let most = AtomicU64::new(total);
+            Ok(DeviceMemory { own, host, low, apart, total, at_hand, most, used, usage })
         };
         Ok(AddressSpace {
             devices: memory.into_iter().map(device).collect::<Result<_>>()?,
@@ -464,11 +470,16 @@ impl AddressSpace {
     /// Free and total bytes of a device. What other processes use is not free.
     pub fn info(&self, device: usize) -> Result<(u64, u64)> {
         let memory = self.device(device)?;
-        let used = memory.used.load(Ordering::Relaxed).saturating_add(memory.usage.memory_of_others());
-        let at_hand = || {
-            machine::available().map_or(memory.total, |bytes| memory.total.min(bytes.saturating_add(used)))
-        };
-        Ok((memory.at_hand.get_or_init(at_hand).saturating_sub(used), memory.total))
+        let used = memory.used_by_all();
+        Ok((memory.at_hand().saturating_sub(used), memory.total))
+    }
+
+    /// Has allocations end where the machine's memory does, rather than the process when it touches what there is not.
+    pub(crate) fn end_with_machine(&self) {
+        for memory in &self.devices {
+            let free = memory.at_hand().saturating_sub(memory.usage.memory_of_others());
+            memory.most.store(free, Ordering::Relaxed);
+        }
     }
 
     /// Has memory fault that was freed: work is about to begin that must not find it. What the host may access itself faults since it was freed.
@@ -553,9 +564,23 @@ impl DeviceMemory {
         Zone::get_or_make(&self.low, || AddressRange::reserve_low(LOW.0, LOW.1))
     }
 
+    /// Bytes that this process and others use.
+    fn used_by_all(&self) -> u64 {
+        self.used.load(Ordering::Relaxed).saturating_add(self.usage.memory_of_others())
+    }
+
+    /// What the machine could give when it was first asked, with what was in use then.
+    fn at_hand(&self) -> u64 {
+        *self.at_hand.get_or_init(|| {
+            let of_machine = |bytes: u64| (bytes - bytes / KEPT).saturating_add(self.used_by_all());
+            machine::available().map_or(self.total, |bytes| self.total.min(of_machine(bytes)))
+        })
+    }
+
     fn charge(&self, size: u64) -> Result<()> {
         let size = size.checked_next_multiple_of(GRANULE).ok_or(Error::OutOfMemory)?;
-        let fits = |used: u64| used.checked_add(size).filter(|used| *used <= self.total);
+        let most = self.most.load(Ordering::Relaxed);
+        let fits = |used: u64| used.checked_add(size).filter(|used| *used <= most);
         match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
             Ok(_) => {
                 self.usage.add_memory(size);
@@ -609,6 +634,17 @@ mod tests {
         assert_eq!((found.base, found.size, found.owner, found.device), (base, 1000, A, 1));
         assert_eq!(space.find(base + 1000), None, "the exact size counts, not the slot's");
         assert!(space.is_device_address(base) && !space.is_device_address(0x1234));
+    }
+
+    #[test]
+    fn allocations_end_where_the_machines_memory_does() {
+        let space = AddressSpace::new(&[1 << 50]).unwrap();
+        space.end_with_machine();
+        let (free, total) = space.info(0).unwrap();
+        assert!(free > 0 && free < machine::total() && total == 1 << 50);
+        assert_eq!(space.allocate(0, A, free + 1, Kind::Device), Err(Error::OutOfMemory));
+        space.allocate(0, A, free / 2, Kind::Device).unwrap();
+        assert_eq!(space.allocate(0, A, free, Kind::Device), Err(Error::OutOfMemory));
     }
 
     #[test]

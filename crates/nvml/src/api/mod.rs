@@ -2,6 +2,7 @@
 
 mod affinity;
 mod devices;
+mod events;
 mod identity;
 mod initialization;
 mod links;

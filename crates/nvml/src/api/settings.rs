@@ -55,11 +55,3 @@ fn nvmlDeviceGetVirtualizationMode(device: nvmlDevice_t, pVirtualMode: Out<u32>)
     pVirtualMode.set(0)?;
     Ok(())
 }
-
-/// There are no events to wait for.
-#[entry_point]
-fn nvmlDeviceGetSupportedEventTypes(device: nvmlDevice_t, eventTypes: Out<u64>) -> NvmlResult {
-    find(device)?;
-    eventTypes.set(0)?;
-    Ok(())
-}

@@ -24,6 +24,14 @@ pub fn sizes_are_checked() {
     cu!(cuMemFree_v2(pointer));
 }
 
+/// Programs that fill a device are told when it is full.
+pub fn more_than_is_free_is_refused() {
+    new_context();
+    let (free, total) = info();
+    let more = free + ((total - free) / 2).max(64 << 20);
+    fails!(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc_v2(&mut CUdeviceptr(0), more));
+}
+
 pub fn an_address_is_freed_once() {
     new_context();
     let pointer = alloc(100);

@@ -3,6 +3,7 @@
 use crate::Test;
 
 mod devices;
+mod events;
 mod initialization;
 mod processes;
 mod system;
