@@ -314,6 +314,10 @@ impl AddressSpace {
             Some(pool) => self.take_from_account(pool, memory, allocation.size),
             // Host memory is not the device's to run out of, the machine's limit aside.
             None if allocation.kind.is_host() => Ok(()),
+            // Of managed memory there may be more than is free: pages take none until they are touched.
+            None if matches!(allocation.kind, Kind::Managed { .. }) => {
+                memory.charge_up_to(memory.total, allocation.size)
+            }
             None => self.charge_bytes(memory, allocation.size),
         }
     }
@@ -578,8 +582,11 @@ impl DeviceMemory {
     }
 
     fn charge(&self, size: u64) -> Result<()> {
+        self.charge_up_to(self.most.load(Ordering::Relaxed), size)
+    }
+
+    fn charge_up_to(&self, most: u64, size: u64) -> Result<()> {
         let size = size.checked_next_multiple_of(GRANULE).ok_or(Error::OutOfMemory)?;
-        let most = self.most.load(Ordering::Relaxed);
         let fits = |used: u64| used.checked_add(size).filter(|used| *used <= most);
         match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
             Ok(_) => {
@@ -644,6 +651,7 @@ mod tests {
         assert!(free > 0 && free < machine::total() && total == 1 << 50);
         assert_eq!(space.allocate(0, A, free + 1, Kind::Device), Err(Error::OutOfMemory));
         space.allocate(0, A, free / 2, Kind::Device).unwrap();
+        space.allocate(0, A, free, Kind::Managed { attach_host: false }).unwrap();
         assert_eq!(space.allocate(0, A, free, Kind::Device), Err(Error::OutOfMemory));
     }
 
