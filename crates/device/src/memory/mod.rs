@@ -143,14 +143,16 @@ pub struct Allocation {
     pub pool: Option<PoolId>,
     /// Synchronous calls on it end only when they are done.
     pub synchronous: bool,
+    /// Its pool counts it no more, although it has not been freed yet.
+    written_off: bool,
     placement: Option<Placement>,
 }
 
 impl Allocation {
     /// One without a place in a heap, and as yet without an identity.
     fn new(base: u64, size: u64, kind: Kind, owner: ContextId, device: usize) -> Allocation {
-        let (pool, placement) = (None, None);
-        Allocation { base, size, kind, owner, device, id: 0, pool, synchronous: false, placement }
+        let (pool, placement, synchronous, written_off) = (None, None, false, false);
+        Allocation { base, size, kind, owner, device, id: 0, pool, synchronous, written_off, placement }
     }
 
     /// First address after it.
@@ -331,6 +333,7 @@ impl AddressSpace {
     /// Takes back what [`charge`](Self::charge) did.
     fn discharge(&self, memory: &DeviceMemory, allocation: &Allocation) {
         match allocation.pool {
+            Some(_) if allocation.written_off => {}
             Some(pool) => self.give_to_account(pool, memory, allocation.size),
             None if allocation.kind.is_host() => {}
             None => memory.discharge(allocation.size),

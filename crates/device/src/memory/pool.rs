@@ -186,15 +186,27 @@ impl AddressSpace {
         };
         {
             let mut allocations = self.allocations.lock();
-            let Some(found) = allocations.get_mut(&old.base).filter(|found| found.id == old.id) else {
-                return false;
-            };
+            let is_same = |found: &&mut Allocation| found.id == old.id && !found.written_off;
+            let Some(found) = allocations.get_mut(&old.base).filter(is_same) else { return false };
             found.id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
             found.size = size;
             found.synchronous = false;
         }
         self.forget_advice(old);
         self.give_to_account(pool, &self.devices[old.device], old.size - size);
+        true
+    }
+
+    /// Has an allocation's pool count it no more: what is allocated in its stead is used only once it has been freed. Whether the pool had counted it.
+    pub(crate) fn write_off(&self, old: &Allocation) -> bool {
+        let Some(pool) = old.pool.filter(|_| old.placement.is_some()) else { return false };
+        {
+            let mut allocations = self.allocations.lock();
+            let is_same = |found: &&mut Allocation| found.id == old.id && !found.written_off;
+            let Some(found) = allocations.get_mut(&old.base).filter(is_same) else { return false };
+            found.written_off = true;
+        }
+        self.give_to_account(pool, &self.devices[old.device], old.size);
         true
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! What a stream allocates next comes behind what it frees, so it may have that memory at once, as on a GPU: a loop that allocates, launches
 //! and frees needs no more memory than one turn of it, however far the program is ahead of the device. Where there is no other memory, a
-//! stream gets what another one is about to free, and waits for that.
+//! stream gets what another one is about to free, and waits for that. What several allocations give together it gets as other memory, of which there is
+//! then more than the pool may have until the stream comes to where they are freed: before it is used.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -69,6 +70,13 @@ impl Freed {
                 return Some(pending);
             }
         }
+    }
+
+    /// What a stream is about to free of a pool, the oldest first.
+    pub(super) fn of_stream(&self, stream: u64, pool: PoolId) -> Vec<Allocation> {
+        let all = self.0.lock();
+        let own = all.iter().filter(|pending| pending.stream == stream);
+        own.map(|pending| pending.allocation).filter(|allocation| allocation.pool == Some(pool)).collect()
     }
 
     fn smallest(&self, stream: Option<u64>, pool: PoolId, sizes: &RangeInclusive<u64>) -> Option<Pending> {

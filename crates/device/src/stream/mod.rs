@@ -243,6 +243,13 @@ impl Stream {
         if let Some(own) = take(Some(self.id), size..=u64::MAX) {
             return Ok(own.allocation.base);
         }
+        for own in context.freed().of_stream(self.id, pool.id()) {
+            if space.write_off(&own)
+                && let Ok(address) = context.allocate_pooled(pool, size)
+            {
+                return Ok(address);
+            }
+        }
         let others = pool.allows(Reuse::AllowInternalDependencies);
         let other = others.then(|| take(None, size..=u64::MAX)).flatten().ok_or(Error::OutOfMemory)?;
         let address = other.allocation.base;

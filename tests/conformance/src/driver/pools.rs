@@ -70,6 +70,35 @@ pub fn memory_is_allocated_and_freed_in_order() {
     fails!(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocAsync(&mut p, 1 << 50, s));
 }
 
+pub fn a_stream_allocates_what_several_of_its_frees_give_together() {
+    new_context();
+    let (s, gate) = (stream(CU_STREAM_NON_BLOCKING), Gate::new());
+    let pool = pool(&CUmemPoolProps { maxSize: 32 << 20, ..props() });
+    let (mut parts, mut whole, seen) = ([CUdeviceptr(0); 2], CUdeviceptr(0), alloc(4));
+    gate.hold(s);
+    for round in 0..4u32 {
+        for part in &mut parts {
+            cu!(cuMemAllocFromPoolAsync(part, 12 << 20, pool, s); cuMemsetD32Async(*part, round, 3 << 20, s));
+        }
+        fails!(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocFromPoolAsync(&mut whole, 24 << 20, pool, s));
+        for part in parts {
+            cu!(cuMemFreeAsync(part, s));
+        }
+        cu!(
+            cuMemAllocFromPoolAsync(&mut whole, 24 << 20, pool, s);
+            cuMemsetD32Async(whole, 10 + round, 6 << 20, s);
+            cuMemcpyDtoDAsync_v2(seen, CUdeviceptr(whole.0 + (24 << 20) - 4), 4, s);
+            cuMemFreeAsync(whole, s);
+        );
+    }
+    gate.open();
+    let (mut last, mut used) = (0u32, 0u64);
+    cu!(cuStreamSynchronize(s); cuMemcpyDtoH_v2((&raw mut last).cast(), seen, 4));
+    assert_eq!(last, 13);
+    cu!(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, (&raw mut used).cast()));
+    assert_eq!(used, 0);
+}
+
 pub fn a_stream_allocates_again_what_it_is_about_to_free() {
     new_context();
     let (s, other, gate) = (stream(CU_STREAM_NON_BLOCKING), stream(CU_STREAM_NON_BLOCKING), Gate::new());
