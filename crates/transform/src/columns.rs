@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use kernel_abi::{Shape, XLayout};
-use simt_ir::{Cfg, Function, Op, Order, Space, SpecialReg, Value};
+use simt_ir::{Cfg, Function, Op, Order, Space, Value};
 
 use crate::{LaneShape, Shapes};
 
@@ -33,7 +33,10 @@ impl Columns {
                 for inst in &func.block(block).insts {
                     let data = func.inst(*inst);
                     let is_own = match data.op {
-                        Op::SpecialReg(SpecialReg::Tid(0)) | Op::Const(_) => false,
+                        // Each lane has a window of its own.
+                        Op::ToGeneric(Space::Local)
+                        | Op::FromGeneric(Space::Local)
+                        | Op::IsSpace(Space::Local) => true,
                         Op::Load(access) => access.order != Order::Weak || access.space == Space::Local,
                         _ => !data.op.is_pure() || data.args.is_empty(),
                     };
@@ -77,7 +80,7 @@ fn differs(shapes: &Shapes, value: Value, period: usize, differ: &mut [bool]) ->
 
 #[cfg(test)]
 mod tests {
-    use simt_ir::{Access, Convert, FunctionBuilder, IntBinary, Signature, Terminator, Type};
+    use simt_ir::{Access, Convert, FunctionBuilder, IntBinary, Signature, SpecialReg, Terminator, Type};
 
     use super::*;
 
@@ -105,6 +108,19 @@ mod tests {
         assert!(!is_common(|b, [_, y]| square(b, y)));
         assert!(!is_common(|b, [x, y]| b.inst(Op::Int(IntBinary::Mul), &[x, y], Type::I32)));
         assert!(!is_common(|b, _| b.inst(Op::SpecialReg(SpecialReg::LaneId), &[], Type::I32)));
+    }
+
+    #[test]
+    fn lanes_have_local_memory_of_their_own() {
+        let place = |op: Op| {
+            is_common(|b, _| {
+                let start = b.inst(Op::LocalBase, &[], Type::I64);
+                let place = b.inst(op, &[start], Type::I64);
+                b.inst(Op::Convert(Convert::Trunc), &[place], Type::I32)
+            })
+        };
+        assert!(!place(Op::ToGeneric(Space::Local)));
+        assert!(place(Op::ToGeneric(Space::Shared)));
     }
 
     #[test]
