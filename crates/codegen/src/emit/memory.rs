@@ -83,7 +83,9 @@ impl<'c> Emitter<'_, 'c> {
             Order::Weak => Kind::Plain,
             _ => Kind::Volatile,
         };
-        let in_columns = access.order == Order::Weak && self.p.columns.have(data.args[0]);
+        // What is at the same place of each lane's own memory is not the same.
+        let is_shared = access.order == Order::Weak && access.space != Space::Local;
+        let in_columns = is_shared && self.p.columns.have(data.args[0]);
         let mark = Mark { kind, anywhere: access.anywhere, in_columns };
         if let Address::Uniform(address) = address {
             for (index, result) in data.results.iter().enumerate() {
