@@ -45,11 +45,12 @@ impl Platform {
         let folder = options.shared_folder.as_deref();
         let usage = visible.iter().map(|&physical| Usage::of_device(folder, physical));
         let memory = usage.map(|usage| (options.memory_of_device(), usage)).collect();
-        let space = Arc::new(AddressSpace::counted(memory)?);
+        let mut space = AddressSpace::counted(memory)?;
         // A number that somebody gave is a promise: most programs touch less than they allocate.
         if options.memory.is_none() {
             space.end_with_machine();
         }
+        let space = Arc::new(space);
         let registry = Arc::new(Registry::default());
         let devices = visible.iter().enumerate().map(|(ordinal, &physical)| {
             Arc::new(Device::new(

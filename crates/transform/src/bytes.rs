@@ -22,9 +22,9 @@ pub fn bytes(func: &mut Function) {
     let cfg = Cfg::new(func);
     let uses = cfg.uses(func);
     let mut words: HashMap<Value, Value> = HashMap::new();
-    for block in cfg.order().to_vec() {
+    for &block in cfg.order() {
         for Word { value, loads, reversed } in words_of(func, &func.block(block).insts, &uses) {
-            let first = loads.iter().copied().min_by_key(|load| place(func, *load)).unwrap_or(loads[0]);
+            let first = if reversed { loads[loads.len() - 1] } else { loads[0] };
             let data = func.inst(first).clone();
             let Some(access) = byte_loaded(func, first) else { continue };
             let ty = func.ty(value);
@@ -83,11 +83,6 @@ fn byte_loaded(func: &Function, inst: Inst) -> Option<Access> {
     let is_byte = data.results.len() == 1 && func.ty(data.results[0]) == Type::I8;
     let is_plain = access.order == Order::Weak && matches!(access.space, Space::Global | Space::Const);
     (is_byte && is_plain).then_some(access)
-}
-
-/// Where a load of a byte reads, from its address.
-fn place(func: &Function, load: Inst) -> i64 {
-    byte_loaded(func, load).map_or(0, |access| access.offset)
 }
 
 /// The words that a block puts together of bytes that it loads.

@@ -4,8 +4,6 @@
 //! transposed, say, the row of the second matrix that a thread reads. Such values are vectors for all lanes nevertheless, which costs nothing where
 //! LLVM sees that registers are the same; but of a load by an address in each lane it does not, and there it costs most.
 
-use std::collections::HashSet;
-
 use kernel_abi::{Shape, XLayout};
 use simt_ir::{Cfg, Function, Op, Order, Space, Value};
 
@@ -13,7 +11,10 @@ use crate::{LaneShape, Shapes};
 
 /// The values that all rows have in common.
 #[derive(Clone, Debug, Default)]
-pub struct Columns(HashSet<Value>);
+pub struct Columns {
+    /// For each value whether it may differ; nothing if there are no rows, or nothing is known.
+    differ: Vec<bool>,
+}
 
 impl Columns {
     /// Those of a kernel's values. As long as all lanes are active, that is: of a row whose lanes have gone elsewhere nothing is said.
@@ -54,17 +55,12 @@ impl Columns {
                 }
             }
         }
-        let values = cfg.order().iter().flat_map(|block| {
-            let block = func.block(*block);
-            let results = block.insts.iter().flat_map(|inst| &func.inst(*inst).results);
-            block.params.iter().chain(results).copied()
-        });
-        Columns(values.filter(|value| !differ[value.index()]).collect())
+        Columns { differ }
     }
 
     /// Whether all rows have this value in common.
     pub fn have(&self, value: Value) -> bool {
-        self.0.contains(&value)
+        self.differ.get(value.index()).is_some_and(|differs| !differs)
     }
 }
 

@@ -165,15 +165,13 @@ impl<'c> Emitter<'_, 'c> {
                 let addresses = this.run(start, count, size);
                 Ok(vec![this.load_each(lane, addresses, mask)])
             };
-            let loaded = match PAGE.checked_sub(u64::from(count * size)) {
-                Some(last) if !self.wants_less_code() => {
-                    // All of them can be read where one is read and the rest lies in the same page.
-                    let in_page = b.and(start, start.ty().int_const(PAGE - 1));
-                    let in_page = b.icmp(IntPredicate::Ule, in_page, start.ty().int_const(last));
-                    let at_once = |this: &mut Self| Ok(vec![this.loaded(ty, ptr, mark)]);
-                    self.either(b.and(in_page, b.any(mask)), at_once, one_by_one)?
-                }
-                _ => one_by_one(self)?,
+            let loaded = if PAGE >= u64::from(count * size) && !self.wants_less_code() {
+                // All of them can be read where one is read and the rest lies in the same page.
+                let in_page = self.in_one_page(start, count * size);
+                let at_once = |this: &mut Self| Ok(vec![this.loaded(ty, ptr, mark)]);
+                self.either(b.and(in_page, b.any(mask)), at_once, one_by_one)?
+            } else {
+                one_by_one(self)?
             };
             loaded[0]
         })
@@ -358,6 +356,14 @@ impl<'c> Emitter<'_, 'c> {
                 this.marked(b.store(value, b.inttoptr(this.offset(start, place(index))), size), mark);
             }
         });
+    }
+
+    /// Whether so many bytes from here on, or from each of these addresses, lie in one page: there, where one can be read, all can.
+    pub(super) fn in_one_page(&self, start: Value<'c>, bytes: u32) -> Value<'c> {
+        let b = self.unit.b;
+        let constant = |number: u64| start.ty().int_const(number);
+        let last = constant(PAGE - u64::from(bytes));
+        b.icmp(IntPredicate::Ule, b.and(start, constant(PAGE - 1)), last)
     }
 
     /// The addresses of consecutive elements.

@@ -11,7 +11,7 @@ use super::address::Address;
 use super::each::ANYWHERE;
 use super::function::Emitter;
 use super::mark::Mark;
-use crate::llvm::{IntPredicate, Type, Value};
+use crate::llvm::{Type, Value};
 
 /// The bytes of a load.
 pub(super) const BYTES: u32 = 16;
@@ -24,9 +24,6 @@ const POINT: u32 = 3;
 
 /// Bytes of a word.
 pub(super) const WORD: u32 = 4;
-
-/// Memory is there or not by so many bytes.
-const PAGE: u64 = 4096;
 
 impl<'c> Emitter<'_, 'c> {
     /// The numbers of elements of so many bytes that are loaded at once as a row, most first.
@@ -68,13 +65,11 @@ impl<'c> Emitter<'_, 'c> {
         let others = WORD - bits / 8 * count;
         let word = self.unit.types.i32;
         let addresses = self.all_addresses(address);
-        let constant = |number: u64| addresses.ty().int_const(number);
-        let last = constant(PAGE - u64::from(WORD));
-        let is_at_end = b.icmp(IntPredicate::Ugt, b.and(addresses, constant(PAGE - 1)), last);
-        let sooner = b.sub(addresses, constant(others.into()));
-        let words = self.gather(word, b.select(is_at_end, sooner, addresses));
+        let in_page = self.in_one_page(addresses, WORD);
+        let sooner = b.sub(addresses, addresses.ty().int_const(others.into()));
+        let words = self.gather(word, b.select(in_page, addresses, sooner));
         let shifted = |by: u32| b.lshr(words, words.ty().int_const(by.into()));
-        let words = b.select(is_at_end, shifted(8 * others), words);
+        let words = b.select(in_page, words, shifted(8 * others));
         let element = |at: u32| {
             let element = b.trunc(b.lshr(words, words.ty().int_const((at * bits).into())), lane.to_int());
             b.bitcast(element, lane.vector(self.unit.lanes))

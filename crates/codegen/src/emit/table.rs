@@ -5,7 +5,8 @@
 //! tables do: of that page the lanes read anyway.
 
 use kernel_abi::CompileError;
-use simt_ir::{Access, Convert, Inst, IntBinary, Op, Order, Shift, Space, Type as IrType, Value as IrValue};
+use simt_ir::{Access, Inst, Order, Space, Type as IrType};
+use transform::facts::Facts;
 
 use super::address::Address;
 use super::function::Emitter;
@@ -17,13 +18,7 @@ use crate::llvm::{IntPredicate, Value};
 const REGISTER: u32 = 64;
 
 /// The most places that an index tells.
-const MOST: u64 = 256;
-
-/// Memory is there or not by so many bytes.
-const PAGE: u64 = 4096;
-
-/// How far definitions are followed.
-const DEPTH: u32 = 6;
+const MOST: i64 = 256;
 
 impl<'c> Emitter<'_, 'c> {
     /// Loads a byte for each lane from a table by an index that is a byte, if the processor can choose among bytes.
@@ -50,7 +45,9 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(false);
         }
         let (index, moves) = self.before_moves(value);
-        let Some(most) = self.most(index, DEPTH).filter(|most| *most < MOST) else { return Ok(false) };
+        let (0.., most @ ..MOST) = Facts::new(&p.func, &p.cfg, &p.dom, self.unit.shape).range(index) else {
+            return Ok(false);
+        };
         let b = self.unit.b;
         let registers = (most as u32 + REGISTER) / REGISTER;
         let is_narrow = p.func.ty(value) == IrType::I32;
@@ -58,9 +55,7 @@ impl<'c> Emitter<'_, 'c> {
         let moved = moves.into_iter().fold(none, |sum, by| b.add(sum, self.natural(by)));
         let moved = self.offset(moved, access.offset);
         let start = b.add(self.in_window(moved, is_narrow, 0), self.window_scalar(access.space));
-        let last = start.ty().int_const(PAGE - u64::from(registers * REGISTER));
-        let in_page = b.and(start, start.ty().int_const(PAGE - 1));
-        let mut holds = b.icmp(IntPredicate::Ule, in_page, last);
+        let mut holds = self.in_one_page(start, registers * REGISTER);
         if is_narrow {
             // With an index such an address does not wrap.
             holds = b.and(holds, b.icmp(IntPredicate::Sge, moved, none));
@@ -80,34 +75,6 @@ impl<'c> Emitter<'_, 'c> {
         )?;
         self.define(result, elements[0]);
         Ok(true)
-    }
-
-    /// What an unsigned number is at most, as its definition says.
-    fn most(&self, value: IrValue, depth: u32) -> Option<u64> {
-        let func = &self.p.func;
-        let ty = func.ty(value);
-        let by_type = (ty == IrType::I8).then_some(ty.mask());
-        let Some(data) = func.def_inst(value).filter(|_| depth > 0) else { return by_type };
-        let of = |at: usize| self.most(data.args[at], depth - 1);
-        let constant = |at: usize| func.constant(data.args[at]);
-        let by_definition = match data.op {
-            Op::Const(bits) => Some(bits),
-            Op::Convert(Convert::ZExt) if func.ty(data.args[0]) == IrType::Pred => Some(1),
-            Op::Convert(Convert::ZExt) => of(0),
-            Op::Convert(Convert::Trunc) => of(0).filter(|most| *most <= ty.mask()),
-            Op::Int(IntBinary::And) => match (of(0), of(1)) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            },
-            Op::Shift(Shift::RightU) => {
-                constant(1).filter(|by| *by < u64::from(ty.bits())).and_then(|by| Some(of(0)? >> by))
-            }
-            _ => None,
-        };
-        match (by_definition, by_type) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
     }
 
     /// The bytes that indices tell of so many registers from here on.

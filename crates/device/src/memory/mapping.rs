@@ -156,7 +156,8 @@ impl PhysicalMemory {
         }
         let charged = (purpose.place == MemoryPlace::Device).then(|| space.clone());
         if charged.is_some() {
-            space.charge_bytes(space.device(device)?, size)?;
+            let memory = space.device(device)?;
+            space.charge_bytes(memory, memory.most(), size)?;
         }
         let file = SharedFile::create_named(size, &purpose.name()).inspect_err(|_| {
             if charged.is_some() {

@@ -188,9 +188,9 @@ struct DeviceMemory {
     apart: RankedMutex<Apart>,
     total: u64,
     /// Of these, bytes that the machine can give, as it said when it was first asked. What it says later depends on what has been touched.
-    at_hand: OnceLock<u64>,
-    /// Bytes that allocations may take together.
-    most: AtomicU64,
+    at_hand: OnceLock<AtHand>,
+    /// Allocations end where the machine's memory does, rather than with the total.
+    ends_with_machine: bool,
     used: AtomicU64,
     /// Where other processes see what is used.
     usage: Usage,
@@ -212,6 +212,15 @@ const RESERVED: u64 = 1 << 40;
 /// Of the memory that the machine can give, one part in so many is left for what the program has on the host.
 const KEPT: u64 = 16;
 
+/// What a machine can give.
+#[derive(Clone, Copy)]
+struct AtHand {
+    /// To all processes, with what they used already.
+    all: u64,
+    /// To this one.
+    own: u64,
+}
+
 /// Twice the memory, so that fragments and guards do not use the addresses up.
 fn least_range(total: u64) -> u64 {
     total.saturating_mul(2).min(RESERVED)
@@ -229,8 +238,8 @@ impl AddressSpace {
             let own = Zone::new(AddressRange::reserve_up_to(RESERVED, least_range(total))?);
             let (host, low, used) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
             let (at_hand, apart) = (OnceLock::new(), RankedMutex::new(Rank::Heap, Apart::default()));
-            let most = AtomicU64::new(total);
-            Ok(DeviceMemory { own, host, low, apart, total, at_hand, most, used, usage })
+            let ends_with_machine = false;
+            Ok(DeviceMemory { own, host, low, apart, total, at_hand, ends_with_machine, used, usage })
         };
         Ok(AddressSpace {
             devices: memory.into_iter().map(device).collect::<Result<_>>()?,
@@ -318,16 +327,16 @@ impl AddressSpace {
             None if allocation.kind.is_host() => Ok(()),
             // Of managed memory there may be more than is free: pages take none until they are touched.
             None if matches!(allocation.kind, Kind::Managed { .. }) => {
-                memory.charge_up_to(memory.total, allocation.size)
+                self.charge_bytes(memory, memory.total, allocation.size)
             }
-            None => self.charge_bytes(memory, allocation.size),
+            None => self.charge_bytes(memory, memory.most(), allocation.size),
         }
     }
 
-    /// Takes bytes from what a device has; what pools hold in vain goes first.
-    fn charge_bytes(&self, memory: &DeviceMemory, size: u64) -> Result<()> {
-        let charged = memory.charge(size);
-        charged.or_else(|error| if self.release_all_unused() { memory.charge(size) } else { Err(error) })
+    /// Takes bytes from what a device has, of so many in all; what pools hold in vain goes first.
+    fn charge_bytes(&self, memory: &DeviceMemory, most: u64, size: u64) -> Result<()> {
+        let charge = || memory.charge_up_to(most, size);
+        charge().or_else(|error| if self.release_all_unused() { charge() } else { Err(error) })
     }
 
     /// Takes back what [`charge`](Self::charge) did.
@@ -477,16 +486,13 @@ impl AddressSpace {
     /// Free and total bytes of a device. What other processes use is not free.
     pub fn info(&self, device: usize) -> Result<(u64, u64)> {
         let memory = self.device(device)?;
-        let used = memory.used_by_all();
-        Ok((memory.at_hand().saturating_sub(used), memory.total))
+        let used = memory.used.load(Ordering::Relaxed).saturating_add(memory.usage.memory_of_others());
+        Ok((memory.at_hand().all.saturating_sub(used), memory.total))
     }
 
     /// Has allocations end where the machine's memory does, rather than the process when it touches what there is not.
-    pub(crate) fn end_with_machine(&self) {
-        for memory in &self.devices {
-            let free = memory.at_hand().saturating_sub(memory.usage.memory_of_others());
-            memory.most.store(free, Ordering::Relaxed);
-        }
+    pub(crate) fn end_with_machine(&mut self) {
+        self.devices.iter_mut().for_each(|memory| memory.ends_with_machine = true);
     }
 
     /// Has memory fault that was freed: work is about to begin that must not find it. What the host may access itself faults since it was freed.
@@ -571,21 +577,23 @@ impl DeviceMemory {
         Zone::get_or_make(&self.low, || AddressRange::reserve_low(LOW.0, LOW.1))
     }
 
-    /// Bytes that this process and others use.
-    fn used_by_all(&self) -> u64 {
-        self.used.load(Ordering::Relaxed).saturating_add(self.usage.memory_of_others())
-    }
-
-    /// What the machine could give when it was first asked, with what was in use then.
-    fn at_hand(&self) -> u64 {
+    fn at_hand(&self) -> AtHand {
         *self.at_hand.get_or_init(|| {
-            let of_machine = |bytes: u64| (bytes - bytes / KEPT).saturating_add(self.used_by_all());
-            machine::available().map_or(self.total, |bytes| self.total.min(of_machine(bytes)))
+            let others = self.usage.memory_of_others();
+            let used = self.used.load(Ordering::Relaxed).saturating_add(others);
+            let of_machine = |bytes: u64| (bytes - bytes / KEPT).saturating_add(used);
+            let all = machine::available().map_or(self.total, |bytes| self.total.min(of_machine(bytes)));
+            AtHand { all, own: all.saturating_sub(others) }
         })
     }
 
+    /// Bytes that allocations may take together.
+    fn most(&self) -> u64 {
+        if self.ends_with_machine { self.at_hand().own } else { self.total }
+    }
+
     fn charge(&self, size: u64) -> Result<()> {
-        self.charge_up_to(self.most.load(Ordering::Relaxed), size)
+        self.charge_up_to(self.most(), size)
     }
 
     fn charge_up_to(&self, most: u64, size: u64) -> Result<()> {
@@ -648,7 +656,7 @@ mod tests {
 
     #[test]
     fn allocations_end_where_the_machines_memory_does() {
-        let space = AddressSpace::new(&[1 << 50]).unwrap();
+        let mut space = AddressSpace::new(&[1 << 50]).unwrap();
         space.end_with_machine();
         let (free, total) = space.info(0).unwrap();
         assert!(free > 0 && free < machine::total() && total == 1 << 50);
