@@ -23,11 +23,16 @@ fn program(step: &str) -> Program {
     launch::kernel_of(&source)
 }
 
-/// How far from what is read the lines are that the code asks for.
+/// How far from what is read the lines are that the code asks for, next to the processor.
 fn asked(step: &str, level: Level, plan: Plan) -> Vec<u32> {
+    asked_by("prefetcht0", step, level, plan)
+}
+
+/// Likewise, by this instruction.
+fn asked_by(instruction: &str, step: &str, level: Level, plan: Plan) -> Vec<u32> {
     let text = codegen::emit_text_as(&program(step), &SHAPE(), &Cpu::level_cpu(level), plan, Text::Assembly)
         .unwrap();
-    let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix("prefetcht0"));
+    let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix(instruction));
     let mut distances: Vec<u32> =
         lines.map(|line| line.trim().split('(').next().unwrap().parse().unwrap_or(0)).collect();
     distances.sort_unstable();
@@ -88,12 +93,57 @@ fn a_loop_asks_for_structures_that_are_farther_on() {
     }
 }
 
+/// A loop whose iterations do `body`, which has a pitch.
+fn rows(body: &str) -> String {
+    format!(
+        "ld.param.u64 %step, [y]; mov.b32 %f0, 0f00000000;\n\
+         loop: {body}\n\
+         sub.u32 %n, %n, 1; setp.ne.u32 %p, %n, 0; @%p bra loop; st.global.f32 [%y], %f0;"
+    )
+}
+
+/// How far from what is read the lines are that a loop asks for to be in the second cache.
+fn asked_beside(body: &str) -> Vec<u32> {
+    asked_by("prefetcht1", &rows(body), Level::Avx512, Plan::FULL)
+}
+
+#[test]
+fn a_loop_over_rows_asks_for_what_lies_beside() {
+    let sum = "ld.global.f32 %f1, [%x]; add.rn.f32 %f0, %f0, %f1;";
+    assert_eq!(asked_beside(&format!("{sum} add.u64 %x, %x, %step;")), [256, 320]);
+    assert_eq!(asked_beside(&format!("{sum} add.u64 %x, %x, 65536;")), [256, 320]);
+    assert_eq!(asked_beside(&format!("{sum} add.u64 %x, %x, -65536;")), [256, 320]);
+    let near = format!("{sum} ld.global.f32 %f2, [%x+4]; add.rn.f32 %f0, %f0, %f2; add.u64 %x, %x, %step;");
+    assert_eq!(asked_beside(&near), [256, 320], "neighbours share their lines");
+    let unrolled = format!("{sum} add.u64 %x, %x, %step; ").repeat(3);
+    assert_eq!(asked_beside(&unrolled).len(), 6, "each row is asked for");
+}
+
+#[test]
+fn rows_are_not_asked_for_that_are_near_or_unknown() {
+    let sum = "ld.global.f32 %f1, [%x]; add.rn.f32 %f0, %f0, %f1;";
+    for step in [
+        "add.u64 %x, %x, 128;",
+        "mul.wide.u32 %step, %t, 4; add.u64 %x, %x, %step;",
+        "shr.u64 %x, %x, 1;",
+        "ld.global.u64 %step, [%y]; add.u64 %x, %x, %step;",
+    ] {
+        assert!(asked_beside(&format!("{sum} {step}")).is_empty(), "{step}");
+    }
+    let same_for_all = "ld.global.f32 %f1, [%step]; add.rn.f32 %f0, %f0, %f1; add.u64 %step, %step, 65536;";
+    assert!(asked_beside(same_for_all).is_empty());
+    let ordered = "ld.relaxed.gpu.global.f32 %f1, [%x]; add.rn.f32 %f0, %f0, %f1; add.u64 %x, %x, %step;";
+    assert!(asked_beside(ordered).is_empty());
+}
+
 #[test]
 fn quick_code_asks_for_nothing() {
     let in_a_loop = structures(12, 2304, "ld.global.f32 %f1, [%x];");
     for step in [SUM, &in_a_loop] {
         assert!(asked(step, Level::Avx512, Plan::QUICK).is_empty());
     }
+    let rows = rows("ld.global.f32 %f1, [%x]; add.rn.f32 %f0, %f0, %f1; add.u64 %x, %x, %step;");
+    assert!(asked_by("prefetcht1", &rows, Level::Avx512, Plan::QUICK).is_empty());
 }
 
 #[test]

@@ -39,7 +39,8 @@
 //!
 //! **What emission asks when it gets there**:
 //! * [`packs`]: values loaded together that stay together; [`held`]: shared memory that registers can stand for;
-//! * [`places`]: values that can be kept in one place; [`retrace`]: kernels that go the same way whenever they run.
+//! * [`places`]: values that can be kept in one place; [`retrace`]: kernels that go the same way whenever they run;
+//! * [`far`]: loads that loops repeat far away.
 
 pub mod abreast;
 mod bytes;
@@ -50,6 +51,7 @@ pub mod decide;
 pub mod dispatch;
 pub mod drift;
 pub mod facts;
+pub mod far;
 pub mod gang;
 mod guards;
 pub mod halves;

@@ -7,14 +7,14 @@
 //!
 //! Where lanes read near each other but not side by side, an iteration of a loop reads some lines. Where the next one's are farther on than that, as the blocks of
 //! quantized numbers in the rows of a matrix that several warps share, no processor sees it go on: each iteration asks for what the next one reads.
+//!
+//! Where a loop goes on from row to row, each warp reads a little of many rows, and the next one what lies beside: each iteration asks for what the warp after the next will read
+//! ([`far`]). It is worth most where a compiler has unrolled the loop a few times: then each instruction comes to few rows, too few for a processor to see their stride.
 
 use std::collections::HashSet;
 
-use simt_ir::{
-    Access, Block, Convert, Def, IntBinary, Op, Order, Shift, Space, Type as IrType, Value as IrValue,
-};
-use transform::LoopId;
-use transform::simplify::sign_extended;
+use simt_ir::{Access, Block, Inst, Type as IrType, Value as IrValue};
+use transform::far::{self, Step};
 
 use super::address::Address;
 use super::function::Emitter;
@@ -31,12 +31,20 @@ const LINE: u32 = 64;
 const MOST: usize = 4;
 /// Bytes by which a loop goes on at least for its iterations to ask for what the next one reads. Below, processors see it go on.
 const FAR: u64 = 256;
+/// How many warps later those are for which lines are asked for. The next one would wait for them still.
+const WARPS: u32 = 2;
 /// Places in a block that it asks at.
 const MOST_PLACES: usize = 12;
 /// Lines that an iteration asks for at most at one place.
 const LINES: u32 = 7;
-/// How many definitions are looked at for what a loop moves an address by.
-const DEFINITIONS: u32 = 100;
+/// Where what is asked for is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cache {
+    /// Next to the processor: it is read very soon.
+    First,
+    /// One farther, of which there is much more.
+    Second,
+}
 
 /// What the code being emitted reads in order.
 #[derive(Default)]
@@ -47,11 +55,17 @@ pub(super) struct Fetches<'c> {
     seen: HashSet<IrValue>,
     /// What iterations ask for: where lanes are before they have moved, in which block, and which piece of so many lines.
     next: HashSet<(IrValue, Block, i64)>,
+    /// The loads that ask for what the next warps read, once it is known.
+    far: Option<HashSet<Inst>>,
 }
 
-/// Whether it may be asked for: it is device memory, which nobody waits for.
-fn is_plain(access: Access) -> bool {
-    access.order == Order::Weak && matches!(access.space, Space::Global | Space::Generic)
+impl Fetches<'_> {
+    /// Control comes from elsewhere.
+    pub(super) fn forget(&mut self) {
+        self.pieces.clear();
+        self.seen.clear();
+        self.next.clear();
+    }
 }
 
 impl<'c> Emitter<'_, 'c> {
@@ -59,7 +73,7 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn note_read(&mut self, value: IrValue, access: Access, address: &Address<'c>, bytes: u32) {
         let goes_on =
             matches!(address, Address::Affine(..)) && self.p.loops.innermost(self.current).is_none();
-        if self.is_quick() || !is_plain(access) || !goes_on {
+        if self.is_quick() || !far::is_plain(access) || !goes_on {
             return;
         }
         let Pattern::Consecutive(start) = self.pattern(address, bytes, 1, true) else { return };
@@ -71,13 +85,15 @@ impl<'c> Emitter<'_, 'c> {
     /// Asks for what the next iteration of the loop around reads where this load of so many bytes a lane does, if lanes are near to each other.
     pub(super) fn fetch_next(&mut self, value: IrValue, access: Access, address: &Address<'c>, bytes: u32) {
         let gains = !self.is_quick() && self.unit.machine.cpu().looks_for_order();
-        if !gains || !is_plain(access) || self.p.func.ty(value) != IrType::I64 {
+        if !gains || !far::is_plain(access) || self.p.func.ty(value) != IrType::I64 {
             return;
         }
         let Some(around) = self.p.loops.innermost(self.current) else { return };
-        let mut left = DEFINITIONS;
-        let step = self.step(value, around, &mut left).filter(|step| step.unsigned_abs() >= FAR);
-        let Some(step) = step else { return };
+        let step = far::step(self.p, value, around);
+        let Some(Step::By(step)) = step else { return };
+        if step.unsigned_abs() < FAR {
+            return;
+        }
         let is_scattered = !matches!(self.pattern(address, bytes, 1, true), Pattern::Consecutive(_));
         let here = self.fetches.next.iter().filter(|(_, block, _)| *block == self.current);
         if !is_scattered || here.count() >= MOST_PLACES {
@@ -112,71 +128,37 @@ impl<'c> Emitter<'_, 'c> {
         b.cond_br(are_near, asks, after);
         b.position_at_end(asks);
         for line in 0..LINES {
-            self.prefetch(self.offset(first, step + i64::from(line * LINE)));
+            self.prefetch(self.offset(first, step + i64::from(line * LINE)), Cache::First);
         }
         b.br(after);
         b.position_at_end(after);
     }
 
-    /// By what a value is greater in the next iteration of a loop, if it is by a constant. That it could wrap is nothing to what is only asked for.
-    /// So many definitions may still be looked at.
-    fn step(&self, value: IrValue, around: LoopId, left: &mut u32) -> Option<i64> {
-        let p = self.p;
-        *left = left.checked_sub(1)?;
-        if p.def_block[value.index()].is_none_or(|block| !p.loops.contains(around, block)) {
-            return Some(0);
-        }
-        let data = match p.func.def(value) {
-            Def::Param(block, at) if p.loops.headed_by(block) == Some(around) => {
-                let mut next = p.cfg.passed(&p.func, block, at as usize);
-                return next.find_map(|arg| self.moved_by(arg, value, left));
-            }
-            _ => p.func.def_inst(value)?,
-        };
-        let mut of = |at: usize| self.step(data.args[at], around, left);
-        let constant = || self.signed_constant(data.args[1]);
-        match data.op {
-            Op::Int(IntBinary::Add) => of(0)?.checked_add(of(1)?),
-            Op::Int(IntBinary::Sub) => of(0)?.checked_sub(of(1)?),
-            Op::Int(IntBinary::Mul) => of(0)?.checked_mul(constant()?),
-            Op::Shift(Shift::Left) => of(0)?.checked_mul(1i64.checked_shl(constant()? as u32)?),
-            Op::Convert(Convert::ZExt | Convert::SExt) => of(0),
-            _ => None,
-        }
-    }
-
-    /// What constants a value is more than a loop's parameter, whichever way control has come.
-    fn moved_by(&self, value: IrValue, param: IrValue, left: &mut u32) -> Option<i64> {
-        if value == param {
-            return Some(0);
+    /// Asks for what a later warp reads where this load does, if the loop around goes on far away.
+    pub(super) fn fetch_beside(&mut self, inst: Inst, address: &Address<'c>, bytes: u32) {
+        if self.is_quick() || !self.unit.machine.cpu().looks_for_order() {
+            return;
         }
         let p = self.p;
-        *left = left.checked_sub(1)?;
-        match p.func.def(value) {
-            Def::Param(block, at) if p.loops.headed_by(block).is_none() => {
-                let mut ways = p.cfg.passed(&p.func, block, at as usize);
-                let one = self.moved_by(ways.next()?, param, left)?;
-                ways.all(|arg| self.moved_by(arg, param, left) == Some(one)).then_some(one)
-            }
-            Def::Result(..) => {
-                let data = p.func.def_inst(value).filter(|data| data.op == Op::Int(IntBinary::Add))?;
-                let by = |at: usize| Some((data.args[1 - at], self.signed_constant(data.args[at])?));
-                let (before, more) = by(0).or_else(|| by(1))?;
-                self.moved_by(before, param, left)?.checked_add(more)
-            }
-            _ => None,
+        let loads = self.fetches.far.get_or_insert_with(|| far::loads(p));
+        let takes_turns = |latch: &Block| p.loops.innermost(*latch) == p.loops.innermost(self.current);
+        if !loads.contains(&inst) || self.turns.iter().any(takes_turns) {
+            return;
         }
-    }
-
-    /// A constant, with its sign: numbers of 32 bits are kept without.
-    fn signed_constant(&self, value: IrValue) -> Option<i64> {
-        let bits = self.p.func.constant(value)?;
-        Some(sign_extended(bits, self.p.func.ty(value).bits()))
+        let pattern = self.pattern(address, bytes, 1, true);
+        let Some((starts, lanes)) = pattern.pieces(self.unit.lanes) else { return };
+        let piece = lanes * bytes;
+        for start in starts {
+            for line in (0..piece).step_by(LINE as usize) {
+                self.prefetch(self.offset(start, i64::from(WARPS * piece + line)), Cache::Second);
+            }
+        }
     }
 
     /// Asks for what comes some way after what has been noted, where the kernel reads much.
     pub(super) fn fetch(&mut self) {
-        let pieces = std::mem::take(&mut self.fetches).pieces;
+        let pieces = std::mem::take(&mut self.fetches.pieces);
+        self.fetches.forget();
         if pieces.len() > MOST || self.unit.machine.cpu().looks_far_ahead() {
             return;
         }
@@ -190,7 +172,7 @@ impl<'c> Emitter<'_, 'c> {
         b.position_at_end(asks);
         for (start, bytes) in pieces {
             for line in (0..bytes).step_by(LINE as usize) {
-                self.prefetch(self.offset(start, DISTANCE + i64::from(line)));
+                self.prefetch(self.offset(start, DISTANCE + i64::from(line)), Cache::First);
             }
         }
         b.br(after);

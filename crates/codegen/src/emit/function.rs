@@ -588,7 +588,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         self.vectors.clear();
         self.wides.clear();
         self.added.clear();
-        self.fetches = Fetches::default();
+        self.fetches.forget();
     }
 
     /// What is at hand now.

@@ -9,6 +9,7 @@ use kernel_abi::{CompileError, LaunchFrame};
 use simt_ir::{Op, Space};
 
 use super::each::ANYWHERE;
+use super::fetch::Cache;
 use super::full::ActiveLanes;
 use super::function::Emitter;
 use super::mark::{Kind, Mark};
@@ -123,9 +124,13 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// Asks for the line with an address, which need not be one of memory.
-    pub(super) fn prefetch(&self, address: Value<'c>) {
+    pub(super) fn prefetch(&self, address: Value<'c>, cache: Cache) {
         let (b, i32, ptr) = (self.unit.b, self.unit.types.i32, self.unit.types.ptr);
-        let [to_read, near, data] = [0, 3, 1].map(|number| i32.int_const(number));
+        let near = match cache {
+            Cache::First => 3,
+            Cache::Second => 2,
+        };
+        let [to_read, near, data] = [0, near, 1].map(|number| i32.int_const(number));
         b.intrinsic("llvm.prefetch", &[ptr], &[b.inttoptr(address), to_read, near, data]);
     }
 
@@ -145,7 +150,9 @@ impl<'c> Emitter<'_, 'c> {
         } else if self.has_masked(size) {
             let is_far = mark.kind != Kind::Near;
             if is_far && self.unit.machine.cpu().has_plain_prefetch_only() && !self.is_quick() {
-                (0..count * size).step_by(64).for_each(|at| self.prefetch(self.offset(start, at.into())));
+                (0..count * size)
+                    .step_by(64)
+                    .for_each(|at| self.prefetch(self.offset(start, at.into()), Cache::First));
             }
             let align = mark.alignment(lane);
             let at_once = |_: &mut Self| Ok(vec![b.masked_load(ty, ptr, align, mask, ty.zero())]);

@@ -96,6 +96,7 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         self.fetch_next(data.args[0], access, &address, size * count);
+        self.fetch_beside(inst, &address, size * count);
         if self.load_joined(inst, access, mark)? {
             return Ok(());
         }
