@@ -115,6 +115,7 @@ fn a_loop_over_rows_asks_for_what_lies_beside() {
     assert_eq!(asked_beside(&format!("{sum} add.u64 %x, %x, -65536;")), [256, 320]);
     let near = format!("{sum} ld.global.f32 %f2, [%x+4]; add.rn.f32 %f0, %f0, %f2; add.u64 %x, %x, %step;");
     assert_eq!(asked_beside(&near), [256, 320], "neighbours share their lines");
+    assert_eq!(asked_beside("st.global.f32 [%x], %f0; add.u64 %x, %x, %step;"), [256, 320]);
     let unrolled = format!("{sum} add.u64 %x, %x, %step; ").repeat(3);
     assert_eq!(asked_beside(&unrolled).len(), 6, "each row is asked for");
 }

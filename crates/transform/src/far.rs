@@ -1,8 +1,8 @@
-//! Loads that a loop repeats far from where it was.
+//! Accesses that a loop repeats far from where it was.
 //!
-//! What lanes read side by side is a row to them. Where a loop goes on from row to row, as down the columns of a matrix or from one number of each
-//! element to the next, rows are pages apart: what a warp reads is a line or two of each, and its neighbour, which runs the loop next, reads the lines beside
-//! them. Processors fetch ahead along rows or see a loop's stride, but not what the next warp will read. [`loads`] says which loads had better
+//! What lanes access side by side is a row to them. Where a loop goes on from row to row, as down the columns of a matrix or from one number of each
+//! element to the next, rows are pages apart: a warp accesses a line or two of each, and its neighbour, which runs the loop next, the lines beside
+//! them. Processors fetch ahead along rows or see a loop's stride, but not what the next warp will want. [`accesses`] says which had better
 //! ask for that.
 
 use std::collections::HashSet;
@@ -14,9 +14,9 @@ use crate::{LaneShape, LoopId, Prepared};
 
 /// Bytes from one row to the next from which on rows are far from each other: about a page.
 const FAR: u64 = 2048;
-/// Bytes about a load that asks, within which others of its address need not.
+/// Bytes about an access that asks, within which others of its address need not.
 const NEAR: i64 = 128;
-/// How many loads of a loop ask. Where more are made, others have mostly read the same before, as neighbours in a grid do.
+/// How many accesses of a loop ask. Where more are made, others have mostly been there before, as neighbours in a grid do.
 const MOST: usize = 8;
 /// How many definitions are looked at for what a loop moves an address by.
 const DEFINITIONS: u32 = 100;
@@ -54,15 +54,15 @@ impl Step {
     }
 }
 
-/// Loads of memory that nobody waits for, along the lanes, which the innermost loop around them repeats far away: of those near each other one.
-pub fn loads(p: &Prepared) -> HashSet<Inst> {
+/// Loads and stores along the lanes, of memory that nobody waits for, which the innermost loop around them repeats far away: of those near each other one.
+pub fn accesses(p: &Prepared) -> HashSet<Inst> {
     let mut found = HashSet::new();
     let mut places: HashSet<(LoopId, Value, i64)> = HashSet::new();
     for &block in p.cfg.order() {
         let Some(around) = p.loops.innermost(block) else { continue };
         for inst in &p.func.block(block).insts {
             let data = p.func.inst(*inst);
-            let Op::Load(access) = data.op else { continue };
+            let (Op::Load(access) | Op::Store(access)) = data.op else { continue };
             let address = data.args[0];
             let goes_along = matches!(p.shapes.of(address), LaneShape::Affine(_) | LaneShape::Rows(_));
             if !goes_along || !is_plain(access) || !step(p, address, around).is_some_and(Step::is_far) {
@@ -77,7 +77,7 @@ pub fn loads(p: &Prepared) -> HashSet<Inst> {
     found
 }
 
-/// Whether what is read there may be asked for: it is device memory, which nobody waits for.
+/// Whether what is there may be asked for: it is device memory, which nobody waits for.
 pub fn is_plain(access: Access) -> bool {
     access.order == Order::Weak && matches!(access.space, Space::Global | Space::Generic)
 }

@@ -8,7 +8,7 @@
 //! Where lanes read near each other but not side by side, an iteration of a loop reads some lines. Where the next one's are farther on than that, as the blocks of
 //! quantized numbers in the rows of a matrix that several warps share, no processor sees it go on: each iteration asks for what the next one reads.
 //!
-//! Where a loop goes on from row to row, each warp reads a little of many rows, and the next one what lies beside: each iteration asks for what the warp after the next will read
+//! Where a loop goes on from row to row, each warp accesses a little of many rows, and the next one what lies beside: each iteration asks for what the warp after the next will want
 //! ([`far`]). It is worth most where a compiler has unrolled the loop a few times: then each instruction comes to few rows, too few for a processor to see their stride.
 
 use std::collections::HashSet;
@@ -55,7 +55,7 @@ pub(super) struct Fetches<'c> {
     seen: HashSet<IrValue>,
     /// What iterations ask for: where lanes are before they have moved, in which block, and which piece of so many lines.
     next: HashSet<(IrValue, Block, i64)>,
-    /// The loads that ask for what the next warps read, once it is known.
+    /// The accesses that ask for what later warps want, once it is known.
     far: Option<HashSet<Inst>>,
 }
 
@@ -134,15 +134,15 @@ impl<'c> Emitter<'_, 'c> {
         b.position_at_end(after);
     }
 
-    /// Asks for what a later warp reads where this load does, if the loop around goes on far away.
+    /// Asks for what a later warp accesses where this one does, if the loop around goes on far away.
     pub(super) fn fetch_beside(&mut self, inst: Inst, address: &Address<'c>, bytes: u32) {
         if self.is_quick() || !self.unit.machine.cpu().looks_for_order() {
             return;
         }
         let p = self.p;
-        let loads = self.fetches.far.get_or_insert_with(|| far::loads(p));
+        let accesses = self.fetches.far.get_or_insert_with(|| far::accesses(p));
         let takes_turns = |latch: &Block| p.loops.innermost(*latch) == p.loops.innermost(self.current);
-        if !loads.contains(&inst) || self.turns.iter().any(takes_turns) {
+        if !accesses.contains(&inst) || self.turns.iter().any(takes_turns) {
             return;
         }
         let pattern = self.pattern(address, bytes, 1, true);

@@ -204,6 +204,7 @@ impl<'c> Emitter<'_, 'c> {
             }
             return Ok(());
         }
+        self.fetch_beside(inst, &address, size * count);
         if self.store_joined(inst, access, mark)? {
             return Ok(());
         }
