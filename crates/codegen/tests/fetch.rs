@@ -55,6 +55,25 @@ fn neighbours_share_their_lines() {
     assert_eq!(asked(step, Level::Avx512, Plan::FULL), [4096, 4160]);
 }
 
+/// Each thread sums up two members of a structure of so many bytes.
+fn members(bytes: u32) -> String {
+    format!(
+        "ld.param.u64 %x, [x]; mul.wide.u32 %step, %t, {bytes}; add.u64 %x, %x, %step;\n\
+         ld.global.f32 %f0, [%x]; ld.global.f32 %f1, [%x+4]; add.rn.f32 %f0, %f0, %f1; st.global.f32 [%y], %f0;"
+    )
+}
+
+#[test]
+fn structures_are_asked_for_as_a_whole() {
+    let lines = |bytes: u32| (0..bytes / 2).map(|line| 4096 + 64 * line).collect::<Vec<_>>();
+    for bytes in [12, 20, 32, 128] {
+        assert_eq!(asked(&members(bytes), Level::Avx512, Plan::FULL), lines(bytes), "{bytes}");
+    }
+    for bytes in [8, 16, 256] {
+        assert!(asked(&members(bytes), Level::Avx512, Plan::FULL).is_empty(), "{bytes}");
+    }
+}
+
 #[test]
 fn nothing_is_asked_for_that_does_not_go_on() {
     let same_for_all = "ld.param.u64 %x, [x]; ld.global.f32 %f0, [%x]; st.global.f32 [%y], %f0;";

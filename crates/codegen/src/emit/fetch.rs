@@ -17,6 +17,7 @@ use simt_ir::{Access, Block, Inst, Type as IrType, Value as IrValue};
 use transform::far::{self, Step};
 
 use super::address::Address;
+use super::exact::even_step;
 use super::function::Emitter;
 use super::memory::Pattern;
 use crate::llvm::{IntPredicate, Value};
@@ -27,6 +28,8 @@ const MANY: u64 = 4 << 20;
 const DISTANCE: i64 = 4096;
 /// Bytes of a line.
 const LINE: u32 = 64;
+/// Bytes of the largest structure that is asked for.
+const WIDEST: i64 = 128;
 /// Pieces of memory that a block may read for it to ask for any. With more of them it is not memory alone that it waits for.
 const MOST: usize = 4;
 /// Bytes by which a loop goes on at least for its iterations to ask for what the next one reads. Below, processors see it go on.
@@ -46,17 +49,31 @@ pub(super) enum Cache {
     Second,
 }
 
+/// What the lanes of a load read.
+struct Piece<'c> {
+    start: Value<'c>,
+    /// From the first lane to the end of what is the last one's.
+    bytes: u32,
+    /// Lanes read parts of it, such as a member of a structure.
+    is_spread: bool,
+}
+
 /// What the code being emitted reads in order.
 #[derive(Default)]
 pub(super) struct Fetches<'c> {
-    /// Where, and bytes of all lanes.
-    pieces: Vec<(Value<'c>, u32)>,
+    pieces: Vec<Piece<'c>>,
     /// The addresses, which may be read at several distances.
     seen: HashSet<IrValue>,
     /// What iterations ask for: where lanes are before they have moved, in which block, and which piece of so many lines.
     next: HashSet<(IrValue, Block, i64)>,
     /// The accesses that ask for what later warps want, once it is known.
     far: Option<HashSet<Inst>>,
+}
+
+/// Whether lanes so many bytes apart read members of structures. Small ones of two or four elements are loaded in order, as any row.
+fn is_structure(step: i64) -> bool {
+    let fills_registers = step <= 16 && step.count_ones() == 1;
+    (1..=WIDEST).contains(&step) && !fills_registers
 }
 
 impl Fetches<'_> {
@@ -76,9 +93,24 @@ impl<'c> Emitter<'_, 'c> {
         if self.is_quick() || !far::is_plain(access) || !goes_on {
             return;
         }
-        let Pattern::Consecutive(start) = self.pattern(address, bytes, 1, true) else { return };
+        let piece = match (self.pattern(address, bytes, 1, true), address) {
+            (Pattern::Consecutive(start), _) => {
+                Piece { start, bytes: bytes * self.unit.lanes, is_spread: false }
+            }
+            (_, Address::Affine(base, offsets)) => {
+                let Some(step) = even_step(offsets).filter(|step| is_structure(*step)) else {
+                    return;
+                };
+                Piece {
+                    start: self.offset(*base, offsets[0]),
+                    bytes: step as u32 * self.unit.lanes,
+                    is_spread: true,
+                }
+            }
+            _ => return,
+        };
         if self.fetches.seen.insert(value) {
-            self.fetches.pieces.push((start, bytes * self.unit.lanes));
+            self.fetches.pieces.push(piece);
         }
     }
 
@@ -159,10 +191,12 @@ impl<'c> Emitter<'_, 'c> {
     pub(super) fn fetch(&mut self) {
         let pieces = std::mem::take(&mut self.fetches.pieces);
         self.fetches.forget();
-        if pieces.len() > MOST || self.unit.machine.cpu().looks_far_ahead() {
+        let asks = |piece: &&Piece<'_>| piece.is_spread || !self.unit.machine.cpu().looks_far_ahead();
+        let asked: Vec<_> = pieces.iter().filter(asks).collect();
+        if pieces.len() > MOST {
             return;
         }
-        let Some(least) = pieces.iter().map(|(_, bytes)| bytes / self.unit.lanes).min() else { return };
+        let Some(least) = asked.iter().map(|piece| piece.bytes / self.unit.lanes).min() else { return };
         let b = self.unit.b;
         let many = self.threads_move(MANY, least.into());
         let (asks, after) = (b.append_block("fetch"), b.append_block("fetched"));
@@ -170,9 +204,9 @@ impl<'c> Emitter<'_, 'c> {
         // Where it does not, every instruction counts.
         b.mark_odds(branch, 1, 2000);
         b.position_at_end(asks);
-        for (start, bytes) in pieces {
-            for line in (0..bytes).step_by(LINE as usize) {
-                self.prefetch(self.offset(start, DISTANCE + i64::from(line)), Cache::First);
+        for Piece { start, bytes, .. } in asked {
+            for line in (0..*bytes).step_by(LINE as usize) {
+                self.prefetch(self.offset(*start, DISTANCE + i64::from(line)), Cache::First);
             }
         }
         b.br(after);
