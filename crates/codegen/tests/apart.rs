@@ -128,3 +128,47 @@ fn rows_that_lie_anywhere_come_together() {
     assert_eq!(gathers(&rows_anywhere("ld.global.u32")), 3);
     assert_eq!(gathers(&rows_anywhere("ld.relaxed.gpu.global.u32")), 0, "those are in order, one by one");
 }
+
+/// The threads of a warp gather what four rows of 32 words have for each, into a row of its own: rows are as many bytes apart as the last parameter says.
+fn rows_gathered() -> Program {
+    let mut steps = String::new();
+    for at in [0, 4, 8, 12] {
+        writeln!(steps, "ld.global.u32 %v, [%a];\nadd.u64 %a, %a, %pitch;\nst.global.u32 [%b+{at}], %v;")
+            .unwrap();
+    }
+    kernel_of(&format!(
+        ".version 9.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry kernel(.param .u64 first, .param .u64 second, .param .u64 pitch, .param .u64 apart)\n{{\n\
+         .reg .b32 %t, %v;\n.reg .b64 %a, %b, %pitch, %x, %y;\n\
+         ld.param.u64 %a, [first];\nld.param.u64 %b, [second];\nld.param.u64 %pitch, [pitch];\nld.param.u64 %x, [apart];\n\
+         mov.u32 %t, %tid.x;\ncvt.u64.u32 %y, %t;\nmul.lo.u64 %x, %x, %y;\nadd.u64 %b, %b, %x;\n\
+         mul.wide.u32 %x, %t, 4;\nadd.u64 %a, %a, %x;\n{steps}ret;\n}}"
+    ))
+}
+
+const WARP: Launch = Launch { grid: [1, 1, 1], block: [32, 1, 1] };
+
+#[test]
+fn rows_of_each_lane_may_lie_in_each_other() {
+    let program = rows_gathered();
+    let words: Vec<u64> = (0..1200u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    // Apart, one behind the other, overlapping, in one place, and towards the beginning.
+    for apart in [32i64, 20, 16, 12, 4, 0, -4, -16, -24] {
+        // Behind what is loaded, before it, and among it: a row, or between two.
+        for second in [1400u64, 300, 664, 680, 1000] {
+            let args = |words: &mut [u64]| {
+                let start = words.as_mut_ptr() as u64;
+                [start + 4 * 600, start + 4 * second, 256, apart as u64]
+            };
+            WARP.must_agree(&program, &words, args, format_args!("{apart} bytes, {second}"));
+        }
+    }
+}
+
+#[test]
+fn rows_of_each_lane_are_stored_as_such() {
+    let cpu = Cpu::level_cpu(Level::Avx512);
+    let text = codegen::emit_text(&rows_gathered(), &WARP.shape(), &cpu, Text::Ir).unwrap();
+    let count = |what: &str| text.matches(what).count();
+    assert_eq!((count("store <4 x i32>"), count("@llvm.masked.scatter.v")), (32, 5), "{text}");
+}

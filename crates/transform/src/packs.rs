@@ -116,15 +116,36 @@ pub fn may_be_apart(p: &Prepared, block: Block) -> bool {
             Op::Load(access) if matches!(access.space, Space::Param | Space::Const) => true,
             Op::Load(access) | Op::Store(access) => {
                 arrays.insert(data.args[0]);
-                let is_anywhere = p.shapes.of(data.args[0]).is_varying();
                 access.order == Order::Weak
                     && access.space == Space::Global
-                    && (!is_anywhere || matches!(data.op, Op::Load(_)))
                     && p.shapes.checks(data.args[0]).is_empty()
             }
             op => op.is_pure(),
         }
     }) && arrays.len() <= MOST_ARRAYS
+}
+
+/// The address of a row of each lane's own, anywhere, to which a block stores several elements, if a test at its beginning could show that rows follow each
+/// other and that what else it accesses is elsewhere. Nothing else is anywhere: it would take a comparison for each two.
+pub fn own_row(p: &Prepared, block: Block) -> Option<Value> {
+    if !may_be_apart(p, block) {
+        return None;
+    }
+    let insts = p.func.block(block).insts.iter().map(|inst| p.func.inst(*inst));
+    let mut stored = HashSet::new();
+    let mut count = 0;
+    for data in insts.filter(|data| matches!(data.op, Op::Load(_) | Op::Store(_))) {
+        match (data.op, p.shapes.of(data.args[0]).is_varying()) {
+            (_, false) => {}
+            (Op::Store(_), true) => {
+                stored.insert(data.args[0]);
+                count += 1;
+            }
+            _ => return None,
+        }
+    }
+    let is_one = stored.len() == 1 && count > 1;
+    stored.into_iter().next().filter(|_| is_one)
 }
 
 /// The first arguments of an edge that a pack of parameters gets.

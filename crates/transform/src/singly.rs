@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use simt_ir::{Block, Def, InstData, Op, Order, Space, Value};
 
-use crate::{LaneShape, LoopId, Prepared, chains};
+use crate::{LaneShape, LoopId, Prepared, chains, packs};
 
 /// How much more the lanes of a vector must take.
 const MARGIN: u64 = 2;
@@ -36,7 +36,7 @@ const GATHERED: Cost = Cost { in_vectors: 20, alone: 5 };
 const SCATTERED: Cost = Cost { in_vectors: 40, alone: 5 };
 /// or which is an atomic.
 const ATOMIC: Cost = Cost { in_vectors: 30, alone: 20 };
-/// Of a load of what lies in a row with something that is loaded: it comes with that.
+/// Of an access to what lies in a row with something that is accessed: it comes with that.
 const IN_ROW: Cost = Cost { in_vectors: 5, alone: 5 };
 /// Bytes of a row.
 const ROW: u64 = 16;
@@ -105,14 +105,15 @@ pub(crate) fn few_of(p: &Prepared, id: LoopId, lanes: u32) -> Option<u32> {
 /// What a block takes; nothing if it has operations of which that is not known.
 fn of_block(p: &Prepared, block: Block) -> Option<Cost> {
     let mut sum = Cost::default();
-    let mut loaded: HashMap<Value, Vec<i64>> = HashMap::new();
+    let mut accessed: HashMap<Value, Vec<i64>> = HashMap::new();
+    let own_row = packs::own_row(p, block);
     for inst in &p.func.block(block).insts {
         let data = p.func.inst(*inst);
         let mut cost = of_inst(p, block, data)?;
-        if let Op::Load(access) = data.op
-            && cost == GATHERED
+        if let Op::Load(access) | Op::Store(access) = data.op
+            && (cost == GATHERED || cost == SCATTERED && own_row == Some(data.args[0]))
         {
-            let places = loaded.entry(data.args[0]).or_default();
+            let places = accessed.entry(data.args[0]).or_default();
             if places.iter().any(|place| place.abs_diff(access.offset) < ROW) {
                 cost = IN_ROW;
             } else {
@@ -215,6 +216,10 @@ mod tests {
         Along,
         /// Takes the next element of its own row, and puts the sum in its place.
         OwnRow,
+        /// Takes its element of the next row, and puts it and the sum in places of its own row that lie together,
+        Gather,
+        /// or apart.
+        Scatter,
     }
 
     /// Lanes go from a number that each has loaded, or all have, up to another such.
@@ -247,6 +252,7 @@ mod tests {
         b.terminate(Terminator::Jump(Target::new(body)));
         b.switch_to(body);
         let at = b.read(number);
+        let gathers = matches!(walk, Walk::Gather | Walk::Scatter);
         let place_of = if walk == Walk::Along {
             let width = b.inst(Op::SpecialReg(SpecialReg::Ntid(0)), &[], Type::I32);
             let first = b.inst(Op::Int(IntBinary::Mul), &[at, width], Type::I32);
@@ -260,7 +266,14 @@ mod tests {
         } else {
             place_of
         };
-        let there = place(&mut b, numbers, place_of);
+        let place_of = if gathers { tid } else { place_of };
+        let mut there = place(&mut b, numbers, place_of);
+        if gathers {
+            let wide = b.inst(Op::Convert(Convert::SExt), &[at], Type::I64);
+            let bits = b.constant(Type::I32, 12);
+            let further = b.inst(Op::Shift(Shift::Left), &[wide, bits], Type::I64);
+            there = b.inst(Op::Int(IntBinary::Add), &[there, further], Type::I64);
+        }
         let loaded = b.inst(Op::Load(access), &[there], Type::I32);
         let element = if walk == Walk::Row { load(&mut b, elements, loaded) } else { loaded };
         let old = b.read(sum);
@@ -268,6 +281,14 @@ mod tests {
         b.write(sum, new);
         if walk == Walk::OwnRow {
             b.effect(Op::Store(access), &[there, new]);
+        }
+        if gathers {
+            let first = b.inst(Op::Int(IntBinary::Mul), &[tid, end], Type::I32);
+            let row = place(&mut b, out, first);
+            for (at, value) in (0..).zip([element, new, element, new]) {
+                let offset = if walk == Walk::Gather { 4 * at } else { 400 * at };
+                b.effect(Op::Store(Access::weak(Space::Global, offset)), &[row, value]);
+            }
         }
         let next =
             if walk == Walk::Chain { loaded } else { b.inst(Op::Int(IntBinary::Add), &[at, one], Type::I32) };
@@ -295,5 +316,7 @@ mod tests {
         assert!(pays_for(Walk::OwnRow, true), "each store may change what the next element is");
         assert!(!pays_for(Walk::Chain, false), "the next load waits for the last, and lanes wait together");
         assert!(!pays_for(Walk::Along, true), "they lie side by side");
+        assert!(!pays_for(Walk::Gather, true), "what each stores goes together");
+        assert!(pays_for(Walk::Scatter, true), "what each stores goes to four lines");
     }
 }

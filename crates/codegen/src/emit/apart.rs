@@ -4,13 +4,14 @@
 //! if they are, so that elements which each lane has in a row are loaded and stored one by one: the members of a structure that is changed in
 //! place, the elements of a small matrix. Mostly all lanes' elements of one array lie on one side of all of the other, which a few comparisons
 //! of numbers tell before the block (see [`ahead`](super::ahead)); and what lanes have in the same array lies at known distances. Where lanes load from
-//! anywhere, as the colours of a pixel that a picture is turned to, each lane's elements are compared with all that is stored.
+//! anywhere, as the colours of a pixel that a picture is turned to, each lane's elements are compared with all that is stored. Where each lane stores to
+//! a row of its own, as what gathers the channels of a pixel does, rows have to come one after another too.
 
 use std::collections::BTreeMap;
 
 use simt_ir::{Access, Block, Inst, InstData, Op, Order, Space, Value as IrValue};
 use transform::LaneShape;
-use transform::packs::may_be_apart;
+use transform::packs::{may_be_apart, own_row};
 
 use super::function::Emitter;
 use crate::llvm::{IntPredicate, Value};
@@ -43,6 +44,11 @@ impl<'c> Emitter<'_, 'c> {
             return;
         }
         let extents: Vec<(IrValue, Extent)> = extents.into_iter().collect();
+        let stored = extents.iter().filter(|(_, extent)| extent.is_stored);
+        for (rows, extent) in stored.filter(|(base, _)| self.p.shapes.of(*base).is_varying()) {
+            let holds = self.follow_each_other(*rows, extent);
+            tests.push(holds);
+        }
         for (at, (one, own)) in extents.iter().enumerate() {
             for (other, others) in
                 extents[..at].iter().filter(|(_, others)| own.is_stored || others.is_stored)
@@ -80,6 +86,15 @@ impl<'c> Emitter<'_, 'c> {
                 tests.push(b.icmp(IntPredicate::Uge, behind, behind.ty().int_const(within as u64)));
             }
         }
+    }
+
+    /// Whether what each lane accesses ends before what the next one does begins.
+    fn follow_each_other(&mut self, rows: IrValue, extent: &Extent) -> Value<'c> {
+        let b = self.unit.b;
+        let (lanes, count) = (self.vector(rows), self.unit.lanes);
+        let distances = b.sub(b.subvector(lanes, 1, count - 1), b.subvector(lanes, 0, count - 1));
+        let bytes = distances.ty().int_const((extent.end - extent.first) as u64);
+        b.all(b.icmp(IntPredicate::Uge, distances, bytes))
     }
 
     /// What the extent of an array is told from: its first lane's address, or that of each row's first.
@@ -124,7 +139,10 @@ impl<'c> Emitter<'_, 'c> {
             after_store += usize::from(stores > 0 && !own.is_store);
         }
         let has_rows = extents.values().any(|extent| extent.count > 1);
-        (has_rows && after_store > 0).then_some(extents)
+        let mut stored_anywhere =
+            extents.iter().filter(|(base, extent)| extent.is_stored && p.shapes.of(**base).is_varying());
+        let are_told_apart = stored_anywhere.all(|(base, _)| own_row(p, block) == Some(*base));
+        (has_rows && after_store > 0 && are_told_apart).then_some(extents)
     }
 
     /// What a load or a store is that may pass others.

@@ -12,6 +12,9 @@ use crate::llvm::{Type, Value};
 /// The most that one access of a lane's takes.
 const BITS: u32 = 128;
 
+/// Bytes of the largest word that an instruction scatters.
+const MOST_SCATTERED: u32 = 8;
+
 /// What loads of scattered words are aligned to: a word may be several smaller elements, which lie at any place.
 pub(super) const ANYWHERE: u32 = 1;
 
@@ -118,15 +121,16 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// Whether scattered stores of so many bytes a lane are made one by one: where no instruction scatters them, and where lanes whose places are
-    /// known but for a base are faster so than by that instruction, which takes the processor several times as long. It is more code, which pays
-    /// where that runs again and again, and for so many lanes.
+    /// known but for a base, or that have more than an instruction scatters at once, are faster so than by that instruction, which takes the processor several
+    /// times as long. It is more code, which pays where that runs again and again, and for so many lanes.
     pub(super) fn stores_one_by_one(&self, address: &Address<'c>, bytes: u32) -> bool {
         let loops = &self.p.loops;
         let pays = || {
             let often = loops.count() == 0 || loops.innermost(self.current).is_some();
             often && !self.is_quick() && self.unit.lanes <= 64
         };
-        self.is_full() && (!self.has_scatter(bytes) || matches!(address, Address::Affine(..)) && pays())
+        let is_faster = matches!(address, Address::Affine(..)) || bytes > MOST_SCATTERED;
+        self.is_full() && (!self.has_scatter(bytes) || is_faster && pays())
     }
 
     /// Stores an element of each of these vectors for every lane, lowest lane first.

@@ -307,7 +307,11 @@ impl<'c> Emitter<'_, 'c> {
         let size = self.lane_type(data.args[1]).scalar_bits() / 8;
         let own = self.address(address, access);
         // What other lanes store to the same places comes later there too: rows of a distance unknown might share some.
-        let Address::Affine(_, offsets) = &own else { return Ok(false) };
+        let mut sorted = match &own {
+            Address::Affine(_, offsets) => offsets.to_vec(),
+            Address::Varying(_) if self.ahead.apart.contains(&address) => Vec::new(),
+            _ => return Ok(false),
+        };
         if self.is_quick() || access.lanes != 1 || access.order != Order::Weak || !self.is_sure(address) {
             return Ok(false);
         }
@@ -316,7 +320,6 @@ impl<'c> Emitter<'_, 'c> {
             Pattern::Strided(..) => false,
             _ => return Ok(false),
         };
-        let mut sorted = offsets.to_vec();
         sorted.sort_unstable();
         for count in self.counts(size, data.args[1]) {
             let step = i64::from(size);
