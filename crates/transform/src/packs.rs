@@ -23,7 +23,7 @@ const MOST: usize = 16;
 /// The most bytes of a lane that are loaded one by one.
 pub const MOST_BYTES: i64 = 64;
 /// The most arrays that are tested to be apart.
-const MOST_ARRAYS: usize = 6;
+const MOST_ARRAYS: usize = 8;
 /// The most packs that are looked at to tell whether one may be told apart.
 const MOST_BESIDE: usize = 200;
 
