@@ -90,8 +90,7 @@ struct Table {
     /// How much more it has taken to note lines than was saved, and how often none was noted for that.
     doubt: u32,
     passed: u32,
-    /// Calls for elements anywhere that nothing is kept of, as long as there is nothing else: they are in too many lines, or rounded and no other
-    /// thread is at any.
+    /// Calls for elements anywhere that nothing is kept of, as long as there is nothing else: they are in too many lines, or no other thread is at any.
     resting: u32,
     /// When nothing was left, and for how long something may be from then on, in ticks.
     settled: u64,
@@ -323,8 +322,8 @@ impl Table {
         if self.rests() {
             return lanes;
         }
-        // Sums that are rounded are as many as they were: what keeping them saves is other threads' exchanges in between.
-        if kind.is_rounded() && self.used.is_empty() && self.is_alone() {
+        // What keeping them saves is other threads' exchanges in between. An element that nobody else is at changes in less time than it takes to keep.
+        if self.used.is_empty() && self.is_alone() {
             self.resting = REST;
             return lanes;
         }
