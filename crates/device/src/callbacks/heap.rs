@@ -11,6 +11,10 @@ use crate::memory::extents::Extents;
 /// Alignment of what kernels allocate.
 const ALIGN: u64 = 16;
 
+/// What lies before each allocation and is nobody's. nvcc stores the length of an array that `new T[n]` of a class with operators of
+/// its own makes in the word before what the allocation gave, for which it asks no room: a GPU's heap has room there.
+const BEFORE: u64 = 16;
+
 /// The heap of one context; its memory is allocated when a kernel first asks.
 pub struct DeviceHeap {
     space: Arc<AddressSpace>,
@@ -27,7 +31,7 @@ struct State {
 struct Region {
     base: u64,
     free: Extents,
-    /// Address to length.
+    /// Address to length, with what lies before it.
     used: HashMap<u64, u64>,
 }
 
@@ -55,7 +59,7 @@ impl DeviceHeap {
 
     /// Allocates; `None` when there is no room. No bytes take as much as one.
     pub fn allocate(&self, size: u64) -> Option<u64> {
-        let len = size.max(1).checked_next_multiple_of(ALIGN)?;
+        let len = size.max(1).checked_next_multiple_of(ALIGN)?.checked_add(BEFORE)?;
         let mut state = self.state.lock();
         let State { limit, region } = &mut *state;
         let region = match region {
@@ -65,7 +69,7 @@ impl DeviceHeap {
                 region.insert(Region { base, free: Extents::new(base, *limit), used: HashMap::new() })
             }
         };
-        let address = region.free.take(len, ALIGN)?;
+        let address = region.free.take(len, ALIGN)? + BEFORE;
         region.used.insert(address, len);
         Some(address)
     }
@@ -84,7 +88,7 @@ impl DeviceHeap {
         let mut state = self.state.lock();
         let Some(region) = &mut state.region else { return false };
         let Some(len) = region.used.remove(&address) else { return false };
-        region.free.give(address, len);
+        region.free.give(address - BEFORE, len);
         true
     }
 }
@@ -93,6 +97,18 @@ impl DeviceHeap {
 #[cfg(not(miri))] // reserves address space with mmap flags that Miri lacks
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_word_before_an_allocation_is_nobodys() {
+        let space = Arc::new(AddressSpace::new(&[64 << 20]).unwrap());
+        let heap = DeviceHeap::new(space, 0, ContextId(1), 1000);
+        let (a, b) = (heap.allocate(16).unwrap(), heap.allocate(12).unwrap());
+        assert!(heap.contains(a - 8), "of the heap's memory");
+        assert!(b - 8 >= a + 16, "not of the allocation before");
+        assert!(heap.free(a) && heap.free(b));
+        assert_eq!(heap.allocate(1000 - BEFORE - 8), Some(a), "all was given back");
+        assert_eq!(heap.allocate(u64::MAX - 20), None);
+    }
 
     #[test]
     fn allocates_until_exhausted() {
@@ -106,7 +122,7 @@ mod tests {
         assert!(!heap.free(a + 16) && !heap.free(0));
         assert_eq!(heap.allocate(500), None, "that was no allocation");
         assert!(heap.free(a) && !heap.free(a));
-        assert!(heap.contains(a) && heap.contains(a + 999) && !heap.contains(a + 1000));
+        assert!(heap.contains(a) && heap.contains(a - BEFORE + 999) && !heap.contains(a - BEFORE + 1000));
         assert_eq!(heap.allocate(900), Some(a));
         assert_eq!(space.find(a), None, "not the host's to use");
         assert_eq!(space.free(a, |_| true), Err(crate::Error::InvalidValue));
