@@ -6,7 +6,7 @@ use simt_ir::{Access, BarrierKind, Op, Program, Type, mbarrier};
 
 use crate::memory::{self, BadAccess};
 use crate::texture;
-use crate::thread::{Arrival, BlockContext, Event, State, Thread};
+use crate::thread::{Arrival, BlockContext, Event, Location, State, Thread};
 use crate::warp::{self, Member, Others};
 
 /// Instructions a warp executes before another one gets its turn: threads that wait for each other through memory make progress.
@@ -22,6 +22,8 @@ pub struct Block<'a> {
     arrivals: Vec<Vec<(u32, Arrival)>>,
     /// Instructions left.
     budget: Option<u64>,
+    /// Of the first thread whose assertion has failed. Its warp is lost: it never goes on, and others wait for it in vain.
+    failed: Option<Fault>,
 }
 
 impl<'a> Block<'a> {
@@ -35,12 +37,22 @@ impl<'a> Block<'a> {
         let launch = unsafe { &*frame.launch };
         let context = BlockContext { program, launch, frame, ctaid };
         let threads = (0..launch.threads).map(|linear| Thread::new(&context, linear)).collect();
-        Block { context, threads, arrivals: vec![Vec::new(); BARRIERS], budget }
+        Block { context, threads, arrivals: vec![Vec::new(); BARRIERS], budget, failed: None }
     }
 
     /// Whether all its threads have ended.
     pub fn is_done(&self) -> bool {
         self.threads.iter().all(|thread| thread.state == State::Done)
+    }
+
+    /// Whether an assertion has failed.
+    pub fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    /// Its fault, if an assertion has failed.
+    pub fn take_failed(&mut self) -> Option<Fault> {
+        self.failed.take()
     }
 
     /// Gives each thread a turn and lets those meet that have come together; barriers only if nobody else can go on. Whether anything
@@ -93,32 +105,71 @@ impl<'a> Block<'a> {
                 break;
             }
             let going = ready;
+            let mut failed = None;
             for lane in (0..WARP).filter(|lane| going >> lane & 1 != 0) {
                 let index = first + lane as usize;
-                if let Err(fault) = self.turn(index, 1, phase) {
-                    self.let_warp_assert(&fault, index, phase);
-                    return Err(fault);
+                let place = self.threads[index].location();
+                match self.turn(index, 1, phase) {
+                    Ok(()) => {}
+                    Err(fault) if fault.kind == FaultKind::Assert => {
+                        failed = Some((fault, index, place));
+                        break;
+                    }
+                    Err(fault) => return Err(fault),
                 }
                 let thread = &self.threads[index];
                 if thread.state != State::Ready || thread.sleeps.is_some() {
                     ready &= !(1 << lane);
                 }
             }
+            if let Some((fault, index, place)) = failed {
+                self.let_warp_assert(first, index, place, phase);
+                self.lose_warp(first, fault);
+                break;
+            }
         }
         Ok(())
     }
 
-    /// After a failed assertion, has the rest of the warp go as far as it goes in this round: on a device, whose lanes go
-    /// together, every lane whose assertion fails says so.
-    fn let_warp_assert(&mut self, fault: &Fault, index: usize, phase: u64) {
-        if fault.kind != FaultKind::Assert {
-            return;
+    /// Has the other lanes of a warp come to the place where the assertion of one has failed: on a device, whose lanes go together, every lane
+    /// whose assertion fails there says so. Here some may be behind.
+    fn let_warp_assert(&mut self, first: usize, failed: usize, place: Location, phase: u64) {
+        let turned_back = self.threads[failed].turned_back;
+        let last = (first + WARP as usize).min(self.threads.len());
+        for other in (first..last).filter(|other| *other != failed) {
+            for _ in 0..QUANTUM {
+                let thread = &self.threads[other];
+                let here = thread.location();
+                let is_past = (here.0, here.1) == (place.0, place.1) && here > place;
+                if thread.state != State::Ready || thread.turned_back > turned_back {
+                    break;
+                }
+                if thread.turned_back == turned_back
+                    && here == place
+                    && thread.is_called_as(&self.threads[failed])
+                {
+                    // The first fault is the block's.
+                    let _ = self.turn(other, 1, phase);
+                    break;
+                }
+                let is_over = thread.turned_back == turned_back && is_past;
+                if is_over
+                    || thread.is_at_assertion(self.context.program)
+                    || self.turn(other, 1, phase).is_err()
+                {
+                    break;
+                }
+            }
         }
-        let end = (index + 1).next_multiple_of(WARP as usize).min(self.threads.len());
-        for other in index + 1..end {
-            if self.threads[other].state == State::Ready {
-                // The first fault is the block's.
-                let _ = self.turn(other, QUANTUM, phase);
+    }
+
+    /// An assertion of this warp has failed: on a device it stops as a whole, and the others go on.
+    fn lose_warp(&mut self, first: usize, fault: Fault) {
+        self.failed.get_or_insert(fault);
+        let last = (first + WARP as usize).min(self.threads.len());
+        for thread in &mut self.threads[first..last] {
+            if thread.state != State::Done {
+                thread.state = State::Lost;
             }
         }
     }

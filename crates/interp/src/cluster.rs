@@ -9,6 +9,8 @@ use crate::thread::State;
 
 /// Every so many rounds blocks look whether the launch has failed elsewhere.
 const ROUNDS: u32 = 64;
+/// Rounds after which a block ends in which an assertion has failed.
+const AFTER_FAILURE: u32 = 256;
 
 /// Runs the blocks whose indices the frames hold, whole clusters of the launch, each for about `budget` instructions at the most.
 ///
@@ -24,18 +26,35 @@ pub unsafe fn run(program: &Program, frames: &mut [BlockFrame], budget: Option<u
     while blocks.len() > 0 {
         clusters.push(Cluster { blocks: blocks.by_ref().take(size).collect(), phase: 0 });
     }
-    let mut rounds = 0u32;
+    let (mut rounds, mut left) = (0u32, AFTER_FAILURE);
     loop {
         let mut all_done = true;
         for cluster in &mut clusters {
-            all_done &= cluster.round()? == Progress::Done;
+            match cluster.round() {
+                Ok(progress) => all_done &= progress == Progress::Done,
+                Err(fault) => return Err(failed(&mut clusters).unwrap_or(fault)),
+            }
         }
-        // Who polls for what a failed block would have done polls for ever.
+        if let Some(fault) = all_done.then(|| failed(&mut clusters)).flatten() {
+            return Err(fault);
+        }
+        // Who polls for what a failed block or warp would have done polls for ever.
         rounds = rounds.wrapping_add(1);
+        if clusters.iter().flat_map(|cluster| &cluster.blocks).any(Block::has_failed) {
+            left -= 1;
+        }
+        if left == 0 {
+            return failed(&mut clusters).map_or(Ok(()), Err);
+        }
         if all_done || rounds.is_multiple_of(ROUNDS) && clusters[0].blocks[0].context.has_failed() {
             return Ok(());
         }
     }
+}
+
+/// The fault of a block in which an assertion has failed.
+fn failed(clusters: &mut [Cluster<'_>]) -> Option<Fault> {
+    clusters.iter_mut().flat_map(|cluster| &mut cluster.blocks).find_map(Block::take_failed)
 }
 
 #[derive(PartialEq)]

@@ -47,9 +47,14 @@ pub struct Thread<'a> {
     pub cluster_phase: Option<u64>,
     /// Nanoseconds to sleep, if that is what ended its turn.
     pub sleeps: Option<u32>,
+    /// How often it has gone back in its code, as loops do.
+    pub turned_back: u64,
     windows: Windows<'a>,
     frames: Vec<CallFrame>,
 }
+
+/// A place in the code, comparable among threads of a block: depth, function, block, position.
+pub type Location = (usize, FuncRef, Block, usize);
 
 /// What a thread is doing.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,6 +69,8 @@ pub enum State {
     ClusterBarrier,
     /// It has ended.
     Done,
+    /// An assertion of its warp has failed: it never goes on, and has not ended.
+    Lost,
 }
 
 /// An arrival at a barrier.
@@ -139,6 +146,7 @@ impl<'a> Thread<'a> {
             state: State::Ready,
             cluster_phase: None,
             sleeps: None,
+            turned_back: 0,
             windows: Windows::new(context.launch, frame, context.program.param_bytes, linear),
             frames: vec![CallFrame {
                 func: FuncRef(0),
@@ -157,10 +165,24 @@ impl<'a> Thread<'a> {
         self.linear % WARP
     }
 
-    /// Where the thread is, comparable among threads of a block: depth, function, block, position.
-    pub fn location(&self) -> (usize, FuncRef, Block, usize) {
+    /// Where the thread is.
+    pub fn location(&self) -> Location {
         let frame = self.top();
         (self.frames.len(), frame.func, frame.block, frame.at)
+    }
+
+    /// Whether it is at an assertion that fails.
+    pub fn is_at_assertion(&self, program: &Program) -> bool {
+        let frame = self.top();
+        let func = program.function(frame.func);
+        let next = func.block(frame.block).insts.get(frame.at);
+        next.is_some_and(|inst| func.inst(*inst).op == Op::Syscall(Syscall::AssertFail))
+    }
+
+    /// Whether another thread has come to the function that it is in by the same calls.
+    pub fn is_called_as(&self, other: &Thread<'_>) -> bool {
+        let place = |frame: &CallFrame| (frame.func, frame.block, frame.at);
+        self.frames.iter().rev().skip(1).map(place).eq(other.frames.iter().rev().skip(1).map(place))
     }
 
     /// Whether another thread is at the same place and came to it by the same calls.
@@ -506,8 +528,10 @@ impl<'a> Thread<'a> {
             );
             frame.values[param.index()] = bits;
         }
+        let is_back = target.block <= frame.block;
         frame.block = target.block;
         frame.at = 0;
+        self.turned_back += u64::from(is_back);
     }
 
     fn call(&mut self, program: &Program, callee: FuncRef, args: Vec<u64>, line: u32) -> Result<(), Event> {

@@ -87,6 +87,7 @@ fn launch_with(
         state: std::ptr::null_mut(),
         ctaid: [0; 3],
         warp: 0,
+        from_warp: 0,
         worker: 0,
         wait: Wait::default(),
         fault: FaultRecord::default(),

@@ -136,30 +136,20 @@ impl Kernel {
         first: u64,
         count: u64,
     ) -> Result<(), Fault> {
-        unsafe extern "C" fn call(job: *mut c_void, first: u64, count: u64) -> u32 {
-            // SAFETY: `job` is the one below, alive for the whole call; the rest is the contract of `run`.
-            unsafe {
-                let job = &*job.cast::<Job>();
-                set_float_control(job.flush);
-                (job.entry)(job.frame, first, count)
-            }
-        }
-        struct Job {
-            entry: BlocksEntry,
-            frame: *mut BlockFrame,
-            flush: bool,
-        }
-        frame.fault = FaultRecord::default();
-        let mut job = Job { entry, frame, flush: self.info.flush_subnormals };
-        // SAFETY: the caller's contract; generated code owns nothing.
-        let result = unsafe { guard::guarded_call(call, (&raw mut job).cast(), first, count) };
-        let status = match checked(frame, result, &self.info) {
+        // SAFETY: the caller's contract.
+        let status = match unsafe { self.call_blocks(entry, frame, first, count) } {
             Ok(status) => status,
             // SAFETY: the same contract.
             Err(fault) if self.info.retraced => unsafe {
                 return Err(self.retrace(fault, frame, first, count));
             },
-            Err(fault) => return Err(fault),
+            Err(fault) => {
+                if fault.kind == FaultKind::Assert {
+                    // SAFETY: the same contract.
+                    unsafe { self.run_behind(entry, frame) };
+                }
+                return Err(fault);
+            }
         };
         if status != Status::Deopt as u32 {
             return Ok(());
@@ -187,6 +177,57 @@ impl Kernel {
                 result
             }
         }
+    }
+
+    /// Runs blocks in a guarded call.
+    ///
+    /// # Safety
+    /// As for [`CompiledKernel::run`].
+    unsafe fn call_blocks(
+        &self,
+        entry: BlocksEntry,
+        frame: &mut BlockFrame,
+        first: u64,
+        count: u64,
+    ) -> Result<u32, Fault> {
+        unsafe extern "C" fn call(job: *mut c_void, first: u64, count: u64) -> u32 {
+            // SAFETY: `job` is the one below, alive for the whole call; the rest is the contract of `run`.
+            unsafe {
+                let job = &*job.cast::<Job>();
+                set_float_control(job.flush);
+                (job.entry)(job.frame, first, count)
+            }
+        }
+        struct Job {
+            entry: BlocksEntry,
+            frame: *mut BlockFrame,
+            flush: bool,
+        }
+        frame.fault = FaultRecord::default();
+        let mut job = Job { entry, frame, flush: self.info.flush_subnormals };
+        // SAFETY: the caller's contract; generated code owns nothing.
+        let result = unsafe { guard::guarded_call(call, (&raw mut job).cast(), first, count) };
+        checked(frame, result, &self.info)
+    }
+
+    /// Runs the warps of a block behind one that has failed an assertion: each says of itself whether its own hold. What else becomes of them is
+    /// nobody's concern, for the launch has failed.
+    ///
+    /// # Safety
+    /// As for [`CompiledKernel::run`], of a frame whose block and warp the code has just failed in.
+    unsafe fn run_behind(&self, entry: BlocksEntry, frame: &mut BlockFrame) {
+        // SAFETY: the launch outlives the run.
+        let (warps, block) = unsafe { ((*frame.launch).warps, (*frame.launch).number_of(frame.ctaid)) };
+        let mut next = frame.warp + 1;
+        while next < warps {
+            frame.from_warp = next;
+            // SAFETY: the caller's contract.
+            match unsafe { self.call_blocks(entry, frame, block, 1) } {
+                Err(fault) if fault.kind == FaultKind::Assert && frame.warp >= next => next = frame.warp + 1,
+                _ => break,
+            }
+        }
+        frame.from_warp = 0;
     }
 
     /// The fault of a second run of the same blocks, with code that knows where it is; the first, and that this is not known, if that run comes to none.
@@ -244,6 +285,7 @@ impl Kernel {
         let code = WarpCode { entry, together, state: own_state, block_bytes: state_of(self), gang };
         let mut schedule = Schedule::new(launch, frames.len(), code);
         let mut plain_state;
+        let mut failed = None;
         'blocks: loop {
             for (rank, frame) in (0..).zip(frames.iter_mut()) {
                 let Some(ctaid) = place(launch, rank) else { break 'blocks };
@@ -263,7 +305,18 @@ impl Kernel {
                 // That of the others follows from it.
                 frames[0].state = own_state;
                 let frame = &frames[schedule.rank()];
-                checked(frame, result, &self.info)?;
+                match checked(frame, result, &self.info) {
+                    Ok(_) => {}
+                    // Other warps say whether theirs hold.
+                    Err(fault) if fault.kind == FaultKind::Assert => {
+                        failed.get_or_insert(fault);
+                        let at = schedule.rank();
+                        // SAFETY: the frame of the block that has just run.
+                        unsafe { schedule.lose_warp(&raw mut frames[at]) };
+                        continue;
+                    }
+                    Err(fault) => return Err(failed.unwrap_or(fault)),
+                }
                 if stopped == Stopped::NeedsPlainCode {
                     let plain = self.plain_code(frame)?;
                     let Entry::Warps(entry, together) = plain.entry else {
@@ -279,6 +332,9 @@ impl Kernel {
                     let state = plain_state.as_mut_ptr().cast();
                     schedule.resume_with(WarpCode { entry, together, state, block_bytes, gang: 1 });
                     continue;
+                }
+                if let Some(fault) = failed {
+                    return Err(fault);
                 }
                 if stopped == Stopped::Abandoned {
                     return Ok(());

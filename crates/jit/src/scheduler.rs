@@ -10,10 +10,11 @@ mod together;
 use std::time::{Duration, Instant};
 
 use kernel_abi::{
-    BARRIERS, BlockFrame, FaultKind, LaunchFrame, TogetherEntry, WARP, Wait, WaitKind, WarpEntry,
+    BARRIERS, BlockFrame, FaultKind, LaunchFrame, Parted, TogetherEntry, WARP, Wait, WaitKind, WarpEntry,
 };
 
 use cluster::ClusterBarrier;
+use together::Together;
 
 /// How long a block waits before another thread may have the core, and after how many rounds it looks at the clock.
 const PATIENCE: Duration = Duration::from_micros(50);
@@ -34,6 +35,8 @@ enum State {
     Done,
     /// Goes where the first warp of its gang goes.
     Led,
+    /// Has failed an assertion: never goes on, and has not ended, so that who waits for it at a barrier waits in vain.
+    Lost,
 }
 
 #[derive(Clone, Copy)]
@@ -136,6 +139,12 @@ pub struct Schedule {
     code: WarpCode,
     /// For warps that find an assumption of `code` not to hold.
     plain: Option<WarpCode>,
+    /// Where the warps of the current block are while they have their turns together.
+    together: Option<Together>,
+    /// Likewise, where code of the kernel's own gives them.
+    parted: Parted,
+    /// A warp has failed an assertion.
+    some_lost: bool,
 }
 
 /// Why the blocks stopped.
@@ -151,7 +160,8 @@ pub enum Stopped {
     NoSuchBarrier,
     /// Warps come to one barrier with other numbers of threads.
     CountsDiffer,
-    /// Warps poll for what other blocks do, and the launch has failed in one of those.
+    /// Warps poll for what other blocks do, and the launch has failed in one of those; or one has failed an assertion, and none of the others can
+    /// go on.
     Abandoned,
 }
 
@@ -173,6 +183,9 @@ impl Schedule {
             live: 0,
             code,
             plain: None,
+            together: None,
+            parted: Parted::default(),
+            some_lost: false,
         };
         schedule.start();
         schedule
@@ -185,7 +198,7 @@ impl Schedule {
 
     /// The next blocks start.
     pub fn start(&mut self) {
-        self.live = 0;
+        (self.live, self.some_lost, self.together) = (0, false, None);
         for block in &mut self.blocks {
             block.live = block.warps.len() as u32;
             block.fresh = true;
@@ -195,6 +208,22 @@ impl Schedule {
             let live = blocks.iter().map(|block| block.live).sum();
             *cluster = ClusterBarrier { live, ..ClusterBarrier::default() };
         }
+    }
+
+    /// The warp that the frame names has failed an assertion and left the code where it was. The others may go on.
+    ///
+    /// # Safety
+    /// As for [`Schedule::run`], of the frame of the block that was run last.
+    pub unsafe fn lose_warp(&mut self, frame: *mut BlockFrame) {
+        // SAFETY: the caller's contract.
+        let index = unsafe { (*frame).warp as usize };
+        if let Some(together) = self.together.take() {
+            self.account_for_those_before(index, together);
+        }
+        if let Some(warp) = self.blocks[self.rank].warps.get_mut(index) {
+            warp.state = State::Lost;
+        }
+        self.some_lost = true;
     }
 
     /// The rank of the block that was run last, or that a deadlock is about.
@@ -227,6 +256,9 @@ impl Schedule {
             }
             if ran {
                 continue;
+            }
+            if self.some_lost {
+                return Stopped::Abandoned;
             }
             if !yielded {
                 self.rank = self.blocks.iter().position(|block| block.live > 0).unwrap_or(0);
@@ -270,7 +302,9 @@ impl Schedule {
                 match self.blocks[self.rank].warps[index].state {
                     State::Ready => ran = true,
                     State::Yielded => yielded = true,
-                    State::Waiting | State::WaitingForCluster | State::Done | State::Led => continue,
+                    State::Waiting | State::WaitingForCluster | State::Done | State::Led | State::Lost => {
+                        continue;
+                    }
                 }
                 // SAFETY: the caller's contract.
                 if let Some(stopped) = unsafe { self.turn(frame, index) } {

@@ -147,6 +147,8 @@ pub struct BlockFrame {
     pub ctaid: [u32; 3],
     /// The warp being run; likewise stored when a warp starts or resumes.
     pub warp: u32,
+    /// The first warp that is to run of a block of a [`BlocksEntry`]: those before it have run, of which one has failed an assertion.
+    pub from_warp: u32,
     /// Index of the worker, what `%smid` says.
     pub worker: u32,
     /// See [`Wait`].

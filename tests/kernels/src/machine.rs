@@ -232,6 +232,7 @@ fn run_blocks(
         state: state.base.wrapping_add(rank * state_bytes),
         ctaid: [0; 3],
         warp: 0,
+        from_warp: 0,
         worker,
         wait: Wait::default(),
         fault: FaultRecord::default(),

@@ -48,6 +48,9 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<BlocksEntry
     let launch = launch_of(unit, frame);
     let field = |offset: usize| b.mark_invariant(b.load(i32, b.ptr_offset(launch, offset as i64), 4));
     let grid = [field(offset_of!(LaunchFrame, grid)), field(offset_of!(LaunchFrame, grid) + 4)];
+    // What may fail an assertion runs warp by warp.
+    let place_of_from = || b.ptr_offset(frame, offset_of!(BlockFrame, from_warp) as i64);
+    let from_warp = unit.may_assert().then(|| b.load(i32, place_of_from(), 4));
     let along_rows = runs_along_rows(unit, kernel);
     let warps = BlockWarps::new(unit, kernel, launch, along_rows);
     let turns = warp.kept.map(|bytes| Turns::new(unit, bytes, warps.count));
@@ -98,6 +101,12 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<BlocksEntry
         store_field(offset_of!(BlockFrame, warp), unit.first_warp(place[0]));
     }
     let args = [&[frame, column, y, z], &place[..]].concat();
+    let passed_over = from_warp.map(|from| {
+        let [run, over] = ["run", "run.over"].map(|name| b.append_block(name));
+        b.mark_odds(b.cond_br(b.icmp(IntPredicate::Ult, place[0], from), over, run), 1, 2000);
+        b.position_at_end(run);
+        over
+    });
     match &round {
         None => {
             b.call(warp.function, &args);
@@ -108,6 +117,10 @@ pub fn blocks_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<BlocksEntry
                 b.call(warp.function, &[&args[..], &[state, resume]].concat())
             });
         }
+    }
+    if let Some(over) = passed_over {
+        b.br(over);
+        b.position_at_end(over);
     }
     numbers.end(unit);
     rows_of_block.into_iter().for_each(|rows| rows.end(unit));

@@ -116,7 +116,7 @@ use std::cell::RefCell;
 
 use kernel_abi::{AlignedParam, CompileError, Shape, Tier};
 use simt_ir::verify::verify_function;
-use simt_ir::{FuncRef, Function, Op, Program, SourceLoc};
+use simt_ir::{FuncRef, Function, Op, Program, SourceLoc, Syscall};
 use transform::Prepared;
 use transform::gang::{self, Choice};
 use transform::turned;
@@ -188,6 +188,15 @@ impl<'a, 'c> Unit<'a, 'c> {
     /// The number of the lanes' first warp, of `lanes` lanes each, as the index of its first thread.
     fn first_thread(&self, warp: llvm::Value<'c>) -> llvm::Value<'c> {
         self.b.shl(warp, self.types.i32.int_const(self.lanes.trailing_zeros().into()))
+    }
+
+    /// Whether any function of the program may fail an assertion.
+    fn may_assert(&self) -> bool {
+        let functions = self.program.functions.iter();
+        let mut insts = functions.flat_map(|func| {
+            func.blocks().flat_map(|block| &func.block(block).insts).map(|inst| &func.inst(*inst).op)
+        });
+        insts.any(|op| *op == Op::Syscall(Syscall::AssertFail))
     }
 
     /// The warp that a gang begins with, or that a strip is of, by the gang's or the strip's number.

@@ -98,6 +98,11 @@ impl<'c> WarpTurns<'c> {
     pub(super) fn enter(&self, unit: Unit<'_, 'c>) -> Value<'c> {
         let Some(round) = &self.round else { return self.warp };
         unit.b.position_at_end(round.head);
+        if unit.may_assert() {
+            // Of a warp that fails, and does not come back, the scheduler reads it here.
+            let [at, first, barrier] = [&round.at, &round.first, &round.barrier].map(|phi| phi.value());
+            tell(unit, round.parted, [self.resume, at, first, unit.types.i32.zero(), barrier]);
+        }
         round.at.value()
     }
 

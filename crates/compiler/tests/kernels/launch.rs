@@ -104,6 +104,7 @@ impl Launch {
             state: state.as_mut_ptr().cast(),
             ctaid: [0; 3],
             warp: 0,
+            from_warp: 0,
             worker: 0,
             wait: Wait::default(),
             fault: FaultRecord::default(),

@@ -11,7 +11,7 @@ mod printf;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use kernel_abi::matrix::LaneWords;
@@ -35,11 +35,13 @@ pub(crate) struct Services {
     pub(crate) _objects: Vec<Arc<Bound>>,
     /// A block has failed, or could not run; blocks that are counted as done afterwards make that known.
     pub(crate) failed: AtomicBool,
+    /// When the first has, set before `failed`.
+    pub(crate) failed_at: AtomicU64,
 }
 
 impl Services {
     pub(crate) fn new(nested: Nested, objects: Vec<Arc<Bound>>) -> Services {
-        Services { nested, _objects: objects, failed: AtomicBool::new(false) }
+        Services { nested, _objects: objects, failed: AtomicBool::new(false), failed_at: AtomicU64::new(0) }
     }
 
     /// The context's.

@@ -360,23 +360,43 @@ impl Grid {
         loop {
             let shared_out = self.shared_out.load(Ordering::Relaxed);
             let taker = if shared_out { Taker::On(Processor::here()) } else { Taker::Alone };
+            if self.is_given_up() {
+                done += self.supply.drain();
+            }
             let Some((first, count)) = self.supply.take(taker) else {
                 if !self.exhausted.load(Ordering::Relaxed) {
                     self.exhausted.store(true, Ordering::Relaxed);
                 }
                 break;
             };
-            // SAFETY: the frame is as the kernel's interface asks: parameters, variables and windows were sized from
-            // the kernel's own description when the grid was made, and `first + count` is within the grid.
-            let run = AssertUnwindSafe(|| unsafe { self.run_taken(&mut frames, first, count) });
             done += count;
-            match catch_unwind(run) {
-                Ok(Ok(())) => {}
-                Ok(Err(fault)) => {
-                    let fault = self.explained(fault, &mut frames);
-                    return self.fail(frames.in_cluster(fault), done);
+            let (mut next, end) = (first, first + count);
+            while next < end {
+                // One by one where some have failed: that may be the end for the others at any time.
+                let upto = if self.services.failed.load(Ordering::Relaxed) { next + 1 } else { end };
+                // SAFETY: the frame is as the kernel's interface asks: parameters, variables and windows were sized from
+                // the kernel's own description when the grid was made, and `end` is within the grid.
+                let run = AssertUnwindSafe(|| unsafe { self.run_taken(&mut frames, next, upto - next) });
+                let fault = match catch_unwind(run) {
+                    Ok(Ok(())) => {
+                        next = if self.is_given_up() { end } else { upto };
+                        continue;
+                    }
+                    Ok(Err(fault)) => fault,
+                    Err(panic) => FaultReport::of_command(describe_panic(&*panic)).fault,
+                };
+                // What must be explained leaves the frames to the run that does.
+                let stopped_itself = matches!(fault.kind, FaultKind::Assert | FaultKind::Trap);
+                let others_go_on = stopped_itself && fault.lane.is_some();
+                let fault = self.explained(fault, &mut frames);
+                let fault = frames.in_cluster(fault);
+                let behind = self.behind(&frames, &fault).filter(|_| others_go_on);
+                self.note(fault);
+                if !others_go_on {
+                    done += self.supply.drain();
+                    return self.count_done(done);
                 }
-                Err(panic) => return self.fail(FaultReport::of_command(describe_panic(&*panic)).fault, done),
+                next = behind.filter(|behind| *behind > next && !self.is_given_up()).unwrap_or(end);
             }
             if stop() {
                 break;
@@ -424,11 +444,36 @@ impl Grid {
 
     /// Ends the grid early; `count` blocks were this thread's.
     fn fail(&self, fault: Fault, count: u64) -> bool {
-        self.parts.ready.kernel.forget();
-        self.fault.lock().get_or_insert(fault);
-        self.services.failed.store(true, Ordering::Relaxed);
+        self.note(fault);
         let untaken = self.supply.drain();
         self.count_done(count + untaken)
+    }
+
+    /// The launch has failed.
+    fn note(&self, fault: Fault) {
+        self.parts.ready.kernel.forget();
+        self.fault.lock().get_or_insert(fault);
+        let now = clock::now().max(1);
+        let _ = self.services.failed_at.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        self.services.failed.store(true, Ordering::Release);
+    }
+
+    /// Whether the launch has failed so long ago that no more of its blocks begin.
+    fn is_given_up(&self) -> bool {
+        self.services.failed.load(Ordering::Acquire)
+            && clock::since(self.services.failed_at.load(Ordering::Relaxed)) > OTHERS_GO_ON
+    }
+
+    /// The number behind that of the block, or cluster, that failed, where those are run in order.
+    fn behind(&self, frames: &Frames, fault: &Fault) -> Option<u64> {
+        let launch = &self.frame;
+        match (self.order, frames) {
+            (Order::Rows, Frames::Block(_)) if !self.parts.ready.kernel.info().retraced => {
+                Some(launch.number_of(fault.ctaid) + 1)
+            }
+            (_, Frames::Cluster(_)) => Some(launch.cluster_of(fault.ctaid) + 1),
+            _ => None,
+        }
     }
 
     /// The fault with its thread and line, where generated code could not tell and a second run of the block fails in the same
@@ -538,6 +583,8 @@ impl Drop for Grid {
     }
 }
 
+/// How long blocks begin after one has stopped itself: what they say and store where the host sees it is seen on a GPU, which ends them some time later.
+const OTHERS_GO_ON: Duration = Duration::from_millis(20);
 /// Addresses beyond which no memory can be.
 const ADDRESSES: u64 = 1 << 49;
 /// Nanoseconds of a launch for each thread that is called for it, of those that look for work.

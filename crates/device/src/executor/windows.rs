@@ -151,6 +151,7 @@ impl BlockMemory {
             state: (self.state.start() + u64::from(rank) * needs.state) as *mut u8,
             ctaid: [0; 3],
             warp: 0,
+            from_warp: 0,
             worker: self.index % launch.sm_count.max(1),
             wait: Wait::default(),
             fault: FaultRecord::default(),

@@ -78,6 +78,7 @@ fn run_all_ways(
         state: ptr::null_mut(),
         ctaid: [rank, 0, 0],
         warp: 0,
+        from_warp: 0,
         worker: 0,
         wait: Wait::default(),
         fault: kernel_abi::FaultRecord::default(),

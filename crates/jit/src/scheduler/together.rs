@@ -7,7 +7,7 @@ use super::{Schedule, Stopped, Turn};
 
 /// What a warp did in its turn: where it goes on, and what it waits for.
 #[derive(Clone, Copy)]
-struct Came {
+pub(super) struct Came {
     resume: u32,
     wait: Wait,
 }
@@ -48,9 +48,18 @@ impl Came {
     }
 }
 
+/// What is known of warps that have their turns together.
+#[derive(Clone, Copy)]
+pub(super) enum Together {
+    /// All were at this suspension point; what the first has done since.
+    Scheduled { resume: u32, before: Votes, first: Option<Came> },
+    /// [`Schedule::parted`] says it.
+    ByEntry,
+}
+
 /// The lanes that were at a barrier, and those among them that voted for.
 #[derive(Clone, Copy, Default)]
-struct Votes {
+pub(super) struct Votes {
     all: u32,
     votes: u32,
 }
@@ -74,6 +83,7 @@ impl Schedule {
         self.blocks[self.rank].reset(code.gang);
         loop {
             let mut first: Option<Came> = None;
+            self.together = Some(Together::Scheduled { resume, before, first });
             let mut now = Votes::default();
             for index in (0..warps).step_by(code.gang as usize) {
                 // SAFETY: the caller's contract; all warps suspended there.
@@ -83,7 +93,11 @@ impl Schedule {
                     let resume = (code.entry)(frame, index as u32 / code.gang, resume);
                     Came::of(frame, resume)
                 };
-                let first = *first.get_or_insert(own);
+                if first.is_none() {
+                    first = Some(own);
+                    self.together = Some(Together::Scheduled { resume, before, first });
+                }
+                let first = first.unwrap_or(own);
                 if !own.is_usual(warps) || !own.is_like(&first) {
                     // SAFETY: the caller's contract.
                     let stopped = unsafe { self.part(frame, (resume, before), index, first, own) };
@@ -97,6 +111,7 @@ impl Schedule {
             }
             resume = first.map_or(0, |first| first.resume);
             if resume == 0 {
+                self.together = None;
                 return Ok(self.all_ended());
             }
             before = now;
@@ -114,13 +129,16 @@ impl Schedule {
     ) -> Result<usize, Stopped> {
         let gang = self.code.gang as usize;
         let gangs = self.blocks[self.rank].warps.len() / gang;
-        let mut parted = Parted::default();
+        self.parted = Parted::default();
+        self.together = Some(Together::ByEntry);
         // SAFETY: the caller's contract.
-        if unsafe { together(frame, gangs as u32, &raw mut parted) } != 0 {
+        let ended = unsafe { together(frame, gangs as u32, &raw mut self.parted) } != 0;
+        self.together = None;
+        if ended {
             return Ok(self.all_ended());
         }
         self.blocks[self.rank].reset(self.code.gang);
-        let Parted { resume, at, first, own, barrier } = parted;
+        let Parted { resume, at, first, own, barrier } = self.parted;
         let index = at as usize * gang;
         // SAFETY: the caller's contract.
         let own = unsafe { Came::of(frame, own) };
@@ -152,6 +170,20 @@ impl Schedule {
         first: Came,
         own: Came,
     ) -> Option<Stopped> {
+        self.together = None;
+        if let Some(stopped) = self.account(index, (resume, before), first) {
+            return Some(stopped);
+        }
+        match self.settle(index, own.resume, own.wait) {
+            // SAFETY: the caller's contract.
+            Turn::Again => unsafe { self.turn(frame, index) },
+            Turn::Over => None,
+            Turn::Stopped(stopped) => Some(stopped),
+        }
+    }
+
+    /// Takes account of each warp that has done what the first did, of so many, and of where the others are.
+    fn account(&mut self, index: usize, (resume, before): (u32, Votes), first: Came) -> Option<Stopped> {
         let gang = self.code.gang as usize;
         for leader in self.blocks[self.rank].warps.iter_mut().step_by(gang) {
             leader.resume = resume;
@@ -165,11 +197,22 @@ impl Schedule {
                 return Some(stopped);
             }
         }
-        match self.settle(index, own.resume, own.wait) {
-            // SAFETY: the caller's contract.
-            Turn::Again => unsafe { self.turn(frame, index) },
-            Turn::Over => None,
-            Turn::Stopped(stopped) => Some(stopped),
-        }
+        None
+    }
+
+    /// Likewise where the warp at `index` has failed an assertion.
+    pub(super) fn account_for_those_before(&mut self, index: usize, together: Together) {
+        let (at, first) = match together {
+            Together::Scheduled { resume, before, first } => ((resume, before), first),
+            Together::ByEntry => {
+                self.blocks[self.rank].reset(self.code.gang);
+                let Parted { resume, first, barrier, .. } = self.parted;
+                let wait = Wait { kind: WaitKind::Barrier as u32, barrier, ..Wait::default() };
+                ((resume, Votes::default()), Some(Came { resume: first, wait }))
+            }
+        };
+        let first = first.unwrap_or(Came { resume: 0, wait: Wait::default() });
+        // What is wrong now is nothing beside the assertion.
+        let _ = self.account(index, at, first);
     }
 }

@@ -138,6 +138,7 @@ fn run(kernel: &dyn CompiledKernel) -> Result<u64, kernel_abi::Fault> {
         state: ptr::null_mut(),
         ctaid: [0; 3],
         warp: 0,
+        from_warp: 0,
         worker: 0,
         wait: Wait::default(),
         fault: FaultRecord::default(),

@@ -4,6 +4,7 @@ use crate::Test;
 
 mod array_copies;
 mod arrays;
+mod assertions;
 mod capture_misuse;
 mod captures;
 mod checkpointing;
