@@ -284,7 +284,8 @@ fn grid_of(function: &Function, launch: &Launch) -> [u32; 3] {
 /// Shared memory of a block besides what is reserved: static, dynamic, and the gap between them; so much at most.
 fn shared_bytes(function: &Function, launch: &Launch, most: u32, fixed: u32, align: u32) -> Result<u32> {
     if launch.dynamic_shared > function.max_dynamic_shared_with(fixed) {
-        return Err(Error::InvalidValue);
+        // Of such blocks none fits.
+        return Err(if launch.cooperative { Error::CooperativeLaunchTooLarge } else { Error::InvalidValue });
     }
     let reserved = kernel_abi::RESERVED_SHARED;
     let end = fixed.checked_add(reserved).ok_or(Error::InvalidValue)?;

@@ -27,14 +27,19 @@ pub unsafe fn import_memory(descriptor: RawFd, size: u64) -> CuResult<CUexternal
     Ok(CUexternalMemory(handle))
 }
 
+/// What a handle is that is of no object: null is a wrong value.
+fn unknown(handle: usize) -> Failure {
+    if handle == 0 { CUDA_ERROR_INVALID_VALUE.into() } else { CUDA_ERROR_INVALID_HANDLE.into() }
+}
+
 /// The memory of a handle.
 pub fn find_memory(handle: CUexternalMemory) -> CuResult<Arc<ExternalMemory>> {
-    MEMORIES.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE.into())
+    MEMORIES.get(handle.0).map_err(|_| unknown(handle.0))
 }
 
 /// Gives the memory up; what is mapped of it stays.
 pub fn destroy_memory(handle: CUexternalMemory) -> CuResult {
-    MEMORIES.remove(handle.0).map(drop).map_err(|_| CUDA_ERROR_INVALID_HANDLE.into())
+    MEMORIES.remove(handle.0).map(drop).map_err(|_| unknown(handle.0))
 }
 
 /// Maps a part of the memory in the current context.
@@ -76,12 +81,12 @@ pub unsafe fn import_semaphore(descriptor: RawFd, is_timeline: bool) -> CuResult
 
 /// The semaphore of a handle.
 pub fn find_semaphore(handle: CUexternalSemaphore) -> CuResult<Arc<ExternalSemaphore>> {
-    SEMAPHORES.get(handle.0).map_err(|_| CUDA_ERROR_INVALID_HANDLE.into())
+    SEMAPHORES.get(handle.0).map_err(|_| unknown(handle.0))
 }
 
 /// Gives a semaphore up; what is queued still uses it.
 pub fn destroy_semaphore(handle: CUexternalSemaphore) -> CuResult {
-    SEMAPHORES.remove(handle.0).map(drop).map_err(|_| CUDA_ERROR_INVALID_HANDLE.into())
+    SEMAPHORES.remove(handle.0).map(drop).map_err(|_| unknown(handle.0))
 }
 
 /// The handle of a semaphore; null if the program has destroyed it.

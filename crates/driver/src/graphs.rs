@@ -366,6 +366,9 @@ pub fn write_nodes(
     }
     // SAFETY: not null; the manual wants the array's length in it.
     let room = unsafe { place.read_unaligned() };
+    if room == 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     for index in 0..room {
         let handle = nodes.get(index).map_or(Ok(CUgraphNode::NULL), |node| node_handle(graph, *node))?;
         array.set(index, handle)?;

@@ -74,6 +74,10 @@ impl Work {
     /// # Safety
     /// Host memory that it names may be read and written whenever the graph runs.
     pub unsafe fn copy(params: CUDA_MEMCPY3D) -> CuResult<Self> {
+        // A call that copies nothing does nothing; a node must copy something.
+        if params.WidthInBytes == 0 || params.Height == 0 || params.Depth == 0 {
+            return Err(CUDA_ERROR_INVALID_VALUE.into());
+        }
         // SAFETY: the caller's duty.
         let transfer = unsafe { transfers::from_3d(&params) }?;
         transfer.check(crate::platform::platform()?.memory())?;
@@ -129,6 +133,10 @@ impl Work {
     /// # Safety
     /// The arrays are as long as their count says.
     pub unsafe fn signal(params: &CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) -> CuResult<Self> {
+        // Unlike a call, a node may have none.
+        if params.numExtSems == 0 {
+            return Ok(Operation::Signal([].into()).into());
+        }
         // SAFETY: the caller's duty.
         let semaphores = unsafe {
             let (list, each) = (Array::new(params.extSemArray), Array::new(params.paramsArray.cast_mut()));
@@ -142,6 +150,9 @@ impl Work {
     /// # Safety
     /// The arrays are as long as their count says.
     pub unsafe fn await_semaphores(params: &CUDA_EXT_SEM_WAIT_NODE_PARAMS) -> CuResult<Self> {
+        if params.numExtSems == 0 {
+            return Ok(Operation::AwaitSemaphores([].into()).into());
+        }
         // SAFETY: the caller's duty.
         let semaphores = unsafe {
             let (list, each) = (Array::new(params.extSemArray), Array::new(params.paramsArray.cast_mut()));
@@ -187,6 +198,9 @@ impl Work {
                 CU_GRAPH_NODE_TYPE_EMPTY => Ok(Operation::Empty.into()),
                 CU_GRAPH_NODE_TYPE_KERNEL => Work::kernel(&params.kernel),
                 CU_GRAPH_NODE_TYPE_MEMCPY => {
+                    if params.memcpy.flags != 0 || params.memcpy.reserved != 0 {
+                        return Err(CUDA_ERROR_INVALID_VALUE.into());
+                    }
                     context_of(params.memcpy.copyCtx)?;
                     Work::copy(params.memcpy.copyParams)
                 }

@@ -227,7 +227,8 @@ unsafe fn cuMemcpy3DPeerAsync(
 unsafe fn between_contexts(copy: &CUDA_MEMCPY3D_PEER) -> CuResult<Transfer> {
     let ends = [(copy.srcMemoryType, copy.srcContext), (copy.dstMemoryType, copy.dstContext)];
     for (kind, context) in ends {
-        if kind == CU_MEMORYTYPE_DEVICE {
+        // No context at all is the memory's own.
+        if kind == CU_MEMORYTYPE_DEVICE && !context.is_null() {
             contexts::find(context)?.check()?;
         }
     }

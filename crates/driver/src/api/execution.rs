@@ -7,7 +7,7 @@ use crate::texture_references;
 use cuda_abi::args::{In, Out};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
-use device::limits::MAX_THREADS_PER_BLOCK;
+use device::limits::{MAX_BLOCK, MAX_THREADS_PER_BLOCK};
 use device::{Error, Launch};
 use entry_macros::entry_point;
 use std::ffi::{c_char, c_void};
@@ -48,9 +48,14 @@ fn cuFuncGetModule(hmod: Out<CUmodule>, hfunc: CUfunction) -> CuResult {
     Ok(())
 }
 
+/// The function, where null is a wrong value rather than a wrong handle.
+fn find_given(function: CUfunction) -> CuResult<std::sync::Arc<functions::Function>> {
+    if function.is_null() { Err(CUDA_ERROR_INVALID_VALUE.into()) } else { find(function) }
+}
+
 #[entry_point]
 fn cuFuncGetName(name: Out<*const c_char>, hfunc: CUfunction) -> CuResult {
-    name.check()?.set(find(hfunc)?.name.as_ptr())?;
+    name.check()?.set(find_given(hfunc)?.name.as_ptr())?;
     Ok(())
 }
 
@@ -61,7 +66,7 @@ fn cuFuncGetParamInfo(
     paramOffset: Out<usize>,
     paramSize: Out<usize>,
 ) -> CuResult {
-    let parameter = functions::parameter(find(func)?.entry(), paramIndex)?;
+    let parameter = functions::parameter(find_given(func)?.entry(), paramIndex)?;
     paramOffset.check()?.set(parameter.offset)?;
     paramSize.set_if_wanted(parameter.size);
     Ok(())
@@ -200,7 +205,8 @@ unsafe fn cuLaunchCooperativeKernelMultiDevice(
 fn cuFuncSetBlockShape(hfunc: CUfunction, x: i32, y: i32, z: i32) -> CuResult {
     let block = [x, y, z].map(|size| u32::try_from(size).unwrap_or(0));
     let most = u64::from(MAX_THREADS_PER_BLOCK);
-    if !(1..=most).contains(&block.iter().map(|size| u64::from(*size)).fold(1, u64::saturating_mul)) {
+    let threads = block.iter().map(|size| u64::from(*size)).fold(1, u64::saturating_mul);
+    if !(1..=most).contains(&threads) || block[2] > MAX_BLOCK[2] {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     find(hfunc)?.prepare_block(block);

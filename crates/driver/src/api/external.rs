@@ -117,6 +117,9 @@ unsafe fn cuSignalExternalSemaphoresAsync(
     stream: CUstream,
 ) -> CuResult {
     let stream = streams::find(stream, default)?;
+    if numExtSems == 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     // SAFETY: the caller's arrays, as long as the count says.
     let uses = unsafe { read_uses(extSemArray, paramsArray, numExtSems, |each| (each.value, each.flags)) }?;
     stream.signal_semaphores(&uses)?;
@@ -132,6 +135,9 @@ unsafe fn cuWaitExternalSemaphoresAsync(
     stream: CUstream,
 ) -> CuResult {
     let stream = streams::find(stream, default)?;
+    if numExtSems == 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     // SAFETY: the caller's arrays, as long as the count says.
     let uses = unsafe { read_uses(extSemArray, paramsArray, numExtSems, |each| (each.value, each.flags)) }?;
     stream.wait_for_semaphores(&uses)?;

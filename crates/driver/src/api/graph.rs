@@ -215,9 +215,9 @@ fn cuGraphExecUpdate_v2(
     hGraph: CUgraph,
     resultInfo: Out<CUgraphExecUpdateResultInfo>,
 ) -> CuResult {
-    resultInfo.check()?;
     let (result, errorNode) = update(hGraphExec, hGraph)?;
-    resultInfo.set(CUgraphExecUpdateResultInfo { result, errorNode, errorFromNode: CUgraphNode::NULL })?;
+    let info = CUgraphExecUpdateResultInfo { result, errorNode, errorFromNode: CUgraphNode::NULL };
+    resultInfo.set_if_wanted(info);
     update_code(result)
 }
 

@@ -59,8 +59,10 @@ unsafe fn cuGraphAddNode_v2(
 
 #[entry_point]
 unsafe fn cuGraphNodeSetParams(hNode: CUgraphNode, nodeParams: Array<CUgraphNodeParams>) -> CuResult {
+    let params = nodeParams.get(0)?;
+    check_unused(&params)?;
     // SAFETY: the caller's duty.
-    graphs::set(hNode, unsafe { Work::any(&nodeParams.get(0)?) }?)
+    graphs::set(hNode, unsafe { Work::any(&params) }?)
 }
 
 #[entry_point]
@@ -69,8 +71,10 @@ unsafe fn cuGraphExecNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: Array<CUgraphNodeParams>,
 ) -> CuResult {
+    let params = nodeParams.get(0)?;
+    check_unused(&params)?;
     // SAFETY: the caller's duty.
-    graphs::set_in_executable(hGraphExec, hNode, unsafe { Work::any(&nodeParams.get(0)?) }?)
+    graphs::set_in_executable(hGraphExec, hNode, unsafe { Work::any(&params) }?)
 }
 
 #[entry_point]
@@ -143,6 +147,7 @@ fn check_unused(params: &CUgraphNodeParams) -> CuResult {
         CU_GRAPH_NODE_TYPE_KERNEL => size_of::<CUDA_KERNEL_NODE_PARAMS>(),
         CU_GRAPH_NODE_TYPE_MEMCPY => size_of::<CUDA_MEMCPY_NODE_PARAMS>(),
         CU_GRAPH_NODE_TYPE_MEMSET => size_of::<CUDA_MEMSET_NODE_PARAMS_v2>(),
+        CU_GRAPH_NODE_TYPE_HOST => size_of::<CUDA_HOST_NODE_PARAMS>(),
         CU_GRAPH_NODE_TYPE_EMPTY => 0,
         // What a GPU's driver answers for the others is not known.
         _ => size_of::<CUgraphNodeParamsUnion>(),

@@ -39,7 +39,7 @@ fn edges(
     let graph = find(graph)?;
     let edges = graph.edges();
     let place = count.check()?.as_ptr();
-    if from.is_null() != to.is_null() {
+    if from.is_null() != to.is_null() || from.is_null() && !data.is_null() {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     // SAFETY: not null; the manual wants the arrays' length in it.

@@ -1,5 +1,6 @@
 //! Library management: code that is loaded into each context on demand.
 
+use super::module::given;
 use crate::error::CuResult;
 use crate::functions;
 use crate::images;
@@ -49,7 +50,7 @@ fn cuLibraryLoadFromFile(
     library.check()?;
     check_options(libraryOptions, numLibraryOptions)?;
     let mut options = JitOptions::read(numJitOptions, jitOptions, jitOptionsValues, Use::Load)?;
-    let bytes = images::read_file(fileName.get()?)?;
+    let bytes = images::read_file(given(&fileName)?)?;
     let loaded = libraries::load(images::of_bytes(&bytes, options.sm()?), &mut options);
     options.finish();
     library.set(loaded?)?;
@@ -88,6 +89,9 @@ fn cuLibraryGetKernelCount(count: Out<u32>, lib: CUlibrary) -> CuResult {
 #[entry_point]
 fn cuLibraryEnumerateKernels(kernels: Array<CUkernel>, numKernels: u32, lib: CUlibrary) -> CuResult {
     let all = find(lib)?.kernels()?;
+    if kernels.is_null() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     for (index, kernel) in all.into_iter().take(numKernels as usize).enumerate() {
         kernels.set(index, kernel)?;
     }
@@ -122,8 +126,7 @@ fn cuLibraryGetManaged(
     library: CUlibrary,
     name: Text,
 ) -> CuResult {
-    let name = name.get()?;
-    let (address, size) = find(library)?.managed(name)?;
+    let (address, size) = find(library)?.managed(given(&name)?)?;
     dptr.set_if_wanted(address);
     bytes.set_if_wanted(size);
     Ok(())

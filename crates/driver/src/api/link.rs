@@ -1,5 +1,6 @@
 //! Module management: linking pieces into one image.
 
+use super::module::given;
 use crate::error::CuResult;
 use crate::images;
 use crate::jit::{JitOptions, Use};
@@ -97,7 +98,7 @@ fn cuLinkAddFile_v2(
     optionValues: Array<*mut c_void>,
 ) -> CuResult {
     let options = JitOptions::read(numOptions, options, optionValues, Use::Piece)?;
-    links::add(state, r#type, &images::read_file(path.get()?)?, path, options)
+    links::add(state, r#type, &images::read_file(given(&path)?)?, path, options)
 }
 
 /// The image belongs to the link and lives as long.

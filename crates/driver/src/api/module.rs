@@ -65,13 +65,16 @@ fn cuModuleUnload(hmod: CUmodule) -> CuResult {
     modules::unload(hmod)
 }
 
+/// A name, or the path of a file, which is not empty.
+pub(super) fn given(name: &Text) -> CuResult<&std::ffi::CStr> {
+    let name = name.get()?;
+    if name.is_empty() { Err(CUDA_ERROR_INVALID_VALUE.into()) } else { Ok(name) }
+}
+
 #[entry_point]
 fn cuModuleGetFunction(hfunc: Out<CUfunction>, hmod: CUmodule, name: Text) -> CuResult {
     hfunc.check()?;
-    let name = name.get()?;
-    if name.is_empty() {
-        return Err(CUDA_ERROR_INVALID_VALUE.into());
-    }
+    let name = given(&name)?;
     hfunc.set(find(hmod)?.function(name)?.handle)?;
     Ok(())
 }
@@ -85,6 +88,9 @@ fn cuModuleGetFunctionCount(count: Out<u32>, r#mod: CUmodule) -> CuResult {
 #[entry_point]
 fn cuModuleEnumerateFunctions(functions: Array<CUfunction>, numFunctions: u32, r#mod: CUmodule) -> CuResult {
     let module = find(r#mod)?;
+    if functions.is_null() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     for (index, kernel) in module.kernels().take(numFunctions as usize).enumerate() {
         functions.set(index, module.function_named(kernel.name())?.handle)?;
     }
@@ -119,13 +125,13 @@ fn cuModuleGetGlobal(dptr: Out<CUdeviceptr_v1>, bytes: Out<u32>, hmod: CUmodule,
 
 #[entry_point]
 fn cuModuleGetTexRef(pTexRef: Out<CUtexref>, hmod: CUmodule, name: Text) -> CuResult {
-    pTexRef.check()?.set(find(hmod)?.texture_reference(name.get()?)?)?;
+    pTexRef.check()?.set(find(hmod)?.texture_reference(given(&name)?)?)?;
     Ok(())
 }
 
 #[entry_point]
 fn cuModuleGetSurfRef(pSurfRef: Out<CUsurfref>, hmod: CUmodule, name: Text) -> CuResult {
-    pSurfRef.check()?.set(find(hmod)?.surface_reference(name.get()?)?)?;
+    pSurfRef.check()?.set(find(hmod)?.surface_reference(given(&name)?)?)?;
     Ok(())
 }
 

@@ -35,9 +35,10 @@ fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 fn active_blocks(place: Out<i32>, function: CUfunction, threads: i32, shared: usize, flags: u32) -> CuResult {
     place.check()?;
     check_flags(flags)?;
+    let function = functions::find(function)?;
     let threads =
         u32::try_from(threads).ok().filter(|threads| *threads > 0).ok_or(CUDA_ERROR_INVALID_VALUE)?;
-    place.set(functions::find(function)?.resident_blocks(threads, shared as u64)? as i32)?;
+    place.set(function.resident_blocks(threads, shared as u64)? as i32)?;
     Ok(())
 }
 

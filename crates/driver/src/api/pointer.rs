@@ -39,6 +39,9 @@ unsafe fn cuPointerGetAttributes(
     ptr: CUdeviceptr,
 ) -> CuResult {
     let allocation = find_there(ptr.0)?;
+    if numAttributes == 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     for index in 0..numAttributes as usize {
         let (attribute, place) = (attributes.get(index)?, data.get(index)?);
         if place.is_null() || attribute.name().is_none() {

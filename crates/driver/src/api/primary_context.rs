@@ -1,6 +1,6 @@
 //! Primary context management.
 
-use crate::contexts::primary;
+use crate::contexts::{self, primary};
 use crate::error::{CuResult, Failure};
 use cuda_abi::args::Out;
 use cuda_abi::driver::*;
@@ -40,14 +40,30 @@ fn cuDevicePrimaryCtxReset_v2(dev: CUdevice) -> CuResult {
     primary(dev)?.reset()
 }
 
+/// The first version wants a context that is not active.
 #[entry_point]
 fn cuDevicePrimaryCtxSetFlags(dev: CUdevice, flags: u32) -> CuResult {
-    primary(dev)?.set_flags(flags)
+    let primary = primary(dev)?;
+    check_flags(flags)?;
+    if primary.is_active() {
+        return Err(CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE.into());
+    }
+    primary.set_flags(flags)
 }
 
 #[entry_point]
 fn cuDevicePrimaryCtxSetFlags_v2(dev: CUdevice, flags: u32) -> CuResult {
-    primary(dev)?.set_flags(flags)
+    let primary = primary(dev)?;
+    check_flags(flags)?;
+    primary.set_flags(flags)
+}
+
+/// Memory of the host is mapped in every primary context; to ask for that is refused.
+fn check_flags(flags: u32) -> CuResult {
+    if flags & CU_CTX_MAP_HOST != 0 {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
+    contexts::read_flags(flags).map(drop)
 }
 
 #[entry_point]

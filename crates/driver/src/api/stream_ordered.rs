@@ -130,6 +130,9 @@ fn reuse(attribute: CUmemPool_attribute) -> CuResult<Reuse> {
 #[entry_point]
 fn cuMemPoolSetAccess(pool: CUmemoryPool, map: Array<CUmemAccessDesc>, count: usize) -> CuResult {
     let pool = pools::find(pool)?;
+    if map.is_null() {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     for is_checked_only in [true, false] {
         for index in 0..count {
             pools::set_access(&pool, &map.get(index)?, is_checked_only)?;

@@ -15,6 +15,9 @@ fn cuTexObjectCreate(
     pResViewDesc: In<CUDA_RESOURCE_VIEW_DESC>,
 ) -> CuResult {
     let place = pTexObject.check()?;
+    if pTexDesc.get()?.reserved != [0; 12] {
+        return Err(CUDA_ERROR_INVALID_VALUE.into());
+    }
     let view = if pResViewDesc.is_null() { None } else { Some(pResViewDesc.get()?) };
     place.set(texture_objects::create_texture(pResDesc.get()?, pTexDesc.get()?, view)?)?;
     Ok(())

@@ -31,7 +31,7 @@ fn cudaSetDevice(device: i32) -> CudaResult {
 fn cudaInitDevice(device: i32, deviceFlags: u32, flags: u32) -> CudaResult {
     let device = devices::check(device)?;
     if flags & cudaInitDeviceFlagsAreValid != 0 {
-        call!(cuDevicePrimaryCtxSetFlags_v2(device, deviceFlags))?;
+        call!(cuDevicePrimaryCtxSetFlags_v2(device, deviceFlags & !cudaDeviceMapHost))?;
     }
     context::primary(device)?;
     Ok(())

@@ -102,10 +102,10 @@ pub fn attributes(function: CUfunction) -> CudaResult<cudaFuncAttributes> {
 /// Sets what a kernel may have. The driver knows the attributes by the same numbers; only these are the runtime's.
 #[entry_point]
 fn cudaFuncSetAttribute(func: *const c_void, attr: cudaFuncAttribute, value: i32) -> CudaResult {
-    let kernel = kernels::named(func)?;
     if !(cudaFuncAttributeMaxDynamicSharedMemorySize..cudaFuncAttributeMax).contains(&attr) {
         return Err(cudaErrorInvalidValue);
     }
+    let kernel = kernels::named(func)?;
     call!(cuKernelSetAttribute(CUfunction_attribute(attr.0), value, kernel, context::device()?))
 }
 

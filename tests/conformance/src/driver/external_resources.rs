@@ -269,7 +269,7 @@ pub fn what_is_no_memory_is_not_imported() {
     let stale = CUDA_ERROR_INVALID_HANDLE;
     fails!(stale, cuExternalMemoryGetMappedBuffer(&mut p, imported, &buffer_desc(0, 64)));
     fails!(stale, cuDestroyExternalMemory(imported));
-    fails!(stale, cuDestroyExternalMemory(CUexternalMemory::NULL));
+    fails!(invalid, cuDestroyExternalMemory(CUexternalMemory::NULL));
 }
 
 pub fn a_binary_semaphore_passes_between_streams_and_others() {

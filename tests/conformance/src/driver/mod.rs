@@ -16,6 +16,7 @@ mod copy_batches;
 mod coredumps;
 mod decompression;
 mod device_management;
+mod empty_arguments;
 mod entry_points;
 mod error_handling;
 mod error_log;

@@ -169,6 +169,7 @@ pub fn attributes_that_can_be_set() {
     let dynamic = cudaFuncAttributeMaxDynamicSharedMemorySize;
     fails!(cudaErrorInvalidValue, cudaFuncSetAttribute(reverse, dynamic, 300_000));
     fails!(cudaErrorInvalidValue, cudaFuncSetAttribute(reverse, dynamic, -1));
+    fails!(cudaErrorInvalidValue, cudaFuncSetAttribute(null(), cudaFuncAttribute(1), 0));
     fails!(cudaErrorInvalidValue, cudaFuncSetAttribute(reverse, cudaFuncAttribute(0), 1));
     fails!(cudaErrorInvalidValue, cudaFuncSetCacheConfig(reverse, cudaFuncCache(9)));
     fails!(cudaErrorInvalidDeviceFunction, cudaFuncSetAttribute(null(), dynamic, 1));
