@@ -584,7 +584,7 @@ impl Drop for Grid {
 }
 
 /// How long blocks begin after one has stopped itself: what they say and store where the host sees it is seen on a GPU, which ends them some time later.
-const OTHERS_GO_ON: Duration = Duration::from_millis(20);
+const OTHERS_GO_ON: Duration = Duration::from_millis(100);
 /// Addresses beyond which no memory can be.
 const ADDRESSES: u64 = 1 << 49;
 /// Nanoseconds of a launch for each thread that is called for it, of those that look for work.

@@ -176,9 +176,16 @@ unsafe fn allocate(
     let graph = find(graph)?;
     let dependencies = read_nodes(dependencies, count)?;
     let location = params.poolProps.location;
+    // What there is, of which little is supported.
+    const PLACES: [CUmemLocationType; 3] =
+        [CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_LOCATION_TYPE_HOST, CU_MEM_LOCATION_TYPE_HOST_NUMA];
+    const HANDLES: [CUmemAllocationHandleType; 3] =
+        [CU_MEM_HANDLE_TYPE_NONE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, CU_MEM_HANDLE_TYPE_FABRIC];
     if params.bytesize == 0
         || params.poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED
-        || location.r#type.name().is_none()
+        || params.poolProps.reserved.iter().any(|byte| *byte != 0)
+        || !HANDLES.contains(&CUmemAllocationHandleType(params.poolProps.handleTypes))
+        || !PLACES.contains(&location.r#type)
     {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }

@@ -202,7 +202,8 @@ unsafe fn cluster_launch(
         cooperative: asked.cooperative,
         cluster: asked.cluster,
     };
-    if launch.grid.contains(&0) || launch.block.contains(&0) {
+    let is_size = |size: &u32| (1..=i32::MAX as u32).contains(size);
+    if !launch.grid.iter().chain(&launch.block).all(is_size) {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     function.function.cluster_of(&launch)?;

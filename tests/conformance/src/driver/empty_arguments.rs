@@ -251,3 +251,48 @@ pub fn blocks_are_no_deeper_than_the_device_takes() {
     cu!(cuFuncSetBlockShape(nothing, 1, 1, 64));
     fails!(CUDA_ERROR_INVALID_VALUE, cuFuncSetBlockShape(nothing, 1, 1, 65));
 }
+
+pub fn allocations_of_graphs_are_of_a_known_sort() {
+    new_context();
+    // SAFETY: numbers and null, for which zero is a value.
+    let mut wanted: CUDA_MEM_ALLOC_NODE_PARAMS = unsafe { std::mem::zeroed() };
+    wanted.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.poolProps.location = CUmemLocation { r#type: CU_MEM_LOCATION_TYPE_DEVICE, id: 0 };
+    wanted.bytesize = 64;
+    let (main, mut node) = (graph(), CUgraphNode::NULL);
+    let mut add = |wanted: &mut CUDA_MEM_ALLOC_NODE_PARAMS| {
+        // SAFETY: places of this test, and a list of none.
+        unsafe { cuGraphAddMemAllocNode(&mut node, main, null(), 0, wanted) }
+    };
+    {
+        let mut wanted = wanted;
+        assert_eq!(add(&mut wanted), CUDA_SUCCESS);
+    }
+    for (types, code) in
+        [(1, CUDA_ERROR_NOT_SUPPORTED), (8, CUDA_ERROR_NOT_SUPPORTED), (2, CUDA_ERROR_INVALID_VALUE)]
+    {
+        let mut wanted = wanted;
+        wanted.poolProps.handleTypes = types;
+        assert_eq!(add(&mut wanted), code, "handles {types}");
+    }
+    for (place, code) in [
+        (CU_MEM_LOCATION_TYPE_HOST, CUDA_ERROR_NOT_SUPPORTED),
+        (CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, CUDA_ERROR_INVALID_VALUE),
+        (CUmemLocationType(0), CUDA_ERROR_INVALID_VALUE),
+    ] {
+        let mut wanted = wanted;
+        wanted.poolProps.location.r#type = place;
+        assert_eq!(add(&mut wanted), code, "{place:?}");
+    }
+    wanted.poolProps.reserved[0] = 1;
+    assert_eq!(add(&mut wanted), CUDA_ERROR_INVALID_VALUE);
+}
+
+pub fn clusters_are_of_grids_that_there_are() {
+    new_context();
+    let (mut clusters, nothing) = (0, kernel(c"nothing"));
+    let mut wanted = one_thread_in(CUstream::NULL, &mut []);
+    cu!(cuOccupancyMaxActiveClusters(&mut clusters, nothing, &wanted));
+    wanted.gridDimX = u32::MAX;
+    fails!(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveClusters(&mut clusters, nothing, &wanted));
+}
