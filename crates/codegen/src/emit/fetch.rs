@@ -86,28 +86,25 @@ impl Fetches<'_> {
 }
 
 impl<'c> Emitter<'_, 'c> {
-    /// Notes what a load reads whose lanes, of so many bytes each, lie one after another, and which no loop repeats: that goes on elsewhere.
-    pub(super) fn note_read(&mut self, value: IrValue, access: Access, address: &Address<'c>, bytes: u32) {
-        let goes_on =
-            matches!(address, Address::Affine(..)) && self.p.loops.innermost(self.current).is_none();
-        if self.is_quick() || !far::is_plain(access) || !goes_on {
+    /// Notes what a load reads whose lanes, of so many bytes each, lie one after another or have structures that do, and which no loop repeats: that goes
+    /// on elsewhere.
+    pub(super) fn note_read(&mut self, inst: Inst, access: Access, address: &Address<'c>, bytes: u32) {
+        let p = self.p;
+        let (value, result) = (p.func.inst(inst).args[0], p.func.inst(inst).results[0]);
+        let Address::Affine(base, offsets) = address else { return };
+        if self.is_quick() || !far::is_plain(access) || p.loops.innermost(self.current).is_some() {
             return;
         }
-        let piece = match (self.pattern(address, bytes, 1, true), address) {
-            (Pattern::Consecutive(start), _) => {
-                Piece { start, bytes: bytes * self.unit.lanes, is_spread: false }
-            }
-            (_, Address::Affine(base, offsets)) => {
-                let Some(step) = even_step(offsets).filter(|step| is_structure(*step)) else {
-                    return;
-                };
-                Piece {
-                    start: self.offset(*base, offsets[0]),
-                    bytes: step as u32 * self.unit.lanes,
-                    is_spread: true,
-                }
-            }
-            _ => return,
+        let lanes = self.unit.lanes;
+        let piece = if let Pattern::Consecutive(start) = self.pattern(address, bytes, 1, true) {
+            Piece { start, bytes: bytes * lanes, is_spread: false }
+        } else if let Some(step) = even_step(offsets).filter(|step| is_structure(*step))
+            // What stays together is loaded in order, as any row.
+            && self.packs.of(result).is_none()
+        {
+            Piece { start: self.offset(*base, offsets[0]), bytes: step as u32 * lanes, is_spread: true }
+        } else {
+            return;
         };
         if self.fetches.seen.insert(value) {
             self.fetches.pieces.push(piece);

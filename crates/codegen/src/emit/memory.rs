@@ -61,7 +61,7 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         let address = self.address(data.args[0], access);
-        self.note_read(data.args[0], access, &address, size * count);
+        self.note_read(inst, access, &address, size * count);
         let groups = self.groups(data.args[0], access, &address, size, count, true);
         self.check_alignment(data.args[0], access, size * count, data.loc, groups.as_ref());
         let address = match groups {
