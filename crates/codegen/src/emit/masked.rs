@@ -97,7 +97,7 @@ impl<'c> Emitter<'_, 'c> {
             for (at, start) in starts.iter().enumerate() {
                 let at = at as u32 * elements;
                 let part = this.repeated(b.subvector(mask, at, elements), count);
-                this.store_run(b.subvector(wide, at * count, elements * count), *start, part, mark);
+                this.store_run(b.subvector(wide, at * count, elements * count), *start, part, mark)?;
             }
             Ok(Vec::new())
         };
@@ -116,7 +116,7 @@ impl<'c> Emitter<'_, 'c> {
         let store = |this: &mut Self| {
             for (at, (register, start)) in (0..).zip(registers.iter().zip(starts)) {
                 let lanes = register.ty().lanes();
-                this.store_run(*register, *start, b.subvector(mask, at * lanes, lanes), mark);
+                this.store_run(*register, *start, b.subvector(mask, at * lanes, lanes), mark)?;
             }
             Ok(Vec::new())
         };
@@ -159,8 +159,7 @@ impl<'c> Emitter<'_, 'c> {
             match self.registers_apart(count, size).filter(|_| !is_far) {
                 None => at_once(self)?[0],
                 Some(lanes) => {
-                    let ends = self.offset(start, i64::from(count * size));
-                    let inside = b.icmp(IntPredicate::Ule, ends, self.end_of_shared());
+                    let inside = self.is_inside_shared(start, count * size);
                     let apart = |this: &mut Self| {
                         Ok(vec![this.load_registers_apart(lane.vector(lanes), start, mask)])
                     };
@@ -188,14 +187,35 @@ impl<'c> Emitter<'_, 'c> {
     /// beyond the end of it, and although nothing comes of that, processors take long to find so.
     fn load_registers_apart(&mut self, ty: Type<'c>, start: Value<'c>, mask: Value<'c>) -> Value<'c> {
         let b = self.unit.b;
-        let size = ty.scalar_bits() / 8;
+        let registers = self.registers_of(start, mask, ty);
+        let part = |(ptr, active)| b.masked_load(ty, ptr, ty.scalar_bits() / 8, active, ty.zero());
+        self.concatenated(registers.into_iter().map(part).collect())
+    }
+
+    /// Likewise stores a vector.
+    fn store_registers_apart(&mut self, value: Value<'c>, lanes: u32, start: Value<'c>, mask: Value<'c>) {
+        let b = self.unit.b;
+        let ty = value.ty().scalar().vector(lanes);
+        for (at, (ptr, active)) in (0..).zip(self.registers_of(start, mask, ty)) {
+            b.masked_store(b.subvector(value, at * lanes, lanes), ptr, ty.scalar_bits() / 8, active);
+        }
+    }
+
+    /// Where the registers of a vector begin in memory, and their masks.
+    fn registers_of(
+        &mut self,
+        start: Value<'c>,
+        mask: Value<'c>,
+        ty: Type<'c>,
+    ) -> Vec<(Value<'c>, Value<'c>)> {
+        let b = self.unit.b;
         let memory = self.window_scalar(Space::Shared);
-        let part = |at: u32| {
+        let register = |at: u32| {
             let active = b.subvector(mask, at, ty.lanes());
-            let place = b.select(b.any(active), self.offset(start, i64::from(at * size)), memory);
-            b.masked_load(ty, b.inttoptr(place), size, active, ty.zero())
+            let place = self.offset(start, i64::from(at * ty.scalar_bits() / 8));
+            (b.inttoptr(b.select(b.any(active), place, memory)), active)
         };
-        self.concatenated((0..mask.ty().lanes()).step_by(ty.lanes() as usize).map(part).collect())
+        (0..mask.ty().lanes()).step_by(ty.lanes() as usize).map(register).collect()
     }
 
     /// The lanes of a register where a vector of `count` elements of so many bytes takes more than a warp or two have: with so many warps together
@@ -208,14 +228,21 @@ impl<'c> Emitter<'_, 'c> {
         (many && loads <= FEW && !self.wants_less_code()).then_some(lanes)
     }
 
-    /// Where the block's shared memory ends, and with it what is mapped.
-    fn end_of_shared(&mut self) -> Value<'c> {
+    /// Whether so many bytes from an address on end before the block's shared memory does, and with it what is mapped.
+    fn is_inside_shared(&mut self, start: Value<'c>, bytes: u32) -> Value<'c> {
         let b = self.unit.b;
-        let bytes = self.launch_field(offset_of!(LaunchFrame, shared_bytes), self.unit.types.i32);
-        b.add(self.window_scalar(Space::Shared), b.zext(bytes, self.unit.types.i64))
+        let shared = self.launch_field(offset_of!(LaunchFrame, shared_bytes), self.unit.types.i32);
+        let end = b.add(self.window_scalar(Space::Shared), b.zext(shared, self.unit.types.i64));
+        b.icmp(IntPredicate::Ule, self.offset(start, bytes.into()), end)
     }
 
-    fn store_run(&mut self, value: Value<'c>, start: Value<'c>, mask: Value<'c>, mark: Mark) {
+    fn store_run(
+        &mut self,
+        value: Value<'c>,
+        start: Value<'c>,
+        mask: Value<'c>,
+        mark: Mark,
+    ) -> Result<(), CompileError> {
         let b = self.unit.b;
         if mark.kind == Kind::Passing
             && let Some(passes) = self.passes_by_caches(value, start, mask)
@@ -228,24 +255,42 @@ impl<'c> Emitter<'_, 'c> {
         if self.is_full() {
             self.marked(b.store(value, ptr, size), mark);
         } else if self.has_masked(size) {
-            self.store_masked(value, start, mask, mark);
+            self.store_masked(value, start, mask, mark)?;
         } else {
             let addresses = self.run(start, value.ty().lanes(), size);
             self.store_each(value, addresses, mask);
         }
+        Ok(())
     }
 
     /// Stores the lanes of a mask, by an instruction for each register. Where the processor does that lane by lane, only registers of which some lanes
     /// are active and some are not are stored so: of a warp at the edge of a picture, one.
-    fn store_masked(&mut self, value: Value<'c>, start: Value<'c>, mask: Value<'c>, mark: Mark) {
+    fn store_masked(
+        &mut self,
+        value: Value<'c>,
+        start: Value<'c>,
+        mask: Value<'c>,
+        mark: Mark,
+    ) -> Result<(), CompileError> {
         let b = self.unit.b;
         let cpu = self.unit.machine.cpu();
         let size = value.ty().scalar_bits() / 8;
         let (count, lanes) = (value.ty().lanes(), cpu.vector_bits() / 8 / size);
         let is_worth_it = count > lanes && count.is_multiple_of(lanes) && count <= MOST_REGISTERS * lanes;
         if !cpu.has_stepwise_masked_store() || self.wants_less_code() || !is_worth_it {
-            b.masked_store(value, b.inttoptr(start), size, mask);
-            return;
+            let at_once = |_: &mut Self| {
+                b.masked_store(value, b.inttoptr(start), size, mask);
+                Ok(Vec::new())
+            };
+            let Some(lanes) = self.registers_apart(count, size).filter(|_| mark.kind == Kind::Near) else {
+                return at_once(self).map(|_| ());
+            };
+            let inside = self.is_inside_shared(start, count * size);
+            let apart = |this: &mut Self| {
+                this.store_registers_apart(value, lanes, start, mask);
+                Ok(Vec::new())
+            };
+            return self.either(inside, at_once, apart).map(|_| ());
         }
         for at in (0..count).step_by(lanes as usize) {
             let (part, active) = (b.subvector(value, at, lanes), b.subvector(mask, at, lanes));
@@ -263,6 +308,7 @@ impl<'c> Emitter<'_, 'c> {
             b.br(after);
             b.position_at_end(after);
         }
+        Ok(())
     }
 
     /// Makes an access, which may consist of several pieces. Where those by the lanes of a mask are slow it is there twice, for all lanes and for

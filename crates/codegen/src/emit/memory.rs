@@ -192,6 +192,7 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         let mark = Mark::of(match access.order {
+            Order::Weak if access.space == Space::Shared => Kind::Near,
             Order::Weak if self.may_pass_by(inst, access) => Kind::Passing,
             Order::Weak => Kind::Plain,
             _ => Kind::Volatile,

@@ -8,7 +8,7 @@
 
 use std::mem::offset_of;
 
-use kernel_abi::{LaunchFrame, Tier};
+use kernel_abi::{CompileError, LaunchFrame, Tier};
 use simt_ir::{Access, Inst, Op, Order, Space};
 use transform::{Prepared, stride};
 
@@ -70,8 +70,8 @@ impl<'c> Emitter<'_, 'c> {
         condition: Value<'c>,
         value: Value<'c>,
         start: Value<'c>,
-        usual: impl FnOnce(&mut Self),
-    ) {
+        usual: impl FnOnce(&mut Self) -> Result<(), CompileError>,
+    ) -> Result<(), CompileError> {
         let b = self.unit.b;
         let [passing, through, after] = ["passing", "through", "stored"].map(|name| b.append_block(name));
         b.cond_br(condition, passing, through);
@@ -80,10 +80,11 @@ impl<'c> Emitter<'_, 'c> {
         b.br(after);
         b.position_at_end(through);
         let mark = self.mark();
-        usual(self);
+        usual(self)?;
         self.forget_since(mark);
         b.br(after);
         b.position_at_end(after);
+        Ok(())
     }
 
     /// Whether the kernel writes more than caches keep, if it writes so many bytes for each of its threads, or for each number that the loop goes
