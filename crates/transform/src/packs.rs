@@ -109,13 +109,14 @@ fn is_count(count: usize) -> bool {
 
 /// Whether a test at the beginning of a block could show that its loads and stores are of arrays apart from each other.
 pub fn may_be_apart(p: &Prepared, block: Block) -> bool {
-    let mut arrays = HashSet::new();
+    let (mut arrays, mut stores_anywhere) = (HashSet::new(), false);
     p.func.block(block).insts.iter().all(|inst| {
         let data = p.func.inst(*inst);
         match data.op {
             Op::Load(access) if matches!(access.space, Space::Param | Space::Const) => true,
             Op::Load(access) | Op::Store(access) => {
                 arrays.insert(data.args[0]);
+                stores_anywhere |= matches!(data.op, Op::Store(_)) && p.shapes.of(data.args[0]).is_varying();
                 access.order == Order::Weak
                     && access.space == Space::Global
                     && p.shapes.checks(data.args[0]).is_empty()
@@ -123,14 +124,12 @@ pub fn may_be_apart(p: &Prepared, block: Block) -> bool {
             op => op.is_pure(),
         }
     }) && arrays.len() <= MOST_ARRAYS
+        && (!stores_anywhere || own_row(p, block).is_some())
 }
 
-/// The address of a row of each lane's own, anywhere, to which a block stores several elements, if a test at its beginning could show that rows follow each
-/// other and that what else it accesses is elsewhere. Nothing else is anywhere: it would take a comparison for each two.
+/// The address of a row of each lane's own, anywhere, to which a block stores several elements. Nothing else may be anywhere: to tell it from that would
+/// take a comparison for each two lanes.
 pub fn own_row(p: &Prepared, block: Block) -> Option<Value> {
-    if !may_be_apart(p, block) {
-        return None;
-    }
     let insts = p.func.block(block).insts.iter().map(|inst| p.func.inst(*inst));
     let mut stored = HashSet::new();
     let mut count = 0;

@@ -106,7 +106,7 @@ pub(crate) fn few_of(p: &Prepared, id: LoopId, lanes: u32) -> Option<u32> {
 fn of_block(p: &Prepared, block: Block) -> Option<Cost> {
     let mut sum = Cost::default();
     let mut accessed: HashMap<Value, Vec<i64>> = HashMap::new();
-    let own_row = packs::own_row(p, block);
+    let own_row = packs::own_row(p, block).filter(|_| packs::may_be_apart(p, block));
     for inst in &p.func.block(block).insts {
         let data = p.func.inst(*inst);
         let mut cost = of_inst(p, block, data)?;

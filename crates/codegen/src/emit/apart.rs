@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use simt_ir::{Access, Block, Inst, InstData, Op, Order, Space, Value as IrValue};
 use transform::LaneShape;
-use transform::packs::{may_be_apart, own_row};
+use transform::packs::may_be_apart;
 
 use super::function::Emitter;
 use crate::llvm::{IntPredicate, Value};
@@ -139,10 +139,7 @@ impl<'c> Emitter<'_, 'c> {
             after_store += usize::from(stores > 0 && !own.is_store);
         }
         let has_rows = extents.values().any(|extent| extent.count > 1);
-        let mut stored_anywhere =
-            extents.iter().filter(|(base, extent)| extent.is_stored && p.shapes.of(**base).is_varying());
-        let are_told_apart = stored_anywhere.all(|(base, _)| own_row(p, block) == Some(*base));
-        (has_rows && after_store > 0 && are_told_apart).then_some(extents)
+        (has_rows && after_store > 0).then_some(extents)
     }
 
     /// What a load or a store is that may pass others.

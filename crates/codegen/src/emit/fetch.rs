@@ -40,6 +40,7 @@ const WARPS: u32 = 2;
 const MOST_PLACES: usize = 12;
 /// Lines that an iteration asks for at most at one place.
 const LINES: u32 = 7;
+
 /// Where what is asked for is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cache {
