@@ -26,7 +26,7 @@ use simt_ir::{
 
 use crate::prepare::{self, prepare};
 use crate::reroll::{self, Whose};
-use crate::{LaneShape, Prepared, abreast, chains, in_step, singly, stragglers, stride};
+use crate::{LaneShape, LoopId, Prepared, abreast, chains, in_step, singly, stragglers, stride};
 
 /// The vector registers of a processor.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +65,9 @@ const NEAR: usize = 48;
 const LOOK_AHEAD: u32 = 160;
 /// Instructions that it needs at hand for each that it waits for, to be busy: a sum or product takes so many cycles.
 const AT_ONCE: u32 = 4;
+
+/// Values that a loop carries from one iteration to the next of which a processor computes enough at once.
+const SUMS: usize = 8;
 
 /// When warps run in gangs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,7 +193,9 @@ fn in_strips_alone(
 ) -> Option<(Shape, Prepared)> {
     let crowded = || {
         let needed = warp.registers_needed();
-        needed > warp.registers.count && warp.registers_of(warp.usual_bytes(needed)) > 2
+        let each = warp.registers_of(warp.usual_bytes(needed));
+        needed > warp.registers.count
+            && (each > 2 || each == 2 && 4 * needed > 5 * warp.registers.count && warp.is_busy_in_halves())
     };
     if choice == Choice::WhereItPays && !crowded() {
         return None;
@@ -272,8 +277,8 @@ fn in_strips(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) ->
         return None;
     }
     // Strips of parts of a row have not shown what they gain where there is time.
-    let strips =
-        [2, 4].into_iter().map_while(|strips| shape.in_strips(strips).filter(|strip| strip.x == shape.x));
+    let of_rows = |strip: &Shape| strip.x == shape.x || strip.lanes() == shape.row_lanes();
+    let strips = [2, 4].into_iter().map_while(|strips| shape.in_strips(strips).filter(of_rows));
     let bytes = warp.usual_bytes(warp.registers_needed());
     let mut fallback: Option<((Shape, Prepared), u32)> = None;
     for shape in strips {
@@ -286,7 +291,7 @@ fn in_strips(func: &Function, shape: &Shape, warp: &Gang<'_>, choice: Choice) ->
             break;
         }
         if choice == Choice::InStrips
-            || strip.registers_needed() <= warp.registers.count
+            || 8 * strip.registers_needed() <= 9 * warp.registers.count
             || choice == Choice::WhereItPays && strip.hides_waits()
         {
             return Some((shape, prepared));
@@ -667,6 +672,29 @@ impl<'a> Gang<'a> {
     fn hides_waits(&self) -> bool {
         let Some(cost) = chains::of(self.p) else { return false };
         waits(cost, 1) && self.value_registers() == 2 && self.registers_needed() <= 2 * self.registers.count
+    }
+
+    /// Whether one register of each value is enough for the processor to be busy, and none is half empty: bytes of so few lanes are less than a register.
+    fn is_busy_in_halves(&self) -> bool {
+        let is_narrow = |inst: &Inst| {
+            let data = self.p.func.inst(*inst);
+            let elements = if data.results.is_empty() { data.args.get(1..) } else { Some(&data.results[..]) };
+            let is_short = |value: &Value| self.p.func.ty(*value).bits() < 32;
+            data.op.access().is_some() && elements.is_some_and(|elements| elements.iter().any(is_short))
+        };
+        if self.p.usual_blocks().flat_map(|block| &self.p.func.block(block).insts).any(is_narrow) {
+            return false;
+        }
+        let loops = &self.p.loops;
+        let varies = |value: &&Value| self.p.shapes.of(**value).is_varying();
+        // Each that a loop carries waits for itself alone.
+        let carried = |header: Block| self.p.func.block(header).params.iter().filter(varies).count();
+        let is_inner = |id: &LoopId| loops.ids().all(|other| loops.get(other).parent != Some(*id));
+        let mut inner = loops.ids().filter(is_inner).peekable();
+        match inner.peek() {
+            None => chains::of(self.p).is_some_and(|cost| !waits(cost, 1)),
+            Some(_) => inner.all(|id| carried(loops.get(id).header) >= SUMS),
+        }
     }
 
     /// The registers that a value takes.

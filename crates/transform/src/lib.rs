@@ -19,8 +19,8 @@
 //! **What it finds**, which is in [`Prepared`]:
 //! * [`loops`], [`sync`], [`linearize`]: loops, where lanes meet again, and the order of blocks for lanes that part;
 //! * [`shapes`]: how a value differs between lanes, by what is known of numbers ([`facts`]); `columns`: what the rows of a block have in common;
-//! * [`poll`], [`late`], [`wanted`], `quiet`, [`lane_by_lane`]: loops that wait, atomics that can, lanes whose values nobody wants, floats
-//!   that are no signalling NaNs, and how local memory lies.
+//! * [`poll`], [`late`], [`wanted`], [`unread`], `quiet`, [`lane_by_lane`]: loops that wait, atomics that can, lanes whose values nobody wants,
+//!   parameters that only lanes read that came one way, floats that are no signalling NaNs, and how local memory lies.
 //!
 //! **Lanes that rely on each other**:
 //! * [`in_step`]: whether the lanes of a warp may run in step;
@@ -89,6 +89,7 @@ pub mod targets;
 pub mod tiled;
 pub mod traps;
 pub mod turned;
+pub mod unread;
 pub mod wanted;
 pub mod within;
 mod words;
@@ -98,4 +99,5 @@ pub use linearize::Linear;
 pub use loops::{Irreducible, Loop, LoopId, Loops};
 pub use prepare::{Prepared, prepare, prepare_kernel};
 pub use shapes::{Assumption, Check, LaneShape, Numbers, Offsets, Shapes};
+pub use unread::Unread;
 pub use wanted::Wanted;

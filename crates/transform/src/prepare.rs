@@ -5,6 +5,7 @@ use simt_ir::{Block, Cfg, DomTree, Function, Inst, IntBinary, Op, Target, Termin
 
 use crate::columns::Columns;
 use crate::poll::{self, Polling};
+use crate::unread::Unread;
 use crate::wanted::Wanted;
 use crate::{
     Irreducible, Linear, Loops, Shapes, abreast, bytes, cancel, decide, dispatch, drift, halves, in_step,
@@ -39,6 +40,8 @@ pub struct Prepared {
     pub late: Vec<Inst>,
     /// In which lanes its values are wanted: see [`wanted`](crate::wanted).
     pub wanted: Wanted,
+    /// Its parameters that only lanes read that came one way: see [`unread`](crate::unread).
+    pub unread: Unread,
     /// Its local memory is interleaved: see [`lane_by_lane`].
     pub lane_by_lane: bool,
     /// Its lanes have places of their own: see [`dispatch`].
@@ -73,6 +76,7 @@ pub fn prepare_kernel(func: &Function, shape: &Shape) -> Result<Prepared, in_ste
     prepared.polling = Polling { yields: vec![dispatched.pause], ..Polling::default() };
     prepared.late.clear();
     prepared.wanted = Wanted::default();
+    prepared.unread = Unread::default();
     prepared.dispatched = true;
     Ok(prepared)
 }
@@ -149,6 +153,7 @@ fn finish(
     let def_block = lcssa::def_blocks(&func, &cfg);
     let late = if is_kernel { late::find(&func, &cfg, &polling) } else { Vec::new() };
     let wanted = Wanted::find(&func, &cfg, &shapes, shape);
+    let unread = Unread::find(&func, &cfg, &dom, &def_block);
     quiet::mark(&mut func, &cfg, &shapes);
     let columns = Columns::find(&func, &cfg, &shapes, shape);
     let lane_by_lane = is_kernel && lane_by_lane::is_possible(&func, &cfg);
@@ -165,6 +170,7 @@ fn finish(
         polling,
         late,
         wanted,
+        unread,
         lane_by_lane,
         dispatched,
         end,

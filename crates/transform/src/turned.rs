@@ -5,35 +5,37 @@
 //! may as well change places, of threads and of blocks alike: all of it is as before, but that warps are made up of columns.
 
 use kernel_abi::Shape;
-use simt_ir::{Function, Op, Order, Space, SpecialReg};
+use simt_ir::{Block, Function, Op, Order, Space, SpecialReg};
 
 use crate::{LaneShape, Prepared, gang, prepare};
 
-/// How many times fewer lines of the caches must be accessed.
-const MARGIN: u64 = 2;
+/// How many times fewer pieces must be accessed, in halves.
+const MARGIN: u64 = 3;
 /// Iterations, by which what is in a loop counts for more.
 const ITERATIONS: u64 = 8;
 /// The bytes of a line.
-const LINE: i64 = 64;
+const LINE: u64 = 64;
+/// Times its size by which the next lane's element may be further on.
+const NEAR: i64 = 2;
 
 /// A kernel with x and y in each other's place, and the shape of its blocks then, if that pays. It is prepared for the shape that it runs with otherwise.
 pub fn turned(kernel: &Function, shape: &Shape, p: &Prepared, chosen: &Shape) -> Option<(Function, Shape)> {
     let turned_shape = shape.turned()?;
-    if p.dispatched || !scatters(p) || !is_possible(kernel) {
+    if p.dispatched || !scatters(p, chosen) || !is_possible(kernel) {
         return None;
     }
     let func = exchanged(kernel);
     let turned = prepare(func.clone(), true, &turned_shape).ok()?;
-    let pays = MARGIN * lines(&turned, &turned_shape) < lines(p, chosen);
+    let pays = MARGIN * pieces(&turned, &turned_shape) < 2 * pieces(p, chosen);
     pays.then_some((func, turned_shape))
 }
 
-/// Whether lanes access other places each where most warps come.
-fn scatters(p: &Prepared) -> bool {
-    p.usual_blocks().flat_map(|block| &p.func.block(block).insts).any(|inst| {
-        let data = p.func.inst(*inst);
-        data.op.access().is_some() && p.shapes.of(data.args[0]).is_vector()
-    })
+/// Whether most lanes access other places each where most warps come.
+fn scatters(p: &Prepared, shape: &Shape) -> bool {
+    let accesses = p.usual_blocks().flat_map(|block| accesses_of(p, block));
+    accesses
+        .map(|(address, bytes)| pieces_of(address, bytes, shape))
+        .any(|pieces| 2 * pieces > u64::from(shape.lanes()))
 }
 
 /// Whether nothing in a kernel tells which threads make up a warp, or in which order they run; whether its threads differ in x and y at all.
@@ -75,31 +77,33 @@ fn exchanged(kernel: &Function) -> Function {
     func
 }
 
-/// The lines that a thousand lanes access, roughly: how often loops run is not known.
-fn lines(p: &Prepared, shape: &Shape) -> u64 {
-    let mut sum = 0;
-    for block in p.usual_blocks() {
-        let often = p.often(block, ITERATIONS);
-        for inst in &p.func.block(block).insts {
-            let data = p.func.inst(*inst);
-            if let Some(access) = data.op.access()
-                && !matches!(access.space, Space::Param | Space::Const)
-            {
-                sum += often * lines_of(p.shapes.of(data.args[0]), shape);
-            }
-        }
-    }
+/// Where the lanes access memory in a block, and how many bytes each.
+fn accesses_of(p: &Prepared, block: Block) -> impl Iterator<Item = (&LaneShape, i64)> {
+    p.func.block(block).insts.iter().filter_map(|inst| {
+        let data = p.func.inst(*inst);
+        let access = data.op.access()?;
+        let elements = if data.results.is_empty() { &data.args[1..] } else { &data.results };
+        let bytes = elements.iter().map(|element| i64::from(p.func.ty(*element).bits() / 8)).sum();
+        let is_memory = !matches!(access.space, Space::Param | Space::Const);
+        is_memory.then(|| (p.shapes.of(data.args[0]), bytes))
+    })
+}
+
+/// The pieces that a thousand lanes access at once, roughly: how often loops run is not known.
+fn pieces(p: &Prepared, shape: &Shape) -> u64 {
+    let of_block =
+        |block| accesses_of(p, block).map(|(address, bytes)| pieces_of(address, bytes, shape)).sum::<u64>();
+    let sum: u64 = p.usual_blocks().map(|block| p.often(block, ITERATIONS) * of_block(block)).sum();
     1024 * sum / u64::from(shape.lanes())
 }
 
-fn lines_of(address: &LaneShape, shape: &Shape) -> u64 {
+/// Lines where lanes lie beside the ones before them, or nearly; elsewhere lanes, each of which is accessed by itself, whatever lies in one line.
+fn pieces_of(address: &LaneShape, bytes: i64, shape: &Shape) -> u64 {
     let lanes = shape.lanes() as usize;
     let spanned = |offsets: &[i64]| {
-        let first = offsets.iter().copied().min().unwrap_or(0);
-        let mut lines: Vec<i64> = offsets.iter().map(|offset| (offset - first) / LINE).collect();
-        lines.sort_unstable();
-        lines.dedup();
-        lines.len() as u64
+        let runs = offsets.chunk_by(|one, next| (next - one).abs() <= NEAR * bytes);
+        let lines = |run: &[i64]| 1 + (run[0] - run[run.len() - 1]).unsigned_abs() / LINE;
+        runs.map(lines).sum()
     };
     match address {
         LaneShape::Uniform => 1,
@@ -160,6 +164,36 @@ mod tests {
         for block in [[16, 16, 1], [32, 8, 1], [8, 32, 1], [10, 16, 1]] {
             assert!(turns(&copy(0, 1, None), block), "{block:?}");
             assert!(!turns(&copy(1, 0, None), block), "{block:?}: they lie as they should");
+        }
+    }
+
+    /// `out[4096 * x + 16 * y] = in[...]`, of 16 bytes each, or with x and y the other way.
+    fn copy_of_rows(rows: u8, columns: u8) -> Function {
+        let mut b = FunctionBuilder::new("k", Signature::default());
+        let zero = b.constant(Type::I64, 0);
+        let [from, to] =
+            [0, 8].map(|at| b.inst(Op::Load(Access::weak(Space::Param, at)), &[zero], Type::I64));
+        let [row, column] = [(rows, 4096), (columns, 16)].map(|(axis, bytes)| {
+            let thread = b.inst(Op::SpecialReg(SpecialReg::Tid(axis)), &[], Type::I32);
+            let wide = b.inst(Op::Convert(simt_ir::Convert::ZExt), &[thread], Type::I64);
+            let bytes = b.constant(Type::I64, bytes);
+            b.inst(Op::Int(IntBinary::Mul), &[wide, bytes], Type::I64)
+        });
+        let bytes = b.inst(Op::Int(IntBinary::Add), &[row, column], Type::I64);
+        let [from, to] = [from, to].map(|base| b.inst(Op::Int(IntBinary::Add), &[base, bytes], Type::I64));
+        let access = Access { lanes: 4, ..Access::weak(Space::Global, 0) };
+        let values = b.insts(Op::Load(access), &[from], &[Type::F32; 4]);
+        b.effect(Op::Store(access), &[&[to][..], &values].concat());
+        b.terminate(Terminator::Exit);
+        b.finish()
+    }
+
+    /// Four lanes of a warp have each line, but none is beside the one before it.
+    #[test]
+    fn lanes_that_share_lines_far_from_each_other_are_turned() {
+        for block in [[8, 16, 1], [16, 8, 1], [4, 32, 1]] {
+            assert!(turns(&copy_of_rows(0, 1), block), "{block:?}");
+            assert!(!turns(&copy_of_rows(1, 0), block), "{block:?}: they lie as they should");
         }
     }
 

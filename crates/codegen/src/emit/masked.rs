@@ -3,9 +3,7 @@
 //! Where the processor has no instruction for one, LLVM would branch around each lane. Here a loop goes from one active lane to the next instead:
 //! short code, and quick where few lanes are active. What lies side by side in one page is read as a whole.
 
-use std::mem::offset_of;
-
-use kernel_abi::{CompileError, LaunchFrame};
+use kernel_abi::CompileError;
 use simt_ir::{Op, Space};
 
 use super::each::ANYWHERE;
@@ -231,9 +229,8 @@ impl<'c> Emitter<'_, 'c> {
     /// Whether so many bytes from an address on end before the block's shared memory does, and with it what is mapped.
     fn is_inside_shared(&mut self, start: Value<'c>, bytes: u32) -> Value<'c> {
         let b = self.unit.b;
-        let shared = self.launch_field(offset_of!(LaunchFrame, shared_bytes), self.unit.types.i32);
-        let end = b.add(self.window_scalar(Space::Shared), b.zext(shared, self.unit.types.i64));
-        b.icmp(IntPredicate::Ule, self.offset(start, bytes.into()), end)
+        let place = b.sub(start, self.window_scalar(Space::Shared));
+        b.icmp(IntPredicate::Ule, self.offset(place, bytes.into()), self.shared_window_bytes())
     }
 
     fn store_run(

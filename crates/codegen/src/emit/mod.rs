@@ -12,6 +12,7 @@
 //!
 //! Control flow and values:
 //! * [`function`][]: control flow, masks, and where values are kept;
+//! * [`edges`][]: what goes from block to block;
 //! * [`full`][]: code for all lanes beside the code for some;
 //! * [`pieces`][]: control flow inside a block;
 //! * [`few`][]: few lanes that go on one after another;
@@ -72,6 +73,7 @@ mod cell;
 mod copied;
 mod descending;
 mod each;
+mod edges;
 mod entry;
 mod exact;
 mod fetch;

@@ -356,6 +356,13 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
+    /// The bytes of the block's shared memory, of which the kernel's own are known.
+    pub(super) fn shared_window_bytes(&self) -> Value<'c> {
+        let (b, least) = (self.unit.b, RESERVED_SHARED + self.unit.program.shared_bytes);
+        let bytes = self.launch_field(offset_of!(LaunchFrame, shared_bytes), self.unit.types.i32);
+        b.zext(b.mark_at_least(bytes, least.into()), self.unit.types.i64)
+    }
+
     /// Generic address of the first lane's local window, and the bytes of each.
     pub(super) fn first_local_window(&self) -> (Value<'c>, Value<'c>) {
         let b = self.unit.b;
@@ -384,10 +391,7 @@ impl<'c> Emitter<'_, 'c> {
         let within = |start: Value<'c>, bytes: Value<'c>| {
             b.icmp(IntPredicate::Ult, b.sub(address, shape(start)), shape(bytes))
         };
-        let shared = within(
-            self.window_scalar(Space::Shared),
-            b.zext(self.launch_field(offset_of!(LaunchFrame, shared_bytes), i32), i64),
-        );
+        let shared = within(self.window_scalar(Space::Shared), self.shared_window_bytes());
         let all_local = {
             let local = b.ptr_offset(self.place.frame, offset_of!(BlockFrame, local) as i64);
             let local = b.mark_invariant(b.load(i64, local, 8));

@@ -112,6 +112,14 @@ impl<'c> Builder<'c> {
         load
     }
 
+    /// Says that an integer that a load gives is no less than `least`, which is not zero.
+    pub fn mark_at_least(&self, load: Value<'c>, least: u64) -> Value<'c> {
+        let (context, ty) = (self.context(), load.ty());
+        let bounds = [least, 0].map(|bound| context.metadata_constant(ty.int_const(bound)));
+        load.set_metadata("range", context.metadata_node(&bounds));
+        load
+    }
+
     /// Makes a store go around the caches, where it fills whole lines.
     pub fn mark_nontemporal(&self, store: Value<'c>) {
         let one = self.context().metadata_constant(self.context().int(32).int_const(1));
