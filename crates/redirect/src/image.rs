@@ -28,6 +28,10 @@ const COMPILER_PAIRS: [(&[u8], &[u8]); 2] =
 /// Where nvcc puts kernels, and the structure that points at them.
 const KERNEL_SECTIONS: &[&[u8]] = &[b".nv_fatbin", b".nvFatBinSegment"];
 
+/// A function of the driver that every version of NVIDIA's runtime asks for by this name. Programs that are stripped and load their
+/// kernels by the driver, themselves, have no use for it.
+const THEIRS_ASKS_FOR: &[u8] = b"cuGetExportTable";
+
 /// A variable that our own runtime reads: its name is in the data of whatever our `libcudart_static.a` was linked into,
 /// stripped or not.
 const OURS_READS: &[u8] = b"ANYWARP_TRACE";
@@ -41,7 +45,7 @@ pub enum Inside {
     Runtime(u32),
     /// One of a version before 11, which we do not have.
     Older,
-    /// There are kernels and nothing that they could be registered with: the symbols were stripped.
+    /// There are kernels and nothing that they could be registered with: the symbols of a runtime were stripped.
     Hidden,
 }
 
@@ -164,7 +168,9 @@ impl<'data> Image<'data> {
             return Inside::Nothing;
         };
         // Looked for last: this reads the whole file.
-        if memchr::memmem::find(self.data, OURS_READS).is_some() { Inside::Nothing } else { found }
+        let mentions = |name: &[u8]| memchr::memmem::find(self.data, name).is_some();
+        let is_theirs = found != Inside::Hidden || mentions(THEIRS_ASKS_FOR);
+        if is_theirs && !mentions(OURS_READS) { found } else { Inside::Nothing }
     }
 
     /// Each function of NVRTC inside that hands out machine code, with the one to call in its place. None where any of them is missing.

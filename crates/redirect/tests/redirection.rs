@@ -140,6 +140,13 @@ fn a_stripped_object_is_told() {
 }
 
 #[test]
+fn stripped_objects_that_load_their_kernels_themselves_are_left_alone() {
+    let folder = Folder::new("themselves");
+    let flags = ["-DKERNELS", "-DANOTHER_REGISTERS", "-s"];
+    assert_output(&folder.run(&folder.program(13, &flags), &[]), INSIDE, "");
+}
+
+#[test]
 fn a_function_without_room_leaves_all_as_it_was() {
     let folder = Folder::new("crowded");
     let output = folder.run(&folder.program(13, &["-DCROWDED"]), &[]);

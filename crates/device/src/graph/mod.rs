@@ -104,6 +104,8 @@ impl EdgeStart {
 
 #[derive(Clone)]
 struct Node {
+    /// How many nodes were added to the graph before it.
+    local: u32,
     operation: Operation,
     dependencies: Vec<NodeId>,
     /// Those of the dependencies whose end is not waited for.
@@ -124,6 +126,8 @@ impl Node {
 #[derive(Default)]
 struct Nodes {
     all: BTreeMap<NodeId, Node>,
+    /// How many were ever added.
+    added: u32,
     /// Nodes that were duplicated to those that were made of them.
     copies: HashMap<NodeId, NodeId>,
     /// How many there are that allocate or free.
@@ -345,6 +349,14 @@ impl Graph {
         self.nodes.lock().all.keys().copied().collect()
     }
 
+    /// A number no other node of this graph has: how many were added before it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] for a node that is not here.
+    pub fn local_number(&self, node: NodeId) -> Result<u32> {
+        Ok(self.nodes.lock().node(node)?.local)
+    }
+
     /// Whether all of these nodes are here.
     pub fn has_all(&self, nodes: &[NodeId]) -> bool {
         let known = self.nodes.lock();
@@ -496,6 +508,11 @@ impl Graph {
     }
 
     /// The nodes so that each stands behind its dependencies; without those of circles and what is behind them.
+    pub fn in_order_of_dependencies(&self) -> Vec<NodeId> {
+        self.in_order().into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// As [`in_order_of_dependencies`](Self::in_order_of_dependencies), with what they are.
     fn in_order(&self) -> Vec<(NodeId, Node)> {
         let nodes = self.nodes.lock();
         let mut waiting: HashMap<NodeId, usize> =
@@ -557,7 +574,8 @@ impl Nodes {
         self.count(&operation, 1);
         self.uses.note(id, &operation);
         let (early, dependents) = (BTreeMap::new(), BTreeSet::new());
-        self.all.insert(id, Node { operation, dependencies, early, dependents });
+        self.all.insert(id, Node { local: self.added, operation, dependencies, early, dependents });
+        self.added += 1;
     }
 
     fn remove(&mut self, id: NodeId) -> Result<Node> {

@@ -5,13 +5,12 @@ use crate::error::CuResult;
 use crate::functions;
 use crate::graphs::{self, find, find_executable, find_node, node_handle, node_id, write_nodes};
 use crate::streams;
-use cuda_abi::args::{Array, In, Out, Text};
+use cuda_abi::args::{Array, In, Out};
 use cuda_abi::driver::*;
 use cuda_abi::shim::DefaultStream;
 use device::graph::{Graph, KernelCall, NodeId, Operation, UpdateFailure};
 use entry_macros::entry_point;
-use std::ffi::{OsStr, c_char};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::c_char;
 use std::sync::Arc;
 
 #[entry_point]
@@ -392,54 +391,3 @@ fn kernel_call(graph: &Graph, node: NodeId) -> CuResult<KernelCall> {
         _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
     }
 }
-
-/// Writes the graph as a picture in the language of Graphviz. The flags ask for details, which are all there is.
-#[entry_point]
-fn cuGraphDebugDotPrint(hGraph: CUgraph, path: Text, flags: u32) -> CuResult {
-    let graph = find(hGraph)?;
-    if flags & !CU_GRAPH_DEBUG_DOT_FLAGS != 0 {
-        return Err(CUDA_ERROR_INVALID_VALUE.into());
-    }
-    let path = OsStr::from_bytes(path.get()?.to_bytes());
-    let mut text = String::from("digraph graph_1 {\n");
-    draw(&graph, &mut text)?;
-    std::fs::write(path, text + "}\n").map_err(|_| CUDA_ERROR_OPERATING_SYSTEM)?;
-    Ok(())
-}
-
-/// Nodes and edges; what a conditional node chooses from is drawn in frames.
-fn draw(graph: &Graph, text: &mut String) -> CuResult {
-    for node in graph.nodes() {
-        let operation = graph.operation(node)?;
-        let what = match &operation {
-            Operation::Kernel(call) => {
-                let ([gx, gy, gz], [bx, by, bz]) = (call.launch.grid, call.launch.block);
-                let name = call.function.kernel().name().replace(['"', '\\'], "_");
-                format!("{name}\\n<<<({gx},{gy},{gz}),({bx},{by},{bz}),{}>>>", call.launch.dynamic_shared)
-            }
-            Operation::Allocate { address, size } => format!("{size} bytes at {address:#x}"),
-            Operation::Free { address } => format!("{address:#x}"),
-            Operation::Conditional(conditional) => {
-                format!("{:?}, {} graphs", conditional.kind(), conditional.bodies().len())
-            }
-            _ => String::new(),
-        };
-        let (kind, number) = (graphs::node_type(&operation), node.number());
-        *text += &format!("  node_{number} [label=\"{kind:?}\\n{what}\"];\n");
-        if let Operation::Conditional(conditional) = &operation {
-            for (index, body) in conditional.bodies().iter().enumerate() {
-                *text +=
-                    &format!("  subgraph cluster_{number}_{index} {{ label=\"node_{number}: {index}\";\n");
-                draw(body, text)?;
-                *text += "  }\n";
-            }
-        }
-    }
-    for (from, to) in graph.edges() {
-        *text += &format!("  node_{} -> node_{};\n", from.number(), to.number());
-    }
-    Ok(())
-}
-
-/// Every flag that the manual has.
-const CU_GRAPH_DEBUG_DOT_FLAGS: u32 = 0x1FFFF;

@@ -26,7 +26,7 @@ fn cuGraphExecGetId(hGraphExec: CUgraphExec, graphId: Out<u32>) -> CuResult {
 }
 
 /// The part of a handle that differs between objects of one kind.
-fn number_of(handle: usize) -> u32 {
+pub(super) fn number_of(handle: usize) -> u32 {
     handle as u32
 }
 
@@ -34,8 +34,8 @@ fn number_of(handle: usize) -> u32 {
 #[entry_point]
 fn cuGraphNodeGetLocalId(hNode: CUgraphNode, nodeId: Out<u32>) -> CuResult {
     nodeId.check()?;
-    let (node, _) = find_node(hNode)?;
-    nodeId.set(node.id.number() as u32)?;
+    let (node, graph) = find_node(hNode)?;
+    nodeId.set(graph.local_number(node.id)?)?;
     Ok(())
 }
 

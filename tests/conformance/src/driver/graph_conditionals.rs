@@ -426,7 +426,7 @@ pub fn what_a_node_chooses_from_is_drawn() {
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     assert!(text.contains("CONDITIONAL") && text.contains("add"), "{text}");
-    assert_eq!(text.matches("subgraph").count(), if is_ours() { 2 } else { 3 }, "{text}");
+    assert_eq!(text.matches("subgraph").count(), 3, "{text}");
 }
 
 /// How an instantiation fails, and whether at a node.

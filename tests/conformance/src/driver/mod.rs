@@ -31,6 +31,7 @@ mod graph_edges;
 mod graph_ids;
 mod graph_memory;
 mod graph_nodes;
+mod graph_pictures;
 mod graph_structure;
 mod graph_updatable;
 mod graph_updates;
