@@ -30,6 +30,7 @@ pub fn initialize() -> CudaResult {
     }
     // Safe to repeat: a second thread that comes here meanwhile initialises what is initialised already.
     call!(cuInit(0))?;
+    devices::find()?;
     fork::watch();
     INITIALIZED.store(true, Ordering::Release);
     Ok(())

@@ -13,24 +13,31 @@ use crate::{context, fork, thread};
 /// The devices that `cudaSetValidDevices` named, most wanted first; empty if it was not called.
 static PREFERRED: Mutex<Vec<CUdevice>> = Mutex::new(Vec::new());
 
-/// The number of devices. It never changes, and host functions in streams may ask for it, who may not ask the driver.
+/// The number of devices, once the driver has been initialised.
+static COUNT: AtomicI32 = AtomicI32::new(0);
+
+/// Asks the driver, which has just been initialised, how many devices there are.
+pub fn find() -> CudaResult {
+    let mut count = 0;
+    call!(cuDeviceGetCount(&mut count))?;
+    COUNT.store(count, Ordering::Relaxed);
+    Ok(())
+}
+
+/// The number of devices. It never changes, and those may ask for it who may not ask the driver: host functions in streams, and children
+/// of the process.
 pub fn count() -> CudaResult<i32> {
-    static COUNT: AtomicI32 = AtomicI32::new(0);
-    match COUNT.load(Ordering::Relaxed) {
-        _ if fork::is_child() => Err(cudaErrorInitializationError),
-        0 => {
-            context::initialize()?;
-            let mut count = 0;
-            call!(cuDeviceGetCount(&mut count))?;
-            COUNT.store(count, Ordering::Relaxed);
-            Ok(count)
-        }
-        known => Ok(known),
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        context::initialize()?;
     }
+    Ok(COUNT.load(Ordering::Relaxed))
 }
 
 /// Fails for a number that no device has.
 pub fn check(device: CUdevice) -> CudaResult<CUdevice> {
+    if fork::is_child() {
+        return Err(cudaErrorInitializationError);
+    }
     if (0..count()?).contains(&device) { Ok(device) } else { Err(cudaErrorInvalidDevice) }
 }
 

@@ -183,6 +183,10 @@ fn linear(
 ) -> Result<(), BulkFault> {
     // What is no whole unit of 16 bytes stays behind, as on the hardware, and so do whole mebibytes.
     let bytes = bytes & 0xf_fff0;
+    // Of no bytes, nobody asks where they are: programs copy none where too few are left for the addresses to be aligned.
+    if bytes == 0 {
+        return Ok(());
+    }
     aligned(to, 16)?;
     aligned(from, 16)?;
     let from = memory.in_cluster(from)?;
@@ -326,6 +330,7 @@ pub(crate) mod tests {
         assert_eq!(memory.0[..16], [0, 1, 1, 1].repeat(4));
         assert_eq!(memory.0[16..32], [0xff; 16]);
         assert_eq!(op.run(&[8, 32, 16], &mut memory), Err(BulkFault::Misaligned(8)));
+        assert_eq!(op.run(&[8, 31, 0], &mut memory), Ok(()), "nothing is nowhere");
         assert_eq!(op.run(&[48, 32, 32], &mut memory), Err(BulkFault::IllegalAddress(64)));
     }
 }

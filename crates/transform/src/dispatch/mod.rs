@@ -18,6 +18,9 @@
 //!   together, as they mostly do, it is done at once instead, and the lanes go on with the next region without another turn;
 //! * a barrier waits until no lane of the warp can go on, so that the warp arrives once with all its lanes.
 //!
+//! `activemask` names no members, and programs take what it yields for those who came to it by whatever way: on a GPU lanes that part are together
+//! again where their ways join. So lanes wait before it until no others can come, unless some loop polls: what that waits for may lie behind it.
+//!
 //! What a lane computes in one region and reads in another waits in a cell, so that the loop is compiled in a time that grows with its
 //! regions' sizes, not with what lives across each of them. Values that depend on nothing but the launch are computed before the loop and
 //! keep their shapes.
@@ -51,10 +54,12 @@ const EVERYONE: u64 = u32::MAX as u64;
 const CLASS_SHIFT: u64 = 24;
 /// Regions at or before the one that ran last.
 const LATER: u64 = 1 << CLASS_SHIFT;
+/// Regions to which others may still come.
+const GATHERING: u64 = 2 << CLASS_SHIFT;
 /// Barriers.
-const AT_BARRIER: u64 = 2 << CLASS_SHIFT;
+const AT_BARRIER: u64 = 3 << CLASS_SHIFT;
 /// Operations whose other members have not come.
-const INCOMPLETE: u64 = 3 << CLASS_SHIFT;
+const INCOMPLETE: u64 = 4 << CLASS_SHIFT;
 /// Cells above which a block's warps would need too much memory: half a megabyte each.
 const MAX_CELLS: usize = 4_000;
 
@@ -69,8 +74,9 @@ pub fn dispatch(func: &Function, waiting: &[Block]) -> Option<Dispatched> {
     func.split_block(Function::ENTRY, hoisted.unwrap_or(count));
     func.block_mut(Function::ENTRY).term = Terminator::Jump(Target::new(first));
     let meetings = isolate_meetings(&mut func);
+    let masks = if waiting.is_empty() { isolate_masks(&mut func) } else { Vec::new() };
     hoist(&mut func);
-    let regions = Regions::new(&func, first, waiting, &meetings);
+    let regions = Regions::new(&func, first, waiting, &meetings, &masks);
     Build::new(&func, regions, meetings)?.build()
 }
 
@@ -119,6 +125,22 @@ fn isolate_meetings(func: &mut Function) -> HashMap<Block, Meeting> {
         }
     }
     meetings
+}
+
+/// The blocks that begin by asking which lanes are there. Lanes do not part within a block, so that one question is enough.
+fn isolate_masks(func: &mut Function) -> Vec<Block> {
+    let mut masks = Vec::new();
+    for block in func.blocks() {
+        let is_mask = |inst: &Inst| func.inst(*inst).op == Op::ActiveMask;
+        let Some(at) = func.block(block).insts.iter().position(is_mask) else { continue };
+        let own = func.split_block(block, at);
+        let loc = func.block(own).term_loc;
+        let data = func.block_mut(block);
+        data.term = Terminator::Jump(Target::new(own));
+        data.term_loc = loc;
+        masks.push(own);
+    }
+    masks
 }
 
 /// After: what depends on the launch and the thread alone is computed in the entry.
@@ -392,12 +414,23 @@ impl<'a> Build<'a> {
         Choice { lane_turn, turn, region, live }
     }
 
-    /// The turn of those at a region.
+    /// The turn of those at a region. Of those that gather the first in the program come first: who leaves a loop waits for those still in it.
     fn later(&mut self, at: Value, last: Value) -> Value {
         let later = self.b.inst(Op::IntCmp(IntCmp::LeU), &[at, last], Type::Pred);
-        let class = self.constant(LATER);
-        let later_turn = self.b.inst(Op::Int(IntBinary::Or), &[at, class], Type::I32);
-        self.b.inst(Op::Select, &[later, later_turn, at], Type::I32)
+        let turn = self.classed(at, later, LATER);
+        if self.regions.gathering == 0 {
+            return turn;
+        }
+        let gathers = self.compare(IntCmp::LtU, at, self.regions.gathering as u64);
+        let own = self.classed(at, gathers, GATHERING);
+        self.b.inst(Op::Select, &[gathers, own, turn], Type::I32)
+    }
+
+    /// The turn, of this class where the condition holds.
+    fn classed(&mut self, turn: Value, cond: Value, class: u64) -> Value {
+        let class = self.constant(class);
+        let classed = self.b.inst(Op::Int(IntBinary::Or), &[turn, class], Type::I32);
+        self.b.inst(Op::Select, &[cond, classed, turn], Type::I32)
     }
 
     /// Each lane's turn, and the one that comes next.

@@ -9,26 +9,30 @@ use crate::Loops;
 
 /// The regions of a function.
 pub struct Regions {
-    /// Their entries, those of loops that wait first; the others in order.
+    /// Their entries, those of loops that wait first, then those where lanes gather; the others in order.
     pub heads: Vec<Block>,
     /// How many of them are of loops that wait.
     pub waiting: usize,
+    /// How many of them lanes gather before, which they do in no function that has loops that wait.
+    pub gathering: usize,
     /// For each block the head of its region.
     pub of: Vec<Option<Block>>,
 }
 
 impl Regions {
-    /// Cuts the function, whose program begins at `first`, where lanes may wait.
+    /// Cuts the function, whose program begins at `first`, where lanes may wait, and before the blocks where they gather.
     pub fn new(
         func: &Function,
         first: Block,
         waiting: &[Block],
         meetings: &HashMap<Block, Meeting>,
+        masks: &[Block],
     ) -> Regions {
         let cfg = Cfg::new(func);
         let mut heads: BTreeSet<Block> = waiting.iter().copied().collect();
         heads.insert(first);
         heads.extend(meetings.values().map(|meeting| meeting.after));
+        heads.extend(masks);
         let mut entered_twice = BTreeSet::new();
         loop {
             let of = regions(func, &cfg, &mut heads, meetings);
@@ -47,8 +51,12 @@ impl Regions {
                         .filter(|block| heads.contains(block))
                         .partition(|block| waits(block));
                     let waiting = first.len();
+                    let (gather, rest): (Vec<Block>, Vec<Block>) =
+                        rest.into_iter().partition(|block| masks.contains(block));
+                    first.extend(gather);
+                    let gathering = if waiting == 0 { first.len() } else { 0 };
                     first.extend(rest);
-                    return Regions { heads: first, waiting, of };
+                    return Regions { heads: first, waiting, gathering, of };
                 }
             }
         }

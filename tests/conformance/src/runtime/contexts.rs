@@ -178,7 +178,7 @@ pub fn threads_that_begin_at_once_share_the_context() {
     assert_eq!(primary_is_active(), retained_anew);
 }
 
-pub fn a_forked_process_gets_an_error_from_every_call() {
+pub fn a_forked_process_gets_an_error_from_every_call_but_how_many_devices_there_are() {
     let pointer = malloc(64);
     // SAFETY: the child calls the library under test, and leaves without running the parent's handlers.
     let child = unsafe { libc::fork() };
@@ -193,9 +193,14 @@ pub fn a_forked_process_gets_an_error_from_every_call() {
                 cudaSetDevice(0),
             ]
         };
-        let wrong = codes.iter().any(|&code| code != cudaErrorInitializationError);
+        let mut count = 0;
+        // SAFETY: the result has its place.
+        let counted = unsafe { cudaGetDeviceCount(&mut count) };
+        let wrong = codes.iter().any(|&code| code != cudaErrorInitializationError)
+            || counted != cudaSuccess
+            || count == 0;
         if wrong {
-            eprintln!("{codes:?}");
+            eprintln!("{codes:?}, {counted:?}: {count}");
         }
         // SAFETY: ends the child.
         unsafe { libc::_exit(wrong.into()) };
