@@ -10,7 +10,7 @@ use crate::graphs::{self, find, find_node, handle_of, node_handle};
 use cuda_abi::args::Text;
 use cuda_abi::driver::*;
 use device::graph::{Conditional, ConditionalKind, Graph, KernelCall, NodeId, Operation};
-use device::memory::Fill;
+use device::memory::{Fill, Kind};
 use entry_macros::entry_point;
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -22,12 +22,17 @@ use std::sync::Arc;
 const CU_GRAPH_DEBUG_DOT_FLAGS: u32 = 0x1FFFF;
 /// All details.
 const VERBOSE: u32 = 1;
+/// Details as the Runtime API has them.
+const RUNTIME_TYPES: u32 = 1 << 1;
 /// How kernels are launched, where and how much is copied, and what is set to what.
 const KERNEL_NODE_PARAMS: u32 = 1 << 2;
 const MEMCPY_NODE_PARAMS: u32 = 1 << 3;
 const MEMSET_NODE_PARAMS: u32 = 1 << 4;
 /// Attributes of launches.
 const KERNEL_NODE_ATTRIBUTES: u32 = 1 << 9;
+/// What graphs allocate and free.
+const ALLOCATE_NODE_PARAMS: u32 = 1 << 11;
+const FREE_NODE_PARAMS: u32 = 1 << 12;
 /// Handles of nodes and kernels.
 const HANDLES: u32 = 1 << 10;
 /// How many nodes follow a node in the order in which they run.
@@ -97,23 +102,42 @@ impl Picture {
             }
             Operation::Kernel(call) => {
                 let name = call.function.kernel().name().replace(['"', '\\'], "_");
-                format!("[style=\"bold\" shape=\"octagon\" label=\"{id}\n{name}\n\"];\n")
+                format!("[style=\"bold\" shape=\"octagon\" label=\"{id}\n{name}\n\"];\n\n")
             }
-            Operation::Copy(_) if self.asks(MEMCPY_NODE_PARAMS) => {
+            Operation::Copy(_) => {
                 let (described, _) = find_node(number)?;
-                record("solid", &copied(id, &handle, &described.copy(operation)?))
+                let copy = described.copy(operation)?;
+                match self.asks(MEMCPY_NODE_PARAMS) {
+                    true if self.flags & RUNTIME_TYPES == 0 => {
+                        record("solid", &described_copy(id, &handle, &copy))
+                    }
+                    true => record("solid", &copied(id, &handle, &copy)),
+                    false => moves("trapezium", id, "MEMCPY", &moved(&copy)),
+                }
             }
             Operation::Fill(fill) if self.asks(MEMSET_NODE_PARAMS) => {
-                record("solid", &set(id, &handle, fill))
+                record("solid\" style=\"solid", &set(id, &handle, fill))
             }
-            Operation::Child(child) => plain(id, &numbered(child)?.1),
-            Operation::Conditional(conditional) => plain(id, &chosen(conditional)?),
-            Operation::Allocate { address, size } => {
-                plain(id, &format!("MEM_ALLOC\n{size} bytes at {address:#x}"))
+            Operation::Fill(fill) => {
+                let bytes = u128::from(fill.element) * u128::from(fill.width) * u128::from(fill.height);
+                moves("invtrapezium", id, "MEMSET", &format!("{},{bytes}", fill.value))
             }
-            Operation::Free { address } => plain(id, &format!("MEM_FREE\n{address:#x}")),
-            _ => plain(id, &kind(operation)),
+            Operation::Child(child) => self.plain(id, &numbered(child)?.1, &handle),
+            Operation::Conditional(conditional) => self.plain(id, &chosen(conditional)?, &handle),
+            Operation::Allocate { address, size } if self.asks(ALLOCATE_NODE_PARAMS) => {
+                record("solid", &allocated(id, &handle, *address, *size))
+            }
+            Operation::Free { address } if self.asks(FREE_NODE_PARAMS) => {
+                record("solid", &freed(id, &handle, *address))
+            }
+            _ => self.plain(id, &kind(operation), &handle),
         })
+    }
+
+    /// A node of which no more is told than its handle.
+    fn plain(&self, id: &str, what: &str, handle: &str) -> String {
+        let handle = if self.asks(HANDLES) { format!("node handle: {handle}\n") } else { String::new() };
+        format!("[style=\"solid\" shape=\"rectangle\" label=\"{id}\n{what}\n{handle}\"];\n\n")
     }
 
     fn kernel(&self, id: &str, handle: &str, node: CUgraphNode, call: &KernelCall) -> CuResult<String> {
@@ -145,17 +169,20 @@ fn numbered(graph: &Arc<Graph>) -> CuResult<(u32, String)> {
     Ok((number, format!("graph_{number}")))
 }
 
-/// A node of which nothing more is told.
-fn plain(id: &str, what: &str) -> String {
-    format!("[style=\"solid\" shape=\"rectangle\" label=\"{id}\n{what}\n\"];\n")
-}
-
 /// A node with a table of details.
 fn record(style: &str, table: &str) -> String {
-    format!("[style=\"{style}\" shape=\"record\" label=\"{{{table}}}\"];\n")
+    format!("[style=\"{style}\" shape=\"record\" label=\"{{{table}}}\"];\n\n")
+}
+
+/// A node that copies or sets memory, without details.
+fn moves(shape: &str, id: &str, kind: &str, what: &str) -> String {
+    format!("[style=\"solid\" shape=\"{shape}\"label=\"{id}\n{kind}\n({what})\n\"];\n\n")
 }
 
 fn kind(operation: &Operation) -> String {
+    if let Operation::Wait(_) = operation {
+        return "EVENT_WAIT".to_owned();
+    }
     let kind = format!("{:?}", graphs::node_type(operation));
     kind.strip_prefix("CU_GRAPH_NODE_TYPE_").unwrap_or(&kind).to_owned()
 }
@@ -208,22 +235,104 @@ fn window(bytes: &[u8; 64]) -> String {
     )
 }
 
+/// From what to what kind of memory, by a letter each, and how many bytes.
+fn moved(copy: &CUDA_MEMCPY3D) -> String {
+    let letter = |kind| match kind {
+        CU_MEMORYTYPE_HOST => 'H',
+        CU_MEMORYTYPE_DEVICE => 'D',
+        CU_MEMORYTYPE_ARRAY => 'A',
+        _ => 'U',
+    };
+    let bytes = copy.WidthInBytes as u128 * copy.Height as u128 * copy.Depth as u128;
+    format!("{}to{},{bytes}", letter(copy.srcMemoryType), letter(copy.dstMemoryType))
+}
+
+/// What kind of memory an address is of.
+fn kind_of_memory(address: u64) -> &'static str {
+    match super::memory::find(address).ok().flatten().map(|allocation| allocation.kind) {
+        None => "HOST PAGEABLE",
+        Some(kind) if kind.is_host() => "HOST PINNED",
+        Some(Kind::Managed { .. }) => "MANAGED",
+        Some(_) => "DEVICE",
+    }
+}
+
+fn allocated(id: &str, handle: &str, address: u64, size: u64) -> String {
+    format!(
+        "\nMEM_ALLOC\n| {{{{ID | node handle}} | {{{id} | {handle}}}}}\n\
+         | {{{{{{poolProps | {{allocType | handleTypes | {{location | {{type | id}}}}}} | {{PINNED | NONE | DEVICE | 0}}}}}}}}\n\
+         | {{{{bytesize | dptr}} | {{{size} | 0x{address:016X}}}}}\n"
+    )
+}
+
+fn freed(id: &str, handle: &str, address: u64) -> String {
+    format!(
+        "\nMEM_FREE\n| {{{{ID | node handle}} | {{{id} | {handle}}}}}\n| {{{{dptr}} | {{0x{address:016X}}}}}\n"
+    )
+}
+
+/// A copy as the Driver API describes it.
+fn described_copy(id: &str, handle: &str, copy: &CUDA_MEMCPY3D) -> String {
+    const SIDE: &str = "MemoryType | Array | Host | Device | XInBytes | Y | Z | Pitch | Height | LOD";
+    let memory = |kind, host: u64, device: u64| match kind {
+        CU_MEMORYTYPE_HOST => format!("HOST ({})", kind_of_memory(host)),
+        CU_MEMORYTYPE_DEVICE => "DEVICE (DEVICE)".to_owned(),
+        CU_MEMORYTYPE_ARRAY => "ARRAY (ARRAY)".to_owned(),
+        _ => format!("UNIFIED ({})", kind_of_memory(device)),
+    };
+    let side = |memory, array, host, device, position: [usize; 3], pitch, height, level| {
+        let [x, y, z] = position;
+        format!(
+            "{memory} | 0x{array:016X} | 0x{host:016X} | 0x{device:016X} | {x} | {y} | {z} | {pitch} | {height} | {level}"
+        )
+    };
+    let (source, target) = (
+        side(
+            memory(copy.srcMemoryType, copy.srcHost as u64, copy.srcDevice.0),
+            copy.srcArray.0 as u64,
+            copy.srcHost as u64,
+            copy.srcDevice.0,
+            [copy.srcXInBytes, copy.srcY, copy.srcZ],
+            copy.srcPitch,
+            copy.srcHeight,
+            copy.srcLOD,
+        ),
+        side(
+            memory(copy.dstMemoryType, copy.dstHost as u64, copy.dstDevice.0),
+            copy.dstArray.0 as u64,
+            copy.dstHost as u64,
+            copy.dstDevice.0,
+            [copy.dstXInBytes, copy.dstY, copy.dstZ],
+            copy.dstPitch,
+            copy.dstHeight,
+            copy.dstLOD,
+        ),
+    );
+    format!(
+        "\nMEMCPY\n| {{{{ID | node handle}} | {{{id} | {handle}}}}}\n\
+         | {{{{src | dst}} | {{ {SIDE} | {SIDE}}} | {{{source} | {target}}}}}\n\
+         | {{Extent | {{WidthInBytes | Height | Depth}} | {{{} | {} | {}}}}}\n",
+        copy.WidthInBytes, copy.Height, copy.Depth
+    )
+}
+
 fn copied(id: &str, handle: &str, copy: &CUDA_MEMCPY3D) -> String {
     let side = |kind, host: u64, device: u64, array: u64| match kind {
-        CU_MEMORYTYPE_HOST => ('H', "HOST", host),
+        CU_MEMORYTYPE_HOST => ('H', kind_of_memory(host), host),
         CU_MEMORYTYPE_DEVICE => ('D', "DEVICE", device),
         CU_MEMORYTYPE_ARRAY => ('A', "ARRAY", array),
-        _ => ('U', "UNIFIED", device),
+        _ => ('U', kind_of_memory(device), device),
     };
     let (f, from, source) =
         side(copy.srcMemoryType, copy.srcHost as u64, copy.srcDevice.0, copy.srcArray.0 as u64);
     let (t, to, target) =
         side(copy.dstMemoryType, copy.dstHost as u64, copy.dstDevice.0, copy.dstArray.0 as u64);
+    let way = if (f, t) == ('U', 'U') { "default".to_owned() } else { format!("{f}to{t}") };
     let position = |x, y, z| format!("{{{{x | {x}}} | {{y | {y}}} | {{z | {z}}}}}");
     let mut text = format!("\nMEMCPY\n| {{{{ID | node handle}} | {{{id} | {handle}}}}}\n");
     let _ = write!(
         text,
-        "| {{kind | {f}to{t} ({from} to {to})}}\n\
+        "| {{kind | {way} ({from} to {to})}}\n\
          | {{{{srcPtr | dstPtr}} | {{pitch | ptr | xsize | ysize | pitch | ptr | xsize | ysize}} | \
          {{{} | 0x{source:016X} | {} | {} | {} | 0x{target:016X} | {} | {}}}}}\n\
          | {{{{srcPos | {}}} | {{dstPos | {}}} | {{Extent | {{{{Width | {}}} | {{Height | {}}} | {{Depth | {}}}}}}}}}\n",

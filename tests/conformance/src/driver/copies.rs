@@ -282,7 +282,7 @@ pub fn planes_are_checked() {
     wrong(|copy| copy.dstMemoryType = CUmemorytype(0));
 }
 
-fn copy_3d(host: &[u8], device: CUdeviceptr) -> CUDA_MEMCPY3D {
+pub(super) fn copy_3d(host: &[u8], device: CUdeviceptr) -> CUDA_MEMCPY3D {
     CUDA_MEMCPY3D {
         srcXInBytes: 1,
         srcY: 1,

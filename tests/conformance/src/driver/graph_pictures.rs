@@ -1,6 +1,7 @@
 //! Graph management: pictures of graphs, as programs read them that count kernels by their shape and look for names in labels.
 
 use super::common::*;
+use super::copies::copy_3d;
 
 /// What the driver draws of a graph.
 fn picture(graph: CUgraph, flags: u32) -> String {
@@ -41,13 +42,43 @@ pub fn kernels_are_octagons_with_their_names_and_others_are_not() {
     let text = picture(main, 0);
     assert!(text.starts_with("digraph dot {\nsubgraph cluster_"), "{text}");
     assert_eq!(text.matches("shape=\"octagon\"").count(), 2, "{text}");
-    assert_eq!(text.matches("shape=\"rectangle\"").count(), 1, "{text}");
+    assert!(
+        text.contains("[style=\"solid\" shape=\"invtrapezium\"label=\"1\nMEMSET\n(7,64)\n\"];\n\n"),
+        "{text}"
+    );
     // A label is the node's number in its graph and, for a kernel, its name, a line each.
     assert!(text.contains("_node_0\"[") && text.contains("label=\"0\npoke\n"), "{text}");
     assert!(text.contains("_node_2\"[") && text.contains("label=\"2\npoke\n"), "{text}");
-    assert!(text.contains("label=\"1\nMEMSET"), "{text}");
     assert!(!text.contains("\\<\\<\\<"), "{text}");
     assert_eq!(text.matches("\" -> \"").count(), 2, "{text}");
+}
+
+pub fn copies_tell_how_much_and_other_nodes_what_they_are() {
+    new_context();
+    let (main, by, mut node) = (graph(), alloc(4096), [CUgraphNode::NULL; 6]);
+    let host = vec![0_u8; 256];
+    let copy = CUDA_MEMCPY3D { WidthInBytes: 2, Height: 2, Depth: 1, ..copy_3d(&host, by) };
+    cu!(cuGraphAddMemcpyNode(&mut node[0], main, null(), 0, &copy, current()));
+    cu!(cuGraphAddEmptyNode(&mut node[1], main, null(), 0));
+    let event = event(0);
+    cu!(cuGraphAddEventRecordNode(&mut node[2], main, null(), 0, event));
+    cu!(cuGraphAddEventWaitNode(&mut node[3], main, null(), 0, event));
+    let text = picture(main, 0);
+    assert!(
+        text.contains("[style=\"solid\" shape=\"trapezium\"label=\"0\nMEMCPY\n(HtoD,4)\n\"];\n\n"),
+        "{text}"
+    );
+    for (number, kind) in [(1, "EMPTY"), (2, "EVENT_RECORD"), (3, "EVENT_WAIT")] {
+        let node = format!("[style=\"solid\" shape=\"rectangle\" label=\"{number}\n{kind}\n\"];\n\n");
+        assert!(text.contains(&node), "{node}: {text}");
+    }
+    let text = picture(main, 1);
+    let from = format!("{{HOST (HOST PAGEABLE) | 0x{:016X} | 0x{:016X} | ", 0, host.as_ptr() as u64);
+    assert!(text.contains(&from), "{text}");
+    assert!(text.contains("{Extent | {WidthInBytes | Height | Depth} | {2 | 2 | 1}}"), "{text}");
+    let as_runtime = picture(main, 3);
+    assert!(as_runtime.contains("| {kind | HtoD (HOST PAGEABLE to DEVICE)}"), "{as_runtime}");
+    assert!(text.contains("EMPTY\nnode handle: 0x"), "{text}");
 }
 
 pub fn all_details_tell_how_kernels_are_launched_and_what_is_set() {

@@ -134,9 +134,13 @@ fn cudaGraphRemoveDependencies(
     call!(cuGraphRemoveDependencies_v2(graph, from, to, edgeData, numDependencies))
 }
 
+/// `CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES`.
+const RUNTIME_TYPES: u32 = 1 << 1;
+
 /// Writes a drawing of a graph to a file.
 #[entry_point]
 fn cudaGraphDebugDotPrint(graph: cudaGraph_t, path: Text, flags: u32) -> CudaResult {
     context::ensure_current()?;
-    call!(cuGraphDebugDotPrint(graph, path.get()?.as_ptr(), flags))
+    // The Runtime API's own view of copies has no flag in it: it is always asked for.
+    call!(cuGraphDebugDotPrint(graph, path.get()?.as_ptr(), flags | RUNTIME_TYPES))
 }
