@@ -1,5 +1,6 @@
-// A child of fork has none of the parent's threads, so both APIs answer code 3 to everything there, whatever the parent was
-// doing at that moment; nothing crashes or hangs. A program that the child starts works, and the parent goes on.
+// A child of fork has none of the parent's threads, so both APIs answer code 3 to everything there but how many devices the
+// runtime has found, whatever the parent was doing at that moment; nothing crashes or hangs. A program that the child starts
+// works, and the parent goes on.
 
 #include <sys/wait.h>
 
@@ -71,7 +72,8 @@ int calls_of_the_child(cudaStream_t stream, cudaEvent_t event, CUcontext context
     WANT_3(cudaStreamDestroy(stream));
     WANT_3(cudaEventCreate(&new_event));
     WANT_3(cudaEventQuery(event));
-    WANT_3(cudaGetDeviceCount(&number));
+    // The one thing that the runtime remembers.
+    if (cudaGetDeviceCount(&number) != cudaSuccess || number == 0) return __LINE__;
     WANT_3(cudaSetDevice(0));
     WANT_3(cudaGetDevice(&number));
     WANT_3(cudaMemGetInfo(&size, &total));
