@@ -150,6 +150,13 @@ pub struct InstData {
     pub loc: SourceLoc,
 }
 
+impl InstData {
+    /// What an access moves between memory and registers: its results, or what it stores behind the address.
+    pub fn elements(&self) -> &[Value] {
+        if self.results.is_empty() { self.args.get(1..).unwrap_or_default() } else { &self.results }
+    }
+}
+
 /// Where a value is defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Def {

@@ -678,9 +678,8 @@ impl<'a> Gang<'a> {
     fn is_busy_in_halves(&self) -> bool {
         let is_narrow = |inst: &Inst| {
             let data = self.p.func.inst(*inst);
-            let elements = if data.results.is_empty() { data.args.get(1..) } else { Some(&data.results[..]) };
             let is_short = |value: &Value| self.p.func.ty(*value).bits() < 32;
-            data.op.access().is_some() && elements.is_some_and(|elements| elements.iter().any(is_short))
+            data.op.access().is_some() && data.elements().iter().any(is_short)
         };
         if self.p.usual_blocks().flat_map(|block| &self.p.func.block(block).insts).any(is_narrow) {
             return false;

@@ -82,8 +82,7 @@ fn accesses_of(p: &Prepared, block: Block) -> impl Iterator<Item = (&LaneShape, 
     p.func.block(block).insts.iter().filter_map(|inst| {
         let data = p.func.inst(*inst);
         let access = data.op.access()?;
-        let elements = if data.results.is_empty() { &data.args[1..] } else { &data.results };
-        let bytes = elements.iter().map(|element| i64::from(p.func.ty(*element).bits() / 8)).sum();
+        let bytes = data.elements().iter().map(|element| i64::from(p.func.ty(*element).bits() / 8)).sum();
         let is_memory = !matches!(access.space, Space::Param | Space::Const);
         is_memory.then(|| (p.shapes.of(data.args[0]), bytes))
     })

@@ -125,7 +125,10 @@ impl Picture {
             Operation::Child(child) => self.plain(id, &numbered(child)?.1, &handle),
             Operation::Conditional(conditional) => self.plain(id, &chosen(conditional)?, &handle),
             Operation::Allocate { address, size } if self.asks(ALLOCATE_NODE_PARAMS) => {
-                record("solid", &allocated(id, &handle, *address, *size))
+                // What a graph allocates is a device's, and shared with nobody.
+                let (described, _) = find_node(number)?;
+                let device = described.allocation(operation)?.poolProps.location.id;
+                record("solid", &allocated(id, &handle, device, *address, *size))
             }
             Operation::Free { address } if self.asks(FREE_NODE_PARAMS) => {
                 record("solid", &freed(id, &handle, *address))
@@ -237,14 +240,17 @@ fn window(bytes: &[u8; 64]) -> String {
 
 /// From what to what kind of memory, by a letter each, and how many bytes.
 fn moved(copy: &CUDA_MEMCPY3D) -> String {
-    let letter = |kind| match kind {
+    let bytes = copy.WidthInBytes as u128 * copy.Height as u128 * copy.Depth as u128;
+    format!("{}to{},{bytes}", letter(copy.srcMemoryType), letter(copy.dstMemoryType))
+}
+
+fn letter(kind: CUmemorytype) -> char {
+    match kind {
         CU_MEMORYTYPE_HOST => 'H',
         CU_MEMORYTYPE_DEVICE => 'D',
         CU_MEMORYTYPE_ARRAY => 'A',
         _ => 'U',
-    };
-    let bytes = copy.WidthInBytes as u128 * copy.Height as u128 * copy.Depth as u128;
-    format!("{}to{},{bytes}", letter(copy.srcMemoryType), letter(copy.dstMemoryType))
+    }
 }
 
 /// What kind of memory an address is of.
@@ -257,10 +263,10 @@ fn kind_of_memory(address: u64) -> &'static str {
     }
 }
 
-fn allocated(id: &str, handle: &str, address: u64, size: u64) -> String {
+fn allocated(id: &str, handle: &str, device: i32, address: u64, size: u64) -> String {
     format!(
         "\nMEM_ALLOC\n| {{{{ID | node handle}} | {{{id} | {handle}}}}}\n\
-         | {{{{{{poolProps | {{allocType | handleTypes | {{location | {{type | id}}}}}} | {{PINNED | NONE | DEVICE | 0}}}}}}}}\n\
+         | {{{{{{poolProps | {{allocType | handleTypes | {{location | {{type | id}}}}}} | {{PINNED | NONE | DEVICE | {device}}}}}}}}}\n\
          | {{{{bytesize | dptr}} | {{{size} | 0x{address:016X}}}}}\n"
     )
 }
@@ -318,15 +324,16 @@ fn described_copy(id: &str, handle: &str, copy: &CUDA_MEMCPY3D) -> String {
 
 fn copied(id: &str, handle: &str, copy: &CUDA_MEMCPY3D) -> String {
     let side = |kind, host: u64, device: u64, array: u64| match kind {
-        CU_MEMORYTYPE_HOST => ('H', kind_of_memory(host), host),
-        CU_MEMORYTYPE_DEVICE => ('D', "DEVICE", device),
-        CU_MEMORYTYPE_ARRAY => ('A', "ARRAY", array),
-        _ => ('U', kind_of_memory(device), device),
+        CU_MEMORYTYPE_HOST => (kind_of_memory(host), host),
+        CU_MEMORYTYPE_DEVICE => ("DEVICE", device),
+        CU_MEMORYTYPE_ARRAY => ("ARRAY", array),
+        _ => (kind_of_memory(device), device),
     };
-    let (f, from, source) =
+    let (from, source) =
         side(copy.srcMemoryType, copy.srcHost as u64, copy.srcDevice.0, copy.srcArray.0 as u64);
-    let (t, to, target) =
+    let (to, target) =
         side(copy.dstMemoryType, copy.dstHost as u64, copy.dstDevice.0, copy.dstArray.0 as u64);
+    let (f, t) = (letter(copy.srcMemoryType), letter(copy.dstMemoryType));
     let way = if (f, t) == ('U', 'U') { "default".to_owned() } else { format!("{f}to{t}") };
     let position = |x, y, z| format!("{{{{x | {x}}} | {{y | {y}}} | {{z | {z}}}}}");
     let mut text = format!("\nMEMCPY\n| {{{{ID | node handle}} | {{{id} | {handle}}}}}\n");
