@@ -187,7 +187,7 @@ fn emit_inlined<'c>(
     machine.prepare(module);
     let builder = Builder::new(module);
     let flushing = flush::in_hardware(program, machine.cpu());
-    let emit::Emitted { state_bytes, waits, may_wait, gang, retraced, tiled, walks, is_turned, aligned } =
+    let emit::Emitted { state_bytes, waits, may_wait, gang, retraced, tiled, walks, turned, aligned } =
         emit::module(&builder, program, shape, machine, flushing, choice)?;
     if flushing {
         let flushed = module.functions().filter(|function| !emit::keeps_subnormals(*function));
@@ -210,7 +210,7 @@ fn emit_inlined<'c>(
         retraced,
         tiled,
         walks,
-        is_turned,
+        turned,
         aligned,
         entry: if state_bytes.is_some() { EntryKind::Warps } else { EntryKind::Blocks },
     };

@@ -121,7 +121,7 @@ fn info(program: &Program) -> KernelInfo {
         retraced: false,
         tiled: false,
         walks: false,
-        is_turned: false,
+        turned: 0,
         aligned: Vec::new(),
         entry: EntryKind::Blocks,
     }

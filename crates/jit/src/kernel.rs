@@ -539,16 +539,23 @@ fn checked(frame: &BlockFrame, result: Result<u32, guard::Fault>, info: &KernelI
     };
     match checked {
         // SAFETY: the frame's launch outlives the run, and this.
-        Err(fault) if info.is_turned => Err(turned_back(fault, unsafe { (*frame.launch).block })),
+        Err(fault) => Err(turned_back(fault, info.turned, unsafe { (*frame.launch).block })),
         checked => checked,
     }
 }
 
-/// A fault of code whose warps go down the columns of blocks of this size, told as of warps that go along their rows.
-fn turned_back(mut fault: Fault, block: [u32; 3]) -> Fault {
-    let thread = fault.warp * kernel_abi::WARP + fault.lane.unwrap_or(0);
-    let (x, y) = (thread / block[1], thread % block[1]);
-    let thread = y * block[0] + x;
+/// A fault of code whose warps go along this axis of blocks of this size, told as of warps that go along x.
+fn turned_back(mut fault: Fault, axis: u8, block: [u32; 3]) -> Fault {
+    if axis == 0 {
+        return fault;
+    }
+    let axis = usize::from(axis);
+    let mut size = block;
+    size.swap(0, axis);
+    let turned = fault.warp * kernel_abi::WARP + fault.lane.unwrap_or(0);
+    let mut thread = [turned % size[0], turned / size[0] % size[1], turned / size[0] / size[1]];
+    thread.swap(0, axis);
+    let thread = (thread[2] * block[1] + thread[1]) * block[0] + thread[0];
     fault.warp = thread / kernel_abi::WARP;
     fault.lane = fault.lane.map(|_| thread % kernel_abi::WARP);
     fault

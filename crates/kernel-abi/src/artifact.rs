@@ -55,7 +55,7 @@ impl Artifact {
             info.retraced.into(),
             info.tiled.into(),
             info.walks.into(),
-            info.is_turned.into(),
+            info.turned.into(),
             entry,
             info.globals.len() as u32,
             info.aligned.len() as u32,
@@ -96,7 +96,7 @@ impl Artifact {
             retraced: number()? != 0,
             tiled: number()? != 0,
             walks: number()? != 0,
-            is_turned: number()? != 0,
+            turned: number().filter(|axis| *axis < 3)? as u8,
             entry: match number()? {
                 0 => EntryKind::Blocks,
                 1 => EntryKind::Warps,
@@ -130,6 +130,15 @@ fn take_number(rest: &mut &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(*number))
 }
 
+/// A number below 8 for a size that a shape tells: 0 or a power of two from 2 to 128.
+fn of_size(size: u8) -> u32 {
+    if size == 0 { 0 } else { size.trailing_zeros() }
+}
+
+fn size_of(number: u32) -> u8 {
+    if number == 0 { 0 } else { 1 << number }
+}
+
 impl Shape {
     /// The shape as a number, for keys and for the compiler library.
     pub fn code(&self) -> u32 {
@@ -146,8 +155,9 @@ impl Shape {
             | u32::from(self.assume_no_wrap) << 18
             | self.gangs.most.trailing_zeros() << 19
             | u32::from(self.gangs.whole) << 21
-            | u32::from(self.height / 8).min(3) << 22
-            | u32::from(self.gangs.width) << 24
+            | of_size(self.gangs.width) << 22
+            | of_size(self.height) << 25
+            | of_size(self.depth) << 28
     }
 
     /// The shape of a number that [`Shape::code`] made.
@@ -160,11 +170,16 @@ impl Shape {
         };
         let (dims, x_bits) = ((code >> 8 & 3) as u8, (code >> 12 & 0xf) as u8);
         let flag = |bit: u32| code >> bit & 1 != 0;
-        let gangs = Gangs { most: 1 << (code >> 19 & 3), whole: flag(21), width: (code >> 24) as u8 };
-        let of_eight = |bit: u32| [0, 8, 16, 32][(code >> bit & 3) as usize];
-        let (threads, height) = (of_eight(10), of_eight(22));
-        let has_height = height == 0 || dims == 2 && flag(16);
-        let known = matches!(gangs.width, 0 | 32 | 64 | 128) && has_height && (5..=10).contains(&x_bits);
+        let size = |bit: u32| size_of(code >> bit & 7);
+        let gangs = Gangs { most: 1 << (code >> 19 & 3), whole: flag(21), width: size(22) };
+        let threads = [0, 8, 16, 32][(code >> 10 & 3) as usize];
+        let (height, depth) = (size(25), size(28));
+        let has = |size: u8, axis: u8| size == 0 || dims > axis;
+        let known = matches!(gangs.width, 0 | 32 | 64 | 128)
+            && has(height, 1)
+            && has(depth, 2)
+            && code >> 31 == 0
+            && (5..=10).contains(&x_bits);
         ((1..=3).contains(&dims) && known).then_some(Shape {
             x,
             dims,
@@ -178,7 +193,8 @@ impl Shape {
             threads,
             is_block: false,
             height,
-            is_turned: false,
+            depth,
+            turned: 0,
         })
     }
 }
@@ -203,7 +219,7 @@ mod tests {
             retraced: true,
             tiled: true,
             walks: true,
-            is_turned: true,
+            turned: 2,
             globals: vec!["table".into(), "größe".into()],
             aligned: vec![AlignedParam { offset: 0, bytes: 4 }, AlignedParam { offset: 16, bytes: 8 }],
             entry: EntryKind::Warps,
@@ -239,6 +255,9 @@ mod tests {
             Shape::of([1, 1, 1], [33, 1, 2]),
             Shape::of([1, 1, 1], [32, 32, 1]),
             Shape::of([1, 1, 1], [128, 3, 2]),
+            Shape::of([1, 1, 1], [2, 16, 4]),
+            Shape::of([1, 1, 1], [2, 1, 64]),
+            Shape::of([1, 1, 1], [4, 128, 1]),
         ];
         for shape in shapes {
             assert_eq!(Shape::from_code(shape.code()), Some(shape));

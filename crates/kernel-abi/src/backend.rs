@@ -182,8 +182,9 @@ pub struct KernelInfo {
     /// In loops in steps of the grid its blocks take turns, as many as are run at once, an iteration each: the more they are, the longer are the pieces of
     /// memory that they walk along.
     pub walks: bool,
-    /// Its warps are those of blocks whose x and y are in each other's place: a frame's [`warp`](crate::BlockFrame::warp) is one of these.
-    pub is_turned: bool,
+    /// Its warps are those of blocks whose x and this axis are in each other's place, unless it is 0: a frame's [`warp`](crate::BlockFrame::warp) is
+    /// one of these.
+    pub turned: u8,
     /// Parameters that the code takes to be multiples, without a test at each access: where one is not, code for a shape that makes no assumptions runs.
     pub aligned: Vec<AlignedParam>,
     /// Kind of the entry.
@@ -217,7 +218,7 @@ impl Default for KernelInfo {
             retraced: false,
             tiled: false,
             walks: false,
-            is_turned: false,
+            turned: 0,
             aligned: Vec::new(),
             entry: EntryKind::default(),
         }

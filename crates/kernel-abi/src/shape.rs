@@ -44,10 +44,13 @@ pub struct Shape {
     pub threads: u8,
     /// A vector has all threads of a block. False in a launch's shape.
     pub is_block: bool,
-    /// `blockDim.y`, where that is 8, 16 or 32 and the block has two dimensions and is of whole warps. Otherwise 0.
+    /// `blockDim.y`, where that is a power of two from 2 to 128. Otherwise 0.
     pub height: u8,
-    /// The code has x and y in each other's place, of blocks and of threads: `x` and all else here is about what the launch calls y. False in a launch's shape.
-    pub is_turned: bool,
+    /// `blockDim.z`, likewise.
+    pub depth: u8,
+    /// What the code calls x, of blocks and of threads, the launch calls so, and the other way: 1 for y, 2 for z. `x` and all else here is about what the
+    /// code calls x. 0 in a launch's shape.
+    pub turned: u8,
 }
 
 /// In what gangs the warps of a block could run: so many consecutive warps as one.
@@ -79,6 +82,15 @@ impl Gangs {
     }
 }
 
+/// How many rows of a block a vector has in y, and how many of these in z: powers of two. Where there is more than one in z, all rows in y are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// In y.
+    pub in_y: u32,
+    /// In z.
+    pub in_z: u32,
+}
+
 impl Shape {
     /// The shape of a launch.
     pub fn of(grid: [u32; 3], block: [u32; 3]) -> Shape {
@@ -107,31 +119,58 @@ impl Shape {
             threads: if matches!(threads, 8 | 16 | 32) { threads as u8 } else { 0 },
             is_block: false,
             height: 0,
-            is_turned: false,
+            depth: 0,
+            turned: 0,
         };
         shape.gangs = Gangs::of(&shape, block, threads);
-        if shape.dims == 2 && shape.whole_warps && matches!(block[1], 8 | 16 | 32) {
-            shape.height = block[1] as u8;
-        }
+        let known =
+            |size: u32| if size.is_power_of_two() && (2..=128).contains(&size) { size as u8 } else { 0 };
+        (shape.height, shape.depth) = (known(block[1]), known(block[2]));
         shape
     }
 
-    /// The shape for code that has x and y in each other's place, if a launch's shape tells enough of y.
-    pub fn turned(self) -> Option<Shape> {
-        let x = match self.height {
+    /// The shape for code that has x and another axis, y (1) or z (2), in each other's place, if a launch's shape tells enough of that.
+    pub fn turned(self, axis: u8) -> Option<Shape> {
+        let size = if axis == 1 { self.height } else { self.depth };
+        let x = match size {
             0 => return None,
-            32 => XLayout::Rows,
-            height => XLayout::Period(height),
+            32.. => XLayout::Rows,
+            _ => XLayout::Period(size),
         };
-        let width = if self.gangs.most > 1 && x == XLayout::Rows { 32 } else { 0 };
+        let width = if self.gangs.most > 1 && x == XLayout::Rows { size } else { 0 };
         let gangs = Gangs { width, ..self.gangs };
-        let x_bits = crate::WARP.trailing_zeros() as u8;
-        Some(Shape { x, x_bits, gangs, height: 0, is_turned: true, ..self })
+        let x_bits = u32::from(size).max(crate::WARP).trailing_zeros() as u8;
+        let before = self.width().filter(|width| (2..=128).contains(width)).unwrap_or(0) as u8;
+        let (height, depth) = if axis == 1 { (before, self.depth) } else { (self.height, before) };
+        let turned = Shape { x, x_bits, gangs, height, depth, turned: axis, ..self };
+        self.whole_warps.then_some(turned)
+    }
+
+    /// The threads of a block in an axis, where the shape tells.
+    pub fn size(&self, axis: u8) -> Option<u32> {
+        let known = |size: u8| (size != 0).then_some(size.into());
+        match axis {
+            0 => self.width(),
+            axis if axis >= self.dims => Some(1),
+            1 => known(self.height),
+            _ => known(self.depth),
+        }
+    }
+
+    /// How the rows of a block that a vector has lie in y and z, where rows are shorter than vectors and the shape tells.
+    pub fn rows(&self) -> Option<Rows> {
+        let XLayout::Period(period) = self.x else { return None };
+        let rows = self.lanes() / u32::from(period);
+        match (self.dims, self.size(1)) {
+            (1, _) => None,
+            (2, _) => Some(Rows { in_y: rows, in_z: 1 }),
+            (_, height) => height.map(|height| Rows { in_y: rows.min(height), in_z: (rows / height).max(1) }),
+        }
     }
 
     /// The shape for code that runs every warp by itself, as the launch has it.
     pub fn alone(self) -> Shape {
-        Shape { gangs: Gangs::NONE, height: 0, ..self }
+        Shape { gangs: Gangs::NONE, height: 0, depth: 0, ..self }
     }
 
     /// The shape for code that runs two warps as one at most, in one row.
@@ -221,7 +260,8 @@ impl Shape {
         threads: 0,
         is_block: false,
         height: 0,
-        is_turned: false,
+        depth: 0,
+        turned: 0,
     };
 }
 
@@ -248,11 +288,35 @@ mod tests {
         let square = Shape::of([8, 8, 1], [32, 32, 1]);
         assert_eq!(square.in_gangs(8).width(), Some(32));
         assert_eq!(Shape::of([8, 8, 1], [16, 16, 1]).in_strips(2).map(|strip| strip.width()), Some(None));
-        let turned =
-            |x, y, z| Shape::of([8, 8, 1], [x, y, z]).turned().map(|turned| (turned.x, turned.width()));
-        assert_eq!(turned(4, 8, 1), Some((XLayout::Period(8), Some(8))));
-        assert_eq!(turned(3, 32, 1), Some((XLayout::Rows, Some(32))));
-        assert_eq!([turned(4, 8, 2), turned(3, 16, 1), turned(8, 4, 1), turned(64, 1, 1)], [None; 4]);
+        let turned = |x, y, z, axis| {
+            Shape::of([8, 8, 8], [x, y, z]).turned(axis).map(|turned| (turned.x, turned.width()))
+        };
+        assert_eq!(turned(4, 8, 1, 1), Some((XLayout::Period(8), Some(8))));
+        assert_eq!(turned(3, 32, 1, 1), Some((XLayout::Rows, Some(32))));
+        assert_eq!(turned(4, 64, 1, 1), Some((XLayout::Rows, None)));
+        assert_eq!(turned(2, 16, 2, 1), Some((XLayout::Period(16), Some(16))));
+        assert_eq!(turned(2, 4, 16, 2), Some((XLayout::Period(16), Some(16))));
+        assert_eq!(
+            [turned(3, 16, 1, 1), turned(16, 3, 2, 1), turned(64, 1, 1, 1), turned(4, 8, 1, 2)],
+            [None; 4]
+        );
+        let sizes = |shape: Shape| [0, 1, 2].map(|axis| shape.size(axis));
+        assert_eq!(sizes(Shape::of([1, 1, 1], [2, 16, 4])), [Some(2), Some(16), Some(4)]);
+        assert_eq!(sizes(Shape::of([1, 1, 1], [2, 16, 4]).turned(2).unwrap()), [Some(4), Some(16), Some(2)]);
+        assert_eq!(sizes(Shape::of([1, 1, 1], [96, 3, 1])), [None, None, Some(1)]);
+        let rows = |x, y, z, gang| {
+            let rows = Shape::of([1, 1, 1], [x, y, z]).in_gangs(gang).rows();
+            rows.map(|rows| (rows.in_y, rows.in_z))
+        };
+        assert_eq!(
+            [rows(8, 8, 8, 1), rows(8, 8, 8, 4), rows(8, 8, 8, 2)],
+            [Some((4, 1)), Some((8, 2)), Some((8, 1))]
+        );
+        assert_eq!(
+            [rows(8, 12, 1, 1), rows(8, 12, 2, 1), rows(32, 2, 2, 4)],
+            [Some((4, 1)), None, Some((2, 2))]
+        );
+        assert_eq!([rows(32, 2, 2, 1), rows(12, 8, 2, 1)], [None; 2]);
         let in_one =
             |x, y, z| Shape::of([8, 8, 1], [x, y, z]).in_one().map(|one| (one.x, one.lanes(), one.width()));
         assert_eq!(in_one(16, 1, 1), Some((XLayout::Rows, 16, Some(16))));

@@ -63,18 +63,22 @@ impl<'a> Facts<'a> {
             Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc) => arg(0),
             Op::SpecialReg(SpecialReg::LaneId) => 64,
             // The first lane is the block's first thread.
-            Op::SpecialReg(SpecialReg::Tid(_)) if self.shape.dims <= 2 && self.shape.block_is_gang() => 64,
+            Op::SpecialReg(SpecialReg::Tid(_))
+                if self.shape.block_is_gang() && (self.shape.dims < 3 || self.shape.rows().is_some()) =>
+            {
+                64
+            }
             Op::SpecialReg(SpecialReg::Tid(0)) => match self.shape.x {
                 _ if self.shape.dims == 1 => self.shape.lanes().trailing_zeros(),
                 XLayout::Rows => self.shape.lanes().trailing_zeros(),
                 XLayout::Period(_) => 64,
                 XLayout::Irregular => 0,
             },
-            Op::SpecialReg(SpecialReg::Tid(1)) => match self.shape.x {
-                XLayout::Period(period) if self.shape.dims == 2 => {
-                    (self.shape.lanes() / u32::from(period)).trailing_zeros()
-                }
-                _ => 0,
+            Op::SpecialReg(SpecialReg::Tid(axis)) => match (self.shape.rows(), axis) {
+                (Some(rows), 1) if rows.in_z > 1 => 64,
+                (Some(rows), 1) => rows.in_y.trailing_zeros(),
+                (Some(rows), _) => rows.in_z.trailing_zeros(),
+                (None, _) => 0,
             },
             Op::SpecialReg(SpecialReg::Ntid(0)) => match self.shape.x {
                 // Rows of whole warps, or of whole strips.
@@ -206,15 +210,12 @@ impl<'a> Facts<'a> {
 
     fn special_range(&self, reg: SpecialReg) -> Option<Range> {
         let x = 1i64 << self.shape.x_bits;
-        let width = self.shape.width().map_or(x, i64::from);
+        let size = |axis| self.shape.size(axis).map(i64::from);
         Some(match reg {
-            SpecialReg::Tid(0) => (0, width - 1),
-            SpecialReg::Ntid(0) => (1, x),
-            SpecialReg::Tid(axis) if axis >= self.shape.dims => (0, 0),
-            SpecialReg::Ntid(axis) if axis >= self.shape.dims => (1, 1),
-            SpecialReg::Tid(1) if self.shape.height != 0 => (0, i64::from(self.shape.height) - 1),
-            SpecialReg::Tid(_) => (0, 1023),
-            SpecialReg::Ntid(_) => (1, 1024),
+            SpecialReg::Tid(0) => (0, size(0).unwrap_or(x) - 1),
+            SpecialReg::Ntid(0) => (size(0).unwrap_or(1), size(0).unwrap_or(x)),
+            SpecialReg::Tid(axis) => (0, size(axis).unwrap_or(1024) - 1),
+            SpecialReg::Ntid(axis) => (size(axis).unwrap_or(1), size(axis).unwrap_or(1024)),
             SpecialReg::CtaId(0) => (0, i64::from(i32::MAX) - 1),
             SpecialReg::NctaId(0) => (1, i64::from(i32::MAX)),
             SpecialReg::CtaId(_) | SpecialReg::NctaId(_) => (0, 65535),

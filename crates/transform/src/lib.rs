@@ -30,7 +30,7 @@
 //! **How a block runs**:
 //! * [`gang`]: several warps as one, or one in strips, for which `chains` says what a kernel waits for; `singly`: lanes one at a time;
 //! * [`stride`], [`slope`]: warps in turns in loops over the grid, and how values change from block to block;
-//! * [`turned`](mod@turned): blocks as if they lay on their side; [`tiled`]: blocks that load the same as those beside and below them.
+//! * [`turned`](mod@turned): blocks as if they lay on their side; [`permuted`]: lanes that lie in runs in another order; [`tiled`]: blocks that load the same as those beside and below them.
 //!
 //! **Code for usual warps beside the code for any**:
 //! * [`within`], with `rows`, `rejoined`: where indices are bounded, numbers divided into rows, or loops left by lanes one by one;
@@ -68,6 +68,7 @@ pub mod narrow;
 pub mod normalize;
 pub mod packs;
 pub mod pairs;
+pub mod permuted;
 pub mod places;
 pub mod poll;
 pub mod prepare;

@@ -565,10 +565,14 @@ impl Analysis<'_> {
                 (XLayout::Rows, 0) => self.affine(32, |lane| lane as i64),
                 (XLayout::Rows, _) => LaneShape::Uniform,
                 (XLayout::Period(period), 0) => self.affine(32, |lane| lane as i64 % i64::from(period)),
-                (XLayout::Period(period), 1) if self.shape.dims == 2 => {
-                    self.affine(32, |lane| lane as i64 / i64::from(period))
-                }
-                (XLayout::Period(_), _) => LaneShape::Rows(vec![0; self.lanes()].into()),
+                (XLayout::Period(period), _) => match self.shape.rows() {
+                    Some(rows) => self.affine(32, |lane| {
+                        let row = lane as i64 / i64::from(period);
+                        let in_y = i64::from(rows.in_y);
+                        if axis == 1 { row % in_y } else { row / in_y }
+                    }),
+                    None => LaneShape::Rows(vec![0; self.lanes()].into()),
+                },
                 _ => LaneShape::Varying,
             },
             SpecialReg::LanemaskEq

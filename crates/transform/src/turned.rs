@@ -1,33 +1,50 @@
 //! Blocks whose threads are numbered down their columns.
 //!
 //! The lanes of a warp lie along x. A kernel whose x counts the rows of a matrix has each of them in another row: every access is a gather, where
-//! threads that differ in y would have what they access side by side. Where nothing in a kernel depends on which threads make up a warp, its x and y
-//! may as well change places, of threads and of blocks alike: all of it is as before, but that warps are made up of columns.
+//! threads that differ in y, or in z, would have what they access side by side. Where nothing in a kernel depends on which threads make up a warp, its
+//! x and that axis may as well change places, of threads and of blocks alike: all of it is as before, but that warps are made up of columns.
 
 use kernel_abi::Shape;
-use simt_ir::{Block, Function, Op, Order, Space, SpecialReg};
+use simt_ir::{Block, Function, InstData, Op, Order, Space, SpecialReg};
 
+use crate::permuted::Permutation;
 use crate::{LaneShape, Prepared, gang, prepare};
 
 /// How many times fewer pieces must be accessed, in halves.
 const MARGIN: u64 = 3;
 /// Iterations, by which what is in a loop counts for more.
 const ITERATIONS: u64 = 8;
+/// By which lines count for more whose elements change places in the register.
+const SHUFFLED: u64 = 2;
 /// The bytes of a line.
 const LINE: u64 = 64;
 /// Times its size by which the next lane's element may be further on.
 const NEAR: i64 = 2;
 
-/// A kernel with x and y in each other's place, and the shape of its blocks then, if that pays. It is prepared for the shape that it runs with otherwise.
+/// A kernel with x and another axis in each other's place, and the shape of its blocks then, if that pays. It is prepared for the shape that it runs with
+/// otherwise.
 pub fn turned(kernel: &Function, shape: &Shape, p: &Prepared, chosen: &Shape) -> Option<(Function, Shape)> {
-    let turned_shape = shape.turned()?;
-    if p.dispatched || !scatters(p, chosen) || !is_possible(kernel) {
+    let mut axes = [1, 2].into_iter().filter(|axis| shape.turned(*axis).is_some()).peekable();
+    if axes.peek().is_none() || p.dispatched || !scatters(p, chosen) || !is_possible(kernel) {
         return None;
     }
-    let func = exchanged(kernel);
-    let turned = prepare(func.clone(), true, &turned_shape).ok()?;
-    let pays = MARGIN * pieces(&turned, &turned_shape) < 2 * pieces(p, chosen);
-    pays.then_some((func, turned_shape))
+    let turned = axes.filter_map(|axis| {
+        let shape = shape.turned(axis)?;
+        let func = exchanged(kernel, axis)?;
+        let prepared = prepare(func.clone(), true, &shape).ok()?;
+        Some((pieces(&prepared, &shape), func, shape))
+    });
+    let (fewest, func, shape) = turned.min_by_key(|(pieces, ..)| *pieces)?;
+    (MARGIN * fewest < 2 * pieces(p, chosen)).then_some((func, shape))
+}
+
+/// The axis that one is where x and `turned` are in each other's place; as it is where `turned` is x itself.
+pub fn other(axis: u8, turned: u8) -> u8 {
+    match axis {
+        0 => turned,
+        axis if axis == turned => 0,
+        axis => axis,
+    }
 }
 
 /// Whether most lanes access other places each where most warps come.
@@ -35,31 +52,35 @@ fn scatters(p: &Prepared, shape: &Shape) -> bool {
     let accesses = p.usual_blocks().flat_map(|block| accesses_of(p, block));
     accesses
         .map(|(address, bytes)| pieces_of(address, bytes, shape))
-        .any(|pieces| 2 * pieces > u64::from(shape.lanes()))
+        .any(|pieces| 2 * pieces >= u64::from(shape.lanes()))
 }
 
-/// Whether nothing in a kernel tells which threads make up a warp, or in which order they run; whether its threads differ in x and y at all.
+/// Whether nothing in a kernel tells which threads make up a warp, or in which order they run.
 fn is_possible(func: &Function) -> bool {
-    let insts = || func.blocks().flat_map(|block| &func.block(block).insts).map(|inst| func.inst(*inst));
-    let reads = |axis| insts().any(|data| data.op == Op::SpecialReg(SpecialReg::Tid(axis)));
-    reads(0)
-        && reads(1)
-        && insts().all(|data| match data.op {
-            Op::Load(access) | Op::Store(access) => access.order == Order::Weak,
-            Op::Atomic(_, access) => matches!(access.order, Order::Weak | Order::Relaxed),
-            Op::Barrier { .. } => gang::is_for_all(func, data),
-            Op::SpecialReg(reg) => matches!(
-                reg,
-                SpecialReg::Tid(_) | SpecialReg::Ntid(_) | SpecialReg::CtaId(_) | SpecialReg::NctaId(_)
-            ),
-            op => op.is_pure(),
-        })
+    insts(func).all(|data| match data.op {
+        Op::Load(access) | Op::Store(access) => access.order == Order::Weak,
+        Op::Atomic(_, access) => matches!(access.order, Order::Weak | Order::Relaxed),
+        Op::Barrier { .. } => gang::is_for_all(func, data),
+        Op::SpecialReg(reg) => matches!(
+            reg,
+            SpecialReg::Tid(_) | SpecialReg::Ntid(_) | SpecialReg::CtaId(_) | SpecialReg::NctaId(_)
+        ),
+        op => op.is_pure(),
+    })
 }
 
-/// With x and y in each other's place.
-fn exchanged(kernel: &Function) -> Function {
+fn insts(func: &Function) -> impl Iterator<Item = &InstData> {
+    func.blocks().flat_map(|block| &func.block(block).insts).map(|inst| func.inst(*inst))
+}
+
+/// With x and this axis in each other's place, if its threads differ in both.
+fn exchanged(kernel: &Function, turned: u8) -> Option<Function> {
+    let reads = |axis| insts(kernel).any(|data| data.op == Op::SpecialReg(SpecialReg::Tid(axis)));
+    if !reads(0) || !reads(turned) {
+        return None;
+    }
     let mut func = kernel.clone();
-    let other = |axis: u8| if axis < 2 { 1 - axis } else { axis };
+    let other = |axis: u8| other(axis, turned);
     for block in func.blocks() {
         for inst in func.block(block).insts.clone() {
             let op = &mut func.inst_mut(inst).op;
@@ -74,7 +95,7 @@ fn exchanged(kernel: &Function) -> Function {
             }
         }
     }
-    func
+    Some(func)
 }
 
 /// Where the lanes access memory in a block, and how many bytes each.
@@ -96,21 +117,24 @@ fn pieces(p: &Prepared, shape: &Shape) -> u64 {
     1024 * sum / u64::from(shape.lanes())
 }
 
-/// Lines where lanes lie beside the ones before them, or nearly; elsewhere lanes, each of which is accessed by itself, whatever lies in one line.
+/// Lines where lanes lie beside the ones before them, or nearly, or do in another order; elsewhere lanes, each of which is accessed by itself, whatever lies in one line.
 fn pieces_of(address: &LaneShape, bytes: i64, shape: &Shape) -> u64 {
     let lanes = shape.lanes() as usize;
     let spanned = |offsets: &[i64]| {
         let runs = offsets.chunk_by(|one, next| (next - one).abs() <= NEAR * bytes);
         let lines = |run: &[i64]| 1 + (run[0] - run[run.len() - 1]).unsigned_abs() / LINE;
-        runs.map(lines).sum()
+        runs.map(lines).sum::<u64>()
+    };
+    let in_rows = |offsets: &[i64], row: usize| match Permutation::of(offsets, row, bytes, false) {
+        Some(found) => {
+            SHUFFLED * found.runs() as u64 * (found.run as u64 * bytes.unsigned_abs()).div_ceil(LINE)
+        }
+        None => offsets.chunks(row).map(spanned).sum(),
     };
     match address {
         LaneShape::Uniform => 1,
-        LaneShape::Affine(offsets) => spanned(offsets),
-        LaneShape::Rows(offsets) => {
-            let row = shape.row_lanes() as usize;
-            offsets.chunks(row.clamp(1, lanes)).map(spanned).sum()
-        }
+        LaneShape::Affine(offsets) => in_rows(offsets, lanes),
+        LaneShape::Rows(offsets) => in_rows(offsets, (shape.row_lanes() as usize).clamp(1, lanes)),
         LaneShape::Varying => lanes as u64,
     }
 }
@@ -152,17 +176,22 @@ mod tests {
         b.finish()
     }
 
-    fn turns(func: &Function, block: [u32; 3]) -> bool {
-        let shape = Shape::of([64, 64, 1], block);
+    /// The axis that x changes places with.
+    fn turns(func: &Function, block: [u32; 3]) -> Option<u8> {
+        let shape = Shape::of([64, 64, 64], block);
         let p = prepare(func.clone(), true, &shape).unwrap();
-        turned(func, &shape, &p, &shape).is_some()
+        turned(func, &shape, &p, &shape).map(|(_, shape)| shape.turned)
     }
 
     #[test]
     fn rows_along_x_are_turned() {
-        for block in [[16, 16, 1], [32, 8, 1], [8, 32, 1], [10, 16, 1]] {
-            assert!(turns(&copy(0, 1, None), block), "{block:?}");
-            assert!(!turns(&copy(1, 0, None), block), "{block:?}: they lie as they should");
+        for block in [[16, 16, 1], [32, 8, 1], [8, 32, 1], [10, 16, 1], [4, 64, 1], [2, 16, 2]] {
+            assert_eq!(turns(&copy(0, 1, None), block), Some(1), "{block:?}");
+            assert_eq!(turns(&copy(1, 0, None), block), None, "{block:?}: they lie as they should");
+        }
+        for block in [[16, 1, 16], [2, 2, 8], [2, 4, 32]] {
+            assert_eq!(turns(&copy(0, 2, None), block), Some(2), "{block:?}");
+            assert_eq!(turns(&copy(2, 0, None), block), None, "{block:?}: they lie as they should");
         }
     }
 
@@ -191,15 +220,15 @@ mod tests {
     #[test]
     fn lanes_that_share_lines_far_from_each_other_are_turned() {
         for block in [[8, 16, 1], [16, 8, 1], [4, 32, 1]] {
-            assert!(turns(&copy_of_rows(0, 1), block), "{block:?}");
-            assert!(!turns(&copy_of_rows(1, 0), block), "{block:?}: they lie as they should");
+            assert_eq!(turns(&copy_of_rows(0, 1), block), Some(1), "{block:?}");
+            assert_eq!(turns(&copy_of_rows(1, 0), block), None, "{block:?}: they lie as they should");
         }
     }
 
     #[test]
     fn what_tells_of_warps_is_not_turned() {
-        assert!(!turns(&copy(0, 1, Some(Op::SpecialReg(SpecialReg::LaneId))), [16, 16, 1]));
-        assert!(!turns(&copy(0, 1, None), [16, 5, 1]), "a column is no part of a warp");
-        assert!(!turns(&copy(0, 1, None), [16, 16, 2]));
+        assert_eq!(turns(&copy(0, 1, Some(Op::SpecialReg(SpecialReg::LaneId))), [16, 16, 1]), None);
+        assert_eq!(turns(&copy(0, 1, None), [16, 5, 1]), None, "a column is no part of a warp");
+        assert_eq!(turns(&copy(0, 2, None), [16, 2, 5]), None, "a column is no part of a warp");
     }
 }

@@ -213,7 +213,7 @@ fn counts_threads(unit: Unit<'_, '_>, kernel: &Prepared) -> bool {
 fn runs_along_rows(unit: Unit<'_, '_>, kernel: &Prepared) -> bool {
     let regular = unit.lanes <= super::LANES
         && unit.shape.dims > 1
-        && !unit.shape.is_turned
+        && unit.shape.turned == 0
         && unit.shape.x != XLayout::Irregular
         && unit.shape.whole_warps;
     // Output would come in an order that surprises.

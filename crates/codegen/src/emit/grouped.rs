@@ -353,7 +353,7 @@ impl<'c> Emitter<'_, 'c> {
 
     /// These elements of a vector. Processors without AVX-512 shuffle elements smaller than words one by one, but interleave them in registers, which
     /// makes columns of rows.
-    fn picked(&self, wide: Value<'c>, lanes: &[i32]) -> Value<'c> {
+    pub(super) fn picked(&self, wide: Value<'c>, lanes: &[i32]) -> Value<'c> {
         let small = wide.ty().scalar_bits() < 32 && self.unit.machine.cpu().level() < Level::Avx512;
         match interleavings(lanes).filter(|_| small && wide.ty().lanes() as usize == lanes.len()) {
             None => self.unit.b.shuffle(wide, wide, lanes),

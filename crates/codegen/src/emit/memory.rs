@@ -260,10 +260,8 @@ impl<'c> Emitter<'_, 'c> {
                 |this| this.load_lanes(address, lane, count, mark),
             );
         }
-        if count == 1
-            && let Some(loaded) = self.load_descending(address, lane, mark)?
-        {
-            return Ok(vec![loaded]);
+        if let Some(loaded) = self.load_permuted(address, lane, count, mark)? {
+            return Ok(loaded);
         }
         Ok(match self.pattern(address, size, count, true) {
             Pattern::Consecutive(start) => {
@@ -359,7 +357,7 @@ impl<'c> Emitter<'_, 'c> {
             )?;
             return Ok(());
         }
-        if count == 1 && self.store_descending(address, values[0], mark)? {
+        if self.store_permuted(address, values, mark)? {
             return Ok(());
         }
         let mask = self.active();

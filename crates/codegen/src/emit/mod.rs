@@ -41,11 +41,11 @@
 //! * [`joined`][]: accesses to neighbours;
 //! * [`own_rows`][]: loads of some elements in a row for each lane;
 //! * [`grouped`][]: lanes in groups that lie side by side;
+//! * [`permuted`][]: lanes that lie in runs of memory in another order than theirs;
 //! * [`tile`][]: accesses of a tile by its columns;
 //! * [`copied`][]: rows that go from global to shared memory;
 //! * [`held`][]: shared memory that registers stand for;
 //! * [`lane_by_lane`][]: local memory that lies as the lanes do;
-//! * [`descending`][]: lanes that go down through memory;
 //! * [`regular`][]: accesses that turn out to be consecutive;
 //! * [`two_places`][]: lanes that are at one of two places;
 //! * [`indexed`][]: gathers and scatters by indices;
@@ -71,7 +71,6 @@ mod bulk;
 mod call;
 mod cell;
 mod copied;
-mod descending;
 mod each;
 mod edges;
 mod entry;
@@ -95,6 +94,7 @@ mod memory;
 mod own_rows;
 mod packed;
 mod passing;
+mod permuted;
 mod pieces;
 mod regular;
 mod shared;
@@ -167,7 +167,7 @@ impl<'a, 'c> Unit<'a, 'c> {
 
     /// What the launch calls an axis of blocks or threads.
     fn axis(&self, axis: u8) -> u8 {
-        if self.shape.is_turned && axis < 2 { 1 - axis } else { axis }
+        turned::other(axis, self.shape.turned)
     }
 
     /// Lanes that lie in one row of the block.
@@ -254,8 +254,8 @@ pub struct Emitted {
     pub tiled: bool,
     /// See [`KernelInfo::walks`](kernel_abi::KernelInfo::walks).
     pub walks: bool,
-    /// See [`KernelInfo::is_turned`](kernel_abi::KernelInfo::is_turned).
-    pub is_turned: bool,
+    /// See [`KernelInfo::turned`](kernel_abi::KernelInfo::turned).
+    pub turned: u8,
     /// See [`KernelInfo::aligned`](kernel_abi::KernelInfo::aligned).
     pub aligned: Vec<AlignedParam>,
 }
@@ -349,8 +349,8 @@ pub fn module(
     let waits = kernel.dispatched || !kernel.polling.yields.is_empty();
     let tiled = !waits && transform::tiled::is_tiled(&kernel);
     let may_wait = kernel.polling.may_hide;
-    let (gang, is_turned, aligned) = (shape.gang.into(), shape.is_turned, aligned.params());
-    Ok(Emitted { state_bytes, waits, may_wait, gang, retraced, tiled, walks, is_turned, aligned })
+    let (gang, turned, aligned) = (shape.gang.into(), shape.turned, aligned.params());
+    Ok(Emitted { state_bytes, waits, may_wait, gang, retraced, tiled, walks, turned, aligned })
 }
 
 fn prepare(func: &Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, CompileError> {

@@ -442,10 +442,9 @@ impl<'c> Emitter<'_, 'c> {
 
     fn ntid(&self, axis: u8) -> Value<'c> {
         let i32 = self.unit.types.i32;
-        match self.unit.shape.width() {
-            _ if axis >= self.unit.shape.dims => i32.int_const(1),
-            Some(width) if axis == 0 => i32.int_const(width.into()),
-            _ => self.dimension(offset_of!(LaunchFrame, block), axis),
+        match self.unit.shape.size(axis) {
+            Some(size) => i32.int_const(size.into()),
+            None => self.dimension(offset_of!(LaunchFrame, block), axis),
         }
     }
 
@@ -577,9 +576,11 @@ impl<'c> Emitter<'_, 'c> {
             XLayout::Period(period) => {
                 let rows = self.unit.lanes / u32::from(period);
                 let row = b.mul(self.place.warp, i32.int_const(rows.into()));
-                match (axis, shape.dims) {
-                    (0, _) => i32.zero(),
-                    (1, 2) => row,
+                match (axis, shape.rows(), shape.size(1)) {
+                    (0, ..) => i32.zero(),
+                    (1, Some(_), _) if shape.dims == 2 => row,
+                    (1, Some(_), Some(height)) => b.and(row, i32.int_const(u64::from(height) - 1)),
+                    (_, Some(_), Some(height)) => b.lshr(row, i32.int_const(height.trailing_zeros().into())),
                     _ => {
                         let indices = i32.int_vector(&(0..u64::from(rows)).collect::<Vec<_>>());
                         let row = b.add(b.splat(row, rows), indices);
