@@ -94,8 +94,11 @@ fn no_lane_has_an_access_of_its_own() {
     }
 }
 
+/// The first word that is read.
+const FIRST: u32 = 4;
+
 /// `out[to] = in[from] + tid.z * 100 + tid.y * 10 + tid.x` of words where `from < limit`; `from` and `to` are sums of so many times x, y and z of the thread,
-/// and of what the block's number times its threads adds.
+/// and of what the block's number times its threads adds, and `from` is [`FIRST`] more.
 fn transposed(from: [u32; 3], to: [u32; 3], threads: u32) -> Program {
     let sum = |name: &str, times: [u32; 3]| {
         let [x, y, z] = times;
@@ -122,6 +125,7 @@ fn transposed(from: [u32; 3], to: [u32; 3], threads: u32) -> Program {
             mov.u32 %first, %ctaid.x;
             mul.lo.s32 %first, %first, {threads};
             {from}
+            add.s32 %from, %from, {FIRST};
             {to}
             setp.ge.s32 %p, %from, %limit;
             @%p ret;
@@ -173,8 +177,8 @@ fn blocks_of_three_axes_have_their_elements_in_any_order() {
         for from in orders {
             for to in orders {
                 let program = transposed(strides(block, from), strides(block, to), threads);
-                for limit in [count, count - 7] {
-                    let words = count.div_ceil(2) as usize;
+                for limit in [count + FIRST, count - 3] {
+                    let words = (count + FIRST).div_ceil(2) as usize;
                     let start: Vec<u64> =
                         (0..words as u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
                     let memory = [&start[..], &vec![u64::MAX; words + 1]].concat();

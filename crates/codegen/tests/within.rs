@@ -12,7 +12,7 @@ use simt_ir::*;
 /// An index bounded by a width, of 32 or 64 bits.
 type Bound = fn(&mut FunctionBuilder, Value, Value) -> Value;
 
-const BOUNDS: [(&str, Bound); 9] = [
+const BOUNDS: [(&str, Bound); 11] = [
     ("nearest", |b, x, width| {
         let (zero, last) = (zero_like(b, x), less_one(b, width));
         let x = int(b, IntBinary::MaxS, x, zero);
@@ -55,6 +55,20 @@ const BOUNDS: [(&str, Bound); 9] = [
         let (last, two) = (less_one(b, width), b.constant(b.func().ty(x), 2));
         let x = int(b, IntBinary::MaxU, x, two);
         int(b, IntBinary::MinU, x, last)
+    }),
+    ("rest of a power of two", |b, x, width| {
+        let (seven, mask) = (b.constant(b.func().ty(x), 7), b.constant(b.func().ty(x), 63));
+        let x = int(b, IntBinary::Add, x, seven);
+        let x = int(b, IntBinary::And, x, mask);
+        int(b, IntBinary::RemU, x, width)
+    }),
+    ("row of a power of two", |b, x, width| {
+        let (three, six) = (b.constant(b.func().ty(x), 3), b.constant(Type::I32, 6));
+        let ty = b.func().ty(x);
+        let x = int(b, IntBinary::Sub, x, three);
+        let row = b.inst(Op::Shift(Shift::RightS), &[x, six], ty);
+        let x = int(b, IntBinary::Add, x, row);
+        int(b, IntBinary::RemU, x, width)
     }),
 ];
 

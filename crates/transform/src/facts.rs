@@ -1,11 +1,14 @@
 //! What is known about the numbers integer values hold.
 
-use kernel_abi::{Shape, XLayout};
+mod low;
+
+use kernel_abi::Shape;
 use simt_ir::{
     Block, Cfg, Convert, Def, DomTree, Function, InstData, IntBinary, IntCmp, Op, Shift, SpecialReg,
     Terminator, Type, Value,
 };
 
+pub use self::low::Low;
 use crate::simplify::sign_extended;
 
 /// An inclusive range of signed numbers.
@@ -26,68 +29,6 @@ impl<'a> Facts<'a> {
     /// Facts about a function launched in a shape.
     pub fn new(func: &'a Function, cfg: &'a Cfg, dom: &'a DomTree, shape: &'a Shape) -> Facts<'a> {
         Facts { func, cfg, dom, shape }
-    }
-
-    /// The number of zero bits in which the base of an affine value surely ends; 64 for base 0.
-    ///
-    /// The base of an affine value is its instruction applied to the bases of its operands.
-    pub fn base_zeros(&self, value: Value) -> u32 {
-        self.zeros(value, DEPTH)
-    }
-
-    fn zeros(&self, value: Value, depth: u32) -> u32 {
-        let Some(data) = self.func.def_inst(value).filter(|_| depth > 0) else { return 0 };
-        let arg = |at: usize| self.zeros(data.args[at], depth - 1);
-        match data.op {
-            Op::Const(bits) => bits.trailing_zeros(),
-            Op::Int(IntBinary::Add | IntBinary::Sub | IntBinary::Or | IntBinary::Xor) => arg(0).min(arg(1)),
-            Op::Int(IntBinary::And) => {
-                let zeros = arg(0).max(arg(1));
-                let mut constants = data.args.iter().filter_map(|arg| self.func.constant(*arg));
-                // A mask of low bits that are all zero in the base leaves nothing of it.
-                match constants.any(|mask| zeros < 64 && mask < 1 << zeros) {
-                    true => 64,
-                    false => zeros,
-                }
-            }
-            Op::Int(IntBinary::Mul) => (arg(0) + arg(1)).min(64),
-            Op::Shift(Shift::Left) => match self.func.constant(data.args[1]) {
-                Some(amount) => (u64::from(arg(0)) + amount).min(64) as u32,
-                None => 0,
-            },
-            Op::Shift(_) => match self.func.constant(data.args[1]) {
-                Some(_) if arg(0) >= 64 => 64,
-                Some(amount) => u64::from(arg(0)).saturating_sub(amount) as u32,
-                None => 0,
-            },
-            Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc) => arg(0),
-            Op::SpecialReg(SpecialReg::LaneId) => 64,
-            // The first lane is the block's first thread.
-            Op::SpecialReg(SpecialReg::Tid(_))
-                if self.shape.block_is_gang() && (self.shape.dims < 3 || self.shape.rows().is_some()) =>
-            {
-                64
-            }
-            Op::SpecialReg(SpecialReg::Tid(0)) => match self.shape.x {
-                _ if self.shape.dims == 1 => self.shape.lanes().trailing_zeros(),
-                XLayout::Rows => self.shape.lanes().trailing_zeros(),
-                XLayout::Period(_) => 64,
-                XLayout::Irregular => 0,
-            },
-            Op::SpecialReg(SpecialReg::Tid(axis)) => match (self.shape.rows(), axis) {
-                (Some(rows), 1) if rows.in_z > 1 => 64,
-                (Some(rows), 1) => rows.in_y.trailing_zeros(),
-                (Some(rows), _) => rows.in_z.trailing_zeros(),
-                (None, _) => 0,
-            },
-            Op::SpecialReg(SpecialReg::Ntid(0)) => match self.shape.x {
-                // Rows of whole warps, or of whole strips.
-                XLayout::Rows => self.shape.lanes().min(32).trailing_zeros(),
-                XLayout::Period(period) => period.trailing_zeros(),
-                XLayout::Irregular => 0,
-            },
-            _ => 0,
-        }
     }
 
     /// Whether extending an affine 8- to 32-bit value to more bits keeps its offsets in every lane active in `block`, when the base

@@ -8,9 +8,9 @@ use crate::poll::{self, Polling};
 use crate::unread::Unread;
 use crate::wanted::Wanted;
 use crate::{
-    Irreducible, Linear, Loops, Shapes, abreast, bytes, cancel, decide, dispatch, drift, halves, in_step,
-    lane_by_lane, late, lcssa, nan, narrow, normalize, pairs, quiet, simplify, stragglers, traps, words,
-    zeros,
+    Irreducible, Linear, Loops, Shapes, abreast, bytes, cancel, decide, disjoint, dispatch, drift, halves,
+    in_step, lane_by_lane, late, lcssa, nan, narrow, normalize, pairs, quiet, simplify, stragglers, traps,
+    words, zeros,
 };
 
 /// How far it is from a lane that stands for all to what is compared with others.
@@ -107,6 +107,7 @@ pub fn waits_at(func: &Function, is_kernel: bool, shape: &Shape) -> Vec<Block> {
 pub(crate) fn straighten_out(func: &mut Function, shape: &Shape) {
     traps::pass_through(func);
     simplify::simplify(func);
+    disjoint::sums(func, shape);
     cancel::cancel(func);
     decide::decide(func, shape);
     bytes::bytes(func);

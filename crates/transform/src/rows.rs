@@ -2,7 +2,7 @@
 //!
 //! Programs number the elements of an array of rows and find each one's row and column by dividing: `i / width` and `i % width`. Where the numbers
 //! of a warp's lanes follow each other, most warps lie in one row, whose number one lane's division tells; the column is what is left, and grows from
-//! lane to lane as the number does. [`find`] has the kernel compute both so, for [`within`] to take where a test says that they are right.
+//! lane to lane as the number does. Of powers of two these are shifts and masks. [`find`] has the kernel compute both so, for [`within`] to take where a test says that they are right.
 
 use std::collections::HashMap;
 
@@ -134,9 +134,18 @@ fn is_movable(func: &Function, block: Block, value: Value, depth: u32) -> bool {
     }
 }
 
-/// Whether an instruction tells rows or columns.
+/// Whether an instruction tells rows or columns by what takes its time.
 pub fn divides(func: &Function, inst: Inst) -> bool {
-    division(func, inst).is_some()
+    let is_bits = matches!(func.inst(inst).op, Op::Int(IntBinary::And) | Op::Shift(_));
+    !is_bits && division(func, inst).is_some()
+}
+
+/// Whether an instruction tells rows or columns, or may when its mask is known to be of low bits.
+pub fn may_divide(func: &Function, inst: Inst) -> bool {
+    let data = func.inst(inst);
+    let is_masked = data.op == Op::Int(IntBinary::And)
+        && with_constant(func, data).is_some_and(|(number, _)| is_sum(func, number));
+    is_masked || division(func, inst).is_some()
 }
 
 /// What an instruction divides, if a warp may well lie in one row.
@@ -147,6 +156,7 @@ fn division(func: &Function, inst: Inst) -> Option<Division> {
         Op::Int(IntBinary::DivU) => (false, false),
         Op::Int(IntBinary::RemS) => (true, true),
         Op::Int(IntBinary::RemU) => (false, true),
+        Op::Int(IntBinary::And) | Op::Shift(Shift::RightU | Shift::RightS) => return by_bits(func, data),
         _ => return by_product(func, inst),
     };
     let [number, width] = data.args[..] else { return None };
@@ -159,6 +169,28 @@ fn division(func: &Function, inst: Inst) -> Option<Division> {
     let is_index = matches!(func.ty(number), Type::I32 | Type::I64);
     let width = Width::Value(width);
     (is_index && !is_narrow && !is_next).then_some(Division { is_signed, is_rest, number, width })
+}
+
+/// Quotient or rest by a power of two: a shift or a mask, of a sum.
+fn by_bits(func: &Function, data: &InstData) -> Option<Division> {
+    let (number, constant) = match data.op {
+        Op::Int(_) => with_constant(func, data)?,
+        _ => (data.args[0], func.constant(data.args[1])?),
+    };
+    let is_rest = matches!(data.op, Op::Int(_));
+    let width = match is_rest {
+        true => constant.checked_add(1).filter(|width| width.is_power_of_two())?,
+        false => 1u64.checked_shl(constant.try_into().ok()?)?,
+    };
+    let is_index = matches!(func.ty(number), Type::I32 | Type::I64);
+    let is_row = (NARROW + 1..1 << 31).contains(&width) && is_index && is_sum(func, number);
+    let is_signed = data.op == Op::Shift(Shift::RightS);
+    is_row.then_some(Division { is_signed, is_rest, number, width: Width::Constant(width) })
+}
+
+/// Whether a value is a sum. Multiples leave a row after a few lanes.
+fn is_sum(func: &Function, value: Value) -> bool {
+    func.def_inst(value).is_some_and(|data| matches!(data.op, Op::Int(IntBinary::Add | IntBinary::Sub)))
 }
 
 /// A quotient by a constant, as compilers compute it: the high part of a product, shifted; one more of what is below zero.

@@ -23,7 +23,7 @@ use simt_ir::{
 pub use self::checks::Check;
 use self::checks::Tests;
 pub use self::known::Numbers;
-use crate::facts::Facts;
+use crate::facts::{Facts, Low};
 use crate::simplify::sign_extended;
 use crate::{Loops, sync};
 
@@ -385,7 +385,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether comparing an affine value with a constant is comparing its base: where the offsets fit into zero bits at the base's
+    /// Whether comparing an affine value with a constant is comparing its base: where the offsets change none but known bits at the base's
     /// end and the constant is a multiple of as much, as when whole warps take different ways.
     fn compares_bases(&self, cmp: IntCmp, args: &[Value], shapes: &[LaneShape]) -> bool {
         let (index, constant, cmp) = match (self.func.constant(args[0]), self.func.constant(args[1])) {
@@ -394,18 +394,19 @@ impl Analysis<'_> {
             _ => return false,
         };
         let Some(offsets) = shapes[index].offsets(self.lanes()) else { return false };
-        let zeros = self.facts.base_zeros(args[index]).min(16);
-        let fits = offsets.iter().all(|offset| (0..1 << zeros).contains(offset));
-        let multiple = |value: u64| value.is_multiple_of(1 << zeros);
-        fits && match cmp {
-            IntCmp::LtS | IntCmp::LtU | IntCmp::GeS | IntCmp::GeU => multiple(constant),
-            IntCmp::LeS | IntCmp::LeU | IntCmp::GtS | IntCmp::GtU => {
-                let mask = self.func.ty(args[index]).mask();
-                // The next number is a multiple, and there is one.
-                constant != mask && constant != mask >> 1 && multiple(constant + 1)
+        let low = self.facts.base_low(args[index]);
+        let known = low.bits().min(16);
+        let multiple = |value: u64| value.is_multiple_of(1 << known);
+        low.holds(&offsets, known)
+            && match cmp {
+                IntCmp::LtS | IntCmp::LtU | IntCmp::GeS | IntCmp::GeU => multiple(constant),
+                IntCmp::LeS | IntCmp::LeU | IntCmp::GtS | IntCmp::GtU => {
+                    let mask = self.func.ty(args[index]).mask();
+                    // The next number is a multiple, and there is one.
+                    constant != mask && constant != mask >> 1 && multiple(constant + 1)
+                }
+                IntCmp::Eq | IntCmp::Ne => false,
             }
-            IntCmp::Eq | IntCmp::Ne => false,
-        }
     }
 
     /// The result's offsets in each row, where a warp covers several.
@@ -496,32 +497,34 @@ impl Analysis<'_> {
                     (Some(other), _) => (args[1], b, other),
                     _ => return LaneShape::Varying,
                 };
-                let zeros = self.facts.base_zeros(value);
-                self.bitwise(op, bits, &offsets, zeros, other)
+                self.bitwise(op, bits, &offsets, self.facts.base_low(value), other)
             }
             _ => LaneShape::Varying,
         }
     }
 
-    /// `(base + offset) op constant`, where the base ends in `zeros` zero bits: exact when the offsets stay within these.
-    fn bitwise(&self, op: IntBinary, bits: u32, offsets: &Offsets, zeros: u32, constant: u64) -> LaneShape {
+    /// `(base + offset) op constant`, where the base ends in bits that are known: exact when the offsets change no others.
+    fn bitwise(&self, op: IntBinary, bits: u32, offsets: &Offsets, low: Low, constant: u64) -> LaneShape {
         let constant = sign_extended(constant, bits);
-        let within = zeros >= 63 || offsets.iter().all(|offset| (0..1 << zeros).contains(offset));
-        match op {
-            // The bits above are the base's own, which the operation leaves to the base.
-            IntBinary::And if within => self.affine(bits, |lane| offsets[lane] & constant),
-            // A mask of low bits sees nothing of the base, whatever the offsets.
-            IntBinary::And if constant >= 0 && zeros < 63 && constant < 1 << zeros => {
-                self.affine(bits, |lane| offsets[lane] & constant)
-            }
-            IntBinary::Or | IntBinary::Xor
-                if within && constant >= 0 && (zeros >= 63 || constant < 1 << zeros) =>
-            {
-                self.affine(bits, |lane| {
-                    if op == IntBinary::Or { offsets[lane] | constant } else { offsets[lane] ^ constant }
-                })
-            }
-            _ => LaneShape::Varying,
+        let is_below = constant >= 0 && (low.bits() == 64 || constant < 1 << low.bits().min(62));
+        let apply = |number: i64| match op {
+            IntBinary::And => number & constant,
+            IntBinary::Or => number | constant,
+            _ => number ^ constant,
+        };
+        // The bits above are the base's own, which `and` leaves to the base, and which a mask of low bits sees nothing of.
+        let holds = match op {
+            IntBinary::And => low.holds_all(offsets) || is_below,
+            IntBinary::Or | IntBinary::Xor => low.holds_all(offsets) && is_below,
+            _ => false,
+        };
+        // Of `or` and `xor` the base is the operand's: the constant is all in the offsets.
+        let base = low.low(64);
+        let first = if op == IntBinary::And { apply(base) } else { base };
+        if holds {
+            self.affine(bits, |lane| apply(base.wrapping_add(offsets[lane])).wrapping_sub(first))
+        } else {
+            LaneShape::Varying
         }
     }
 
@@ -536,20 +539,24 @@ impl Analysis<'_> {
         match op {
             Shift::Left => self.affine(bits, |lane| offsets[lane].wrapping_shl(amount as u32)),
             Shift::RightU | Shift::RightS => {
-                let zeros = self.facts.base_zeros(args[0]);
-                let within = zeros >= 63 || offsets.iter().all(|offset| (0..1 << zeros).contains(offset));
-                if within && zeros >= amount as u32 {
-                    // Of a base of zero an offset is the number, which may be one with its highest bit set.
-                    let mask = u64::MAX >> (64 - bits);
-                    self.affine(bits, |lane| match op {
-                        Shift::RightU => ((offsets[lane] as u64 & mask) >> amount) as i64,
-                        _ => offsets[lane] >> amount,
+                let low = self.facts.base_low(args[0]);
+                if !low.holds_all(&offsets) {
+                    return LaneShape::Varying;
+                }
+                // Of a base that is known the sum is the number, which may be one with its highest bit set.
+                let mask = u64::MAX >> (64 - bits);
+                let shifted = |number: i64| match op {
+                    Shift::RightU => ((number as u64 & mask) >> amount) as i64,
+                    _ => sign_extended(number as u64, bits) >> amount,
+                };
+                let base = low.low(64);
+                // If more bits go than are known, no lane's value has others above those than the base has.
+                if u64::from(low.bits()) >= amount {
+                    self.affine(bits, |lane| {
+                        shifted(base.wrapping_add(offsets[lane])).wrapping_sub(shifted(base))
                     })
-                } else if within {
-                    // No lane's value has other bits above those zeros than the base has.
-                    LaneShape::Uniform
                 } else {
-                    LaneShape::Varying
+                    LaneShape::Uniform
                 }
             }
         }

@@ -8,7 +8,7 @@ use kernel_abi::Shape;
 use simt_ir::{Block, Function, InstData, Op, Order, Space, SpecialReg};
 
 use crate::permuted::Permutation;
-use crate::{LaneShape, Prepared, gang, prepare};
+use crate::{LaneShape, Prepared, gang, prepare, within};
 
 /// How many times fewer pieces must be accessed, in halves.
 const MARGIN: u64 = 3;
@@ -31,7 +31,8 @@ pub fn turned(kernel: &Function, shape: &Shape, p: &Prepared, chosen: &Shape) ->
     let turned = axes.filter_map(|axis| {
         let shape = shape.turned(axis)?;
         let func = exchanged(kernel, axis)?;
-        let prepared = prepare(func.clone(), true, &shape).ok()?;
+        let within = within::split(&func, &shape).unwrap_or_else(|| func.clone());
+        let prepared = prepare(within, true, &shape).ok()?;
         Some((pieces(&prepared, &shape), func, shape))
     });
     let (fewest, func, shape) = turned.min_by_key(|(pieces, ..)| *pieces)?;

@@ -436,9 +436,11 @@ impl<'a, 'c> Emitter<'a, 'c> {
     pub(super) fn known(&self, value: IrValue) -> Option<Value<'c>> {
         let numbers = self.p.shapes.known(value)?;
         let lane = self.lane_type(value);
-        Some(match self.p.shapes.of(value).is_varying() {
-            true => lane.vector(self.unit.lanes).int_vector(numbers),
-            false => lane.zero(),
+        Some(match self.p.shapes.of(value) {
+            LaneShape::Affine(offsets) => {
+                lane.int_const(numbers[0].wrapping_sub(offsets[0] as u64) & self.p.func.ty(value).mask())
+            }
+            _ => lane.vector(self.unit.lanes).int_vector(numbers),
         })
     }
 

@@ -30,8 +30,9 @@ impl Analysis<'_> {
     fn numbers(&self, data: &InstData, result: Value, known: &HashMap<Value, Numbers>) -> Option<Numbers> {
         let ty = self.func.ty(result);
         match self.of(result) {
-            LaneShape::Affine(offsets) if self.facts.base_zeros(result) >= 64 => {
-                Some(offsets.iter().map(|offset| *offset as u64 & ty.mask()).collect())
+            LaneShape::Affine(offsets) if ty.is_int() => {
+                let base = self.facts.base_low(result).number()?;
+                Some(offsets.iter().map(|offset| base.wrapping_add(*offset as u64) & ty.mask()).collect())
             }
             LaneShape::Varying if is_plain(data.op, ty) => {
                 let types: Vec<Type> = data.args.iter().map(|arg| self.func.ty(*arg)).collect();

@@ -93,8 +93,9 @@ impl<'a> Lanes<'a> {
         if let Some(InRow { number, width, usual, tests }) = self.search.in_row.get(&inst) {
             let kinds = [*number, *width].map(|arg| self.kind(arg));
             let result = func.inst(inst).results[0];
-            let bound = || Bound { result, usual: *usual, tests: tests.clone() };
-            return (kinds == [Kind::Even, Kind::Same]).then(bound);
+            let is_bits = matches!(func.inst(inst).op, Op::Int(IntBinary::And) | Op::Shift(_));
+            let may_leave = kinds == [Kind::Even, Kind::Same] && (!is_bits || self.search.may_carry(*number));
+            return may_leave.then(|| Bound { result, usual: *usual, tests: tests.clone() });
         }
         if !may_bound(func, inst) {
             return None;

@@ -17,6 +17,8 @@ use kernel_abi::Shape;
 use simt_ir::{Block, Cfg, Def, DomTree, Function, Inst, IntBinary, Op, Target, Terminator, Type, Value};
 
 use self::lanes::{Bound, Comparison, DEPTH, Kind, Lanes, may_bound};
+use crate::disjoint::Bits;
+use crate::facts::Facts;
 use crate::rejoined::{self, Rejoined};
 use crate::reroll::{self, Whose};
 use crate::rows::{self, InRow};
@@ -37,7 +39,7 @@ const TERMS: u32 = 4;
 /// A kernel that goes another way where indices stay within bounds, if that makes accesses regular. Its calls have been inlined.
 pub fn split(kernel: &Function, shape: &Shape) -> Option<Function> {
     let mut insts = kernel.blocks().flat_map(|block| &kernel.block(block).insts);
-    let bounds = |inst: &Inst| may_bound(kernel, *inst) || rows::divides(kernel, *inst);
+    let bounds = |inst: &Inst| may_bound(kernel, *inst) || rows::may_divide(kernel, *inst);
     if !rejoined::may_have(kernel) && !guards::may_have(kernel) && !insts.any(bounds) {
         return None;
     }
@@ -197,6 +199,14 @@ impl Search<'_> {
         let end = at + last? + 1;
         bounds.retain(|bound| bound.is_of(self.func, &insts[at..end]));
         pays(end - at, regular).then_some(Part { block, at, bounds, end: Some(end), others: Vec::new() })
+    }
+
+    /// Whether the lanes of a row may differ in higher bits than those that tell one from another.
+    fn may_carry(&self, number: Value) -> bool {
+        let facts = || Facts::new(self.func, self.cfg, self.dom, self.shape);
+        // They are multiples of this, and as many times it from each other as there are others between.
+        let step = Bits::new(self.func, facts()).of(number).trailing_zeros();
+        facts().base_low(number).trailing_zeros() < step + self.shape.row_lanes().trailing_zeros()
     }
 
     /// What is in loops that lanes may leave one by one, and leave together if nothing leaves its bounds: how often they run follows from what is bounded.

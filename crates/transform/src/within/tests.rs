@@ -1,6 +1,6 @@
 //! What is split, and what becomes regular by that.
 
-use simt_ir::{Access, BarrierKind, Convert, FunctionBuilder, IntCmp, Signature, Space, SpecialReg};
+use simt_ir::{Access, BarrierKind, Convert, FunctionBuilder, IntCmp, Shift, Signature, Space, SpecialReg};
 
 use super::*;
 use crate::LaneShape;
@@ -119,6 +119,29 @@ fn what_stays_within_bounds_is_loaded_side_by_side() {
 }
 
 #[test]
+fn warps_within_a_row_of_a_power_of_two_load_side_by_side() {
+    let indices: [Bounded; 2] = [
+        |b, x, _| {
+            let mask = b.constant(Type::I32, 1023);
+            int(b, IntBinary::And, x, mask)
+        },
+        |b, x, limit| {
+            let ten = b.constant(Type::I32, 10);
+            let x = int(b, IntBinary::Add, x, limit);
+            let row = b.inst(Op::Shift(Shift::RightS), &[x, ten], Type::I32);
+            let start = int(b, IntBinary::Mul, row, limit);
+            int(b, IntBinary::Add, start, x)
+        },
+    ];
+    for index in indices {
+        let func = kernel(index, |_| ());
+        assert_eq!(loads(func.clone()), [[0, 2], [0, 0]]);
+        // Rows may be short: the code for warps in two is no rare one.
+        assert_eq!(loads(split(&func, &shape()).expect("it has rows")), [[2, 2], [0, 0]]);
+    }
+}
+
+#[test]
 fn other_kernels_are_left_alone() {
     let unbounded = kernel(|_, x, _| x, |_| ());
     assert!(split(&unbounded, &shape()).is_none());
@@ -137,6 +160,13 @@ fn other_kernels_are_left_alone() {
         int(b, IntBinary::MinU, square, limit)
     };
     assert!(split(&kernel(squared, |_| ()), &shape()).is_none());
+    // Lanes that are far from each other have few in a row.
+    let far: Bounded = |b, x, _| {
+        let (factor, mask) = (b.constant(Type::I32, 40), b.constant(Type::I32, 1023));
+        let far = int(b, IntBinary::Mul, x, factor);
+        int(b, IntBinary::And, far, mask)
+    };
+    assert!(split(&kernel(far, |_| ()), &shape()).is_none());
 }
 
 #[test]
