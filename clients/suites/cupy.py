@@ -12,14 +12,17 @@ GAPS = {
     "test_free_all_blocks_large_chunk": "what a stream freed is there for others before anybody has waited for the stream",
 }
 
-CORE = ["raw", "userkernel", "elementwise", "scan", "cub_reduction", "ndarray_scatter", "carray", "mdspan", "dlpack", "bfloat16"]
+CORE = ["userkernel", "elementwise", "scan", "cub_reduction", "ndarray_scatter", "dlpack", "bfloat16"]
 DEVICE = ["device", "driver", "runtime", "memory", "pinned_memory", "stream", "graph", "texture", "compiler", "nvrtc"]
 SOME = [
     *(f"cupy_tests/core_tests/test_{name}.py" for name in CORE),
     *(f"cupy_tests/cuda_tests/test_{name}.py" for name in DEVICE),
 ]
 # Each is kernels that NVRTC or nvcc makes of tens of thousands of lines, which takes seconds for each.
-MORE = ["cupyx_tests/jit_tests", *(f"cupy_tests/{name}_tests" for name in ("core_tests/fusion", "creation", "indexing"))]
+MORE = [
+    "cupyx_tests/jit_tests",
+    *(f"cupy_tests/core_tests/test_{name}.py" for name in ("raw", "reduction", "mdspan", "ndarray_adv_indexing")),
+]
 # Jitify is deprecated, and takes a minute for each test; a grid that waits for itself is launched as if it did not.
 WITHOUT = ["(TestRaw and not no-jitify)", "test_cg_sync"]
 
