@@ -8,7 +8,8 @@ NAME = "lbmpy"
 VERSION = "2.0"
 HOW = "CuPy, by `anywarp run`; PTX of NVRTC of stencils that pystencils writes as CUDA C++"
 GAPS = {}
-TESTS = ["boundary_handling", "cpu_gpu_equivalence", "diffusion", "lbstep", "shear_flow", "simple_equilibrium_conservation"]
+# Diffusion is left out: 50,000 steps of a lattice of 256,000 cells.
+TESTS = ["boundary_handling", "cpu_gpu_equivalence", "lbstep", "shear_flow", "simple_equilibrium_conservation"]
 
 
 def install(home):
@@ -20,4 +21,5 @@ def run(home, library, whole):
     folder = home / f"{NAME}-{VERSION}/tests"
     files = [f"test_{name}.py" for name in TESTS]
     env = {**cupy.environment(home, library), "XDG_CACHE_HOME": home / "cache"}
-    return harness.pytest(home, folder, env, ["--timeout=600", *files], 1800, through=harness.redirecting(library))
+    options = ["--timeout=600", "-k", "not _CPU"]
+    return harness.pytest(home, folder, env, [*options, *files], 1800, through=harness.redirecting(library))
