@@ -100,6 +100,39 @@ def toolkit_libraries():
     raise Unavailable("NVRTC is missing beside nvcc")
 
 
+def link_compiler(folder):
+    """Puts links to NVRTC into a folder, also by the name that development packages give it, and to what it opens beside itself."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for library in toolkit_libraries().glob("libnvrtc*.so.*"):
+        (folder / library.name).symlink_to(library)
+    versioned = next(folder.glob("libnvrtc.so.*"))
+    (folder / "libnvrtc.so").symlink_to(versioned.name)
+    return folder
+
+
+COMPILER = """#!/bin/sh
+# Who compiles NAME.cu with --cubin reads machine code from NAME.cubin, which may be PTX.
+for argument; do
+    shift
+    case $argument in
+    --cubin) argument=--ptx ;;
+    *.cu) name=${{argument%.cu}} ;;
+    esac
+    set -- "$@" "$argument"
+done
+"{nvcc}" {options} "$@" || exit
+if [ -n "$name" ] && [ -f "$name.ptx" ]; then cp "$name.ptx" "$name.cubin"; fi
+"""
+
+
+def compiler_to_ptx(folder, *headers):
+    """Puts an nvcc into a folder that makes PTX where a client asks for machine code, with more folders of headers."""
+    folder.mkdir()
+    options = " ".join(f"-I '{header}'" for header in headers)
+    (folder / "nvcc").write_text(COMPILER.format(nvcc=toolkit() / "bin/nvcc", options=options))
+    (folder / "nvcc").chmod(0o755)
+
+
 def whole_toolkit(folder):
     """A toolkit where build systems find all that they look for: compiler, headers, and our libraries in place of NVIDIA's."""
     library = ROOT / "dist/lib"
@@ -113,6 +146,30 @@ def whole_toolkit(folder):
         (folder / "lib64" / file.name).symlink_to(file)
     must(["ar", "rc", folder / "lib64/libcudadevrt.a"], folder, folder / "ar.log")
     return folder
+
+
+def older_toolkit(home, *parts):
+    """A whole toolkit of which some parts, as `include`, are those of CUDA 12 from packages in the client's environment."""
+    folder = whole_toolkit(home / "toolkit")
+    for part in parts:
+        (folder / part).rename(home / f"newer-{part}")
+        for older in packages(home).glob(f"nvidia/*/{part}"):
+            shutil.copytree(older, folder / part, dirs_exist_ok=True)
+    return folder
+
+
+def link(home, library, name, *libraries):
+    """Links NAME.o in the client's folder, which nvcc made, with our runtime; returns the program."""
+    nvcc = [toolkit() / "bin/nvcc", "-cudart", "shared", "-cudadevrt", "none", f"-L{library}", *libraries]
+    must([*nvcc, home / f"{name}.o", "-o", home / name], home, home / "link.log")
+    return home / name
+
+
+def cmake(home, source, settings, *targets, environment=None):
+    """Builds a project, or targets of it, with Ninja in the folder `build`."""
+    defined = [f"-D{name}={value}" for name, value in settings.items()]
+    must(["cmake", "-G", "Ninja", "-B", home / "build", "-S", source, *defined], home, home / "cmake.log", environment)
+    must(["ninja", "-C", home / "build", *targets], home, home / "ninja.log", environment, 5400)
 
 
 def run(command, folder, environment, seconds, log):
@@ -160,8 +217,13 @@ def packages(home):
 def install_packages(home, requirements, *options):
     """A virtual environment with the packages, whose list is complete and pinned."""
     venv.create(home / "venv", with_pip=True)
-    pip = [python(home), "-m", "pip", "install", "--disable-pip-version-check", "--no-deps", *options]
-    must([*pip, "--requirement", requirements], home, home / "pip.log")
+    add_packages(home, "--requirement", requirements, *options)
+
+
+def add_packages(home, *what, environment=None, log="pip.log"):
+    """Installs more packages into a client's virtual environment, without what they depend on."""
+    pip = [python(home), "-m", "pip", "install", "--disable-pip-version-check", "--no-deps"]
+    must([*pip, *what], home, home / log, environment)
 
 
 def install_from_debian(home, *names):
@@ -188,10 +250,10 @@ def debian_source(home, release, package, version):
     return next(folder for folder in home.glob(f"{package}-*") if folder.is_dir())
 
 
-def download_source(home, package, version):
-    """Unpacks the source distribution of a package, where its tests are; returns the folder."""
+def download_source(home, package, version, environment=None):
+    """Unpacks the source distribution of a package, where its tests are; returns the folder. Its build, which pip asks what it needs, has the environment."""
     pip = [python(home), "-m", "pip", "download", "--disable-pip-version-check", "--no-deps"]
-    must([*pip, "--no-binary", package, "--dest", home, f"{package}=={version}"], home, home / "download.log")
+    must([*pip, "--no-binary", package, "--dest", home, f"{package}=={version}"], home, home / "download.log", environment)
     archive = next(home.glob(f"{package}-{version}.tar.gz"))
     shutil.unpack_archive(archive, home)
     archive.unlink()
@@ -284,6 +346,16 @@ def environment(home, library, *more):
     }
 
 
+def path(*folders):
+    """The path of programs with these folders before those that it has."""
+    return ":".join(str(folder) for folder in (*folders, os.environ["PATH"]))
+
+
+def redirecting(library):
+    """What runs a command with NVIDIA's runtime inside led to ours, and PTX where it asks NVRTC for machine code."""
+    return [library.parent / "bin/anywarp", "run"]
+
+
 def output_of(command):
     """What a command prints."""
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -302,18 +374,16 @@ def printed_checks(log, status):
     return tests
 
 
-def checks(home, program, arguments, env, seconds=600):
-    """What becomes of each check of a program of `clients/checks`, run in the client's environment."""
-    log = home / f"run-{'-'.join(arguments)}.log"
-    command = [python(home), ROOT / "clients/checks" / program, *arguments]
+def checks(home, program, arguments, env, seconds=600, through=()):
+    """What becomes of each check of a program of `clients/checks`, run in the client's environment, through another command if there is one."""
+    log = home / f"run-{'-'.join(map(str, arguments))}.log"
+    command = [*through, python(home), ROOT / "clients/checks" / program, *arguments]
     return printed_checks(log, run(command, home, env, seconds, log))
 
 
 def redirected_checks(home, library, program, arguments, env, seconds=600):
-    """As `checks`, of a client with NVIDIA's runtime inside, which `anywarp run` leads to ours."""
-    log = home / "run.log"
-    command = [library.parent / "bin/anywarp", "run", python(home), ROOT / "clients/checks" / program, *arguments]
-    return printed_checks(log, run(command, home, env, seconds, log))
+    """As `checks`, of a client with NVIDIA's runtime inside."""
+    return checks(home, program, arguments, env, seconds, redirecting(library))
 
 
 def pytest(home, folder, env, arguments, seconds, prefix="", through=()):

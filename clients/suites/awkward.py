@@ -2,6 +2,8 @@
 
 import harness
 
+from suites import cupy
+
 NAME = "awkward"
 VERSION = "2.8.9"
 HOW = "CuPy, by `anywarp run`; PTX of NVRTC of some 200 kernels in C++, many of them templates"
@@ -17,12 +19,8 @@ def install(home):
 def run(home, library, whole):
     """Its tests of each kernel, made of the kernels' definitions in Python, and those of whole operations."""
     folder = home / f"awkward-{VERSION}"
-    env = {
-        **harness.environment(home, library, harness.toolkit_libraries()),
-        "CUDA_PATH": harness.toolkit(),
-        "CUPY_CACHE_DIR": home / "sources",
-    }
-    through = [library.parent / "bin/anywarp", "run"]
+    env = cupy.environment(home, library)
+    through = harness.redirecting(library)
     options = ["--timeout=300", "-r", "N"]
     tests = harness.pytest(home, folder, env, [*options, "tests-cuda-kernels"], 1800, "kernels ", through)
     # A kernel sets what other blocks of it clear: this way the first block, which sets, runs before the others.

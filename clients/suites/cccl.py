@@ -20,9 +20,7 @@ def install(home):
 def run(home, library, whole):
     tests = []
     for name in PROGRAMS:
-        link = [harness.toolkit() / "bin/nvcc", "-cudart", "shared", "-cudadevrt", "none", f"-L{library}"]
-        harness.must([*link, home / f"{name}.o", "-o", home / name], home, home / "link.log")
         log = home / f"{name}.log"
-        status = harness.run([home / name], home, harness.environment(home, library), 600, log)
+        status = harness.run([harness.link(home, library, name)], home, harness.environment(home, library), 600, log)
         tests += harness.printed_checks(log, status)
     return tests

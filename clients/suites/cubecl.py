@@ -18,12 +18,12 @@ def install(home):
 
 
 def run(home, library, whole):
-    env = {
-        **harness.environment(home, library, harness.toolkit_libraries()),
-        **PROFILE,
-        # Its kernels include CUDA's headers.
-        "CUDA_PATH": harness.toolkit(),
-    }
+    return tests(home, library, 1800)
+
+
+def tests(home, library, seconds, *chosen):
+    """The tests of a crate that stands on CubeCL, whose kernels include CUDA's headers."""
+    env = {**harness.environment(home, library, harness.toolkit_libraries()), **PROFILE, "CUDA_PATH": harness.toolkit()}
     log = home / "run.log"
-    status = harness.run([*CARGO, "--offline", "--", "--test-threads=2"], home / "source", env, 1800, log)
+    status = harness.run([*CARGO, "--offline", "--", "--test-threads=2", *chosen], home / "source", env, seconds, log)
     return harness.cargo_tests(log, status)

@@ -41,10 +41,9 @@ def run(home, library, whole):
     tests = []
     environment = harness.environment(home, library)
     for name, (_, arguments) in EXAMPLES.items():
-        link = [harness.toolkit() / "bin/nvcc", "-cudart", "shared", "-cudadevrt", "none", f"-L{library}", "-lcuda"]
-        harness.must([*link, home / f"{name}.o", "-o", home / name], home, home / "link.log")
+        program = harness.link(home, library, name, "-lcuda")
         log = home / f"{name}.log"
-        status = harness.run([home / name, *arguments.split()], home, environment, 600, log)
+        status = harness.run([program, *arguments.split()], home, environment, 600, log)
         passed = status == 0 and "Passed" in log.read_text(errors="replace")
         tests.append(harness.Test(name, "passed" if passed else "failed", f"exit status {status}, see {log}"))
     return tests

@@ -4,6 +4,8 @@ import shutil
 
 import harness
 
+from suites import cupy
+
 NAME = "eagle"
 VERSION = "0.7.1"
 HOW = "dlopen, by a plug-in with PTX of nvcc and a runtime of its own; CuPy and cuda-bindings beside it (`anywarp run`), and NVRTC's PTX"
@@ -30,8 +32,8 @@ def install(home):
 def run(home, library, whole):
     # With its own NVRTC and headers: older ones do not know all that its kernels use.
     toolkit = harness.packages(home) / "nvidia/cu13"
-    env = {**harness.environment(home, library), "CUDA_PATH": toolkit, "CUPY_CACHE_DIR": home / "sources"}
+    env = cupy.environment(home, library, toolkit, toolkit / "lib")
     options = ["--timeout=300", "-m", "gpu", "--import-mode=importlib"]
     files = [f"tests/test_{name}.py" for name in SOME]
     folder = home / f"raptor_eagle-{VERSION}"
-    return harness.pytest(home, folder, env, options + files, 1800, through=[library.parent / "bin/anywarp", "run"])
+    return harness.pytest(home, folder, env, options + files, 1800, through=harness.redirecting(library))

@@ -41,10 +41,8 @@ def install(home):
 def run(home, library, whole):
     tests = []
     for name in PARTS:
-        link = [harness.toolkit() / "bin/nvcc", "-cudart", "shared", "-cudadevrt", "none", f"-L{library}"]
-        harness.must([*link, home / f"{name}.o", "-o", home / name], home, home / "link.log")
         log = home / f"{name}.log"
         # `s`: where random numbers start.
-        status = harness.run([home / name, "s42"], home, harness.environment(home, library), 600, log)
+        status = harness.run([harness.link(home, library, name), "s42"], home, harness.environment(home, library), 600, log)
         tests.append(harness.Test(name, "passed" if status == 0 else "failed", f"ended with {status}, see {log}"))
     return tests

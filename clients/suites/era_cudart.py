@@ -1,7 +1,5 @@
 """era_cudart: the Runtime API in Rust, which ZKsync's prover stands on. Its own unit tests."""
 
-import os
-
 import harness
 
 NAME = "era_cudart"
@@ -15,8 +13,7 @@ CARGO = ["cargo", "test", "--lib"]
 def environment(home):
     """It asks nvcc for its version, and Rust for features that only a nightly compiler has without being told to."""
     toolkit = home / "toolkit"
-    path = f"{toolkit / 'bin'}:{os.environ['PATH']}"
-    return {"CUDA_PATH": toolkit, "PATH": path, "RUSTC_BOOTSTRAP": 1, "CARGO_PROFILE_TEST_DEBUG": 0}
+    return {"CUDA_PATH": toolkit, "PATH": harness.path(toolkit / "bin"), "RUSTC_BOOTSTRAP": 1, "CARGO_PROFILE_TEST_DEBUG": 0}
 
 
 def install(home):

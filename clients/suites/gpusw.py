@@ -2,6 +2,8 @@
 
 import harness
 
+from suites import cupy
+
 NAME = "gpusw"
 VERSION = "0.2.0"
 HOW = "CuPy, by `anywarp run`; PTX of NVRTC of kernels made for schemes, alphabets and widths of scores"
@@ -14,10 +16,6 @@ def install(home):
 
 
 def run(home, library, whole):
-    env = {
-        **harness.environment(home, library, harness.toolkit_libraries()),
-        "CUDA_PATH": harness.toolkit(),
-        "CUPY_CACHE_DIR": home / "sources",
-    }
+    env = cupy.environment(home, library)
     folder = home / f"{NAME}-{VERSION}/tests"
-    return harness.pytest(home, folder, env, ["--timeout=300", "."], 900, through=[library.parent / "bin/anywarp", "run"])
+    return harness.pytest(home, folder, env, ["--timeout=300", "."], 900, through=harness.redirecting(library))

@@ -22,12 +22,8 @@ KINDS = [
 def install(home):
     if not shutil.which("hashcat"):
         harness.install_from_debian(home, "hashcat")
-    # It opens NVRTC by the name without a version, which opens a library of builtins beside it.
-    (home / "nvrtc").mkdir()
-    for library in harness.toolkit_libraries().glob("libnvrtc*.so.*"):
-        (home / "nvrtc" / library.name).symlink_to(library)
-    versioned = next((home / "nvrtc").glob("libnvrtc.so.*"))
-    (home / "nvrtc/libnvrtc.so").symlink_to(versioned.name)
+    # It knows NVRTC by the name that development packages give it.
+    harness.link_compiler(home / "nvrtc")
 
 
 def run(home, library, whole):

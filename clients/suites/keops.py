@@ -12,13 +12,12 @@ TESTS = ["numpy", "complex_numpy", "contiguous_numpy", "lazytensor_gaussian_nump
 def install(home):
     harness.install_packages(home, harness.requirements(NAME))
     # It knows NVRTC by the name that development packages give it.
-    (home / "nvrtc").mkdir()
-    (home / "nvrtc/libnvrtc.so").symlink_to(next(harness.toolkit_libraries().glob("libnvrtc.so.*")))
+    harness.link_compiler(home / "nvrtc")
 
 
 def run(home, library, whole):
     env = {
-        **harness.environment(home, library, harness.toolkit_libraries(), home / "nvrtc"),
+        **harness.environment(home, library, home / "nvrtc"),
         # Where it looks for headers, and the linker for libraries.
         "CUDA_PATH": harness.toolkit(),
         "LIBRARY_PATH": f"{library}:{home / 'nvrtc'}",
@@ -26,4 +25,4 @@ def run(home, library, whole):
     }
     files = [f"test_{name}.py" for name in TESTS]
     folder = harness.packages(home) / "pykeops/test"
-    return harness.pytest(home, folder, env, files, 900, through=[library.parent / "bin/anywarp", "run"])
+    return harness.pytest(home, folder, env, files, 900, through=harness.redirecting(library))

@@ -1,7 +1,6 @@
 """LAMMPS: molecular dynamics, whose GPU package has kernels for some fifty potentials. Debian's source, with its own tests of forces."""
 
 import hashlib
-import shutil
 import tarfile
 
 import harness
@@ -19,7 +18,8 @@ def install(home):
     harness.install_packages(home, harness.requirements(NAME))
     source = harness.debian_source(home, "bookworm", NAME, "20220106.git7586adbb6a+ds1-2")
     source.rename(home / "source")
-    toolkit = older_toolkit(home)
+    # In CUDA 13 contexts are made with other parameters.
+    toolkit = harness.older_toolkit(home, "include")
     # It unpacks GoogleTest from an archive.
     googletest = home / "googletest.tar.gz"
     with tarfile.open(googletest, "w:gz") as archive:
@@ -45,20 +45,8 @@ def install(home):
         "GTEST_URL": f"file://{googletest}",
         "GTEST_MD5": hashlib.md5(googletest.read_bytes()).hexdigest(),
     }
-    defined = [f"-D{name}={value}" for name, value in settings.items()]
-    configure = ["cmake", "-G", "Ninja", "-B", home / "build", "-S", home / "source/cmake", *defined]
-    harness.must(configure, home, home / "cmake.log")
     environment = {"LIBRARY_PATH": toolkit / "lib64", "LD_LIBRARY_PATH": toolkit / "lib64"}
-    harness.must(["ninja", "-C", home / "build", "test_pair_style"], home, home / "ninja.log", environment, 5400)
-
-
-def older_toolkit(home):
-    """A toolkit with the headers of CUDA 12: in CUDA 13 contexts are made with other parameters."""
-    toolkit = harness.whole_toolkit(home / "toolkit")
-    (toolkit / "include").rename(home / "newer-include")
-    for part in ("cuda_runtime", "cuda_nvcc"):
-        shutil.copytree(harness.packages(home) / f"nvidia/{part}/include", toolkit / "include", dirs_exist_ok=True)
-    return toolkit
+    harness.cmake(home, home / "source/cmake", settings, "test_pair_style", environment=environment)
 
 
 def run(home, library, whole):

@@ -15,9 +15,7 @@ def install(home):
     source = harness.download_source(home, NAME, VERSION)
     toolkit, nccl = harness.whole_toolkit(home / "toolkit"), harness.packages(home) / "nvidia/nccl"
     (nccl / "lib/libnccl.so").symlink_to("libnccl.so.2")
-    tools = home / "venv/bin"
     settings = {
-        "CMAKE_MAKE_PROGRAM": tools / "ninja",
         "CMAKE_BUILD_TYPE": "Release",
         "USE_CUDA": "ON",
         "BUILD_CLI": "OFF",
@@ -28,12 +26,9 @@ def install(home):
         "NCCL_ROOT": nccl,
         "BUILD_WITH_SHARED_NCCL": "ON",
     }
-    defined = [f"-D{name}={value}" for name, value in settings.items()]
     # NCCL is looked for where a system has it.
-    environment = {"CPATH": nccl / "include"}
-    configure = [tools / "cmake", "-G", "Ninja", "-B", home / "build", "-S", source, *defined]
-    harness.must(configure, home, home / "cmake.log", environment)
-    harness.must([tools / "ninja", "-C", home / "build"], home, home / "ninja.log", environment, 3600)
+    environment = {"CPATH": nccl / "include", "PATH": harness.path(home / "venv/bin")}
+    harness.cmake(home, source, settings, environment=environment)
     package = harness.packages(home) / "lightgbm"
     shutil.copytree(source / "lightgbm", package)
     (package / "lib").mkdir()

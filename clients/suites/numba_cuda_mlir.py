@@ -3,7 +3,7 @@
 import harness
 
 NAME = "numba-cuda-mlir"
-VERSION = "0.5.4"
+VERSION = "0.6.0"
 HOW = "driver through cuda-bindings and cuda-core; PTX through cuLink*"
 GAPS = {}
 

@@ -1,7 +1,5 @@
 """pasta-msm: sums of multiples of points on the Pasta curves, by sppark. Its own test, which compares with sums by its CPU."""
 
-import os
-
 import harness
 
 NAME = "pasta-msm"
@@ -15,7 +13,7 @@ CARGO = ["cargo", "test", "--release", "--lib"]
 def environment(home):
     """It compiles for devices where it finds nvcc."""
     toolkit = home / "toolkit"
-    return {"PATH": f"{toolkit / 'bin'}:{os.environ['PATH']}", "LIBRARY_PATH": toolkit / "lib64"}
+    return {"PATH": harness.path(toolkit / "bin"), "LIBRARY_PATH": toolkit / "lib64"}
 
 
 def install(home):

@@ -1,7 +1,6 @@
 """PoCL: OpenCL on devices that CUDA's driver has. Its own tests, those that it runs on such devices, and PyOpenCL's on top of it."""
 
 import re
-import shutil
 
 import harness
 
@@ -27,25 +26,13 @@ def install(home):
         "ENABLE_CUDA": "ON",
         "ENABLE_HOST_CPU_DEVICES": "OFF",
         "WITH_LLVM_CONFIG": "/usr/bin/llvm-config-16",
-        "CUDA_TOOLKIT_ROOT_DIR": older_toolkit(home),
+        # In CUDA 13 contexts are made with other parameters.
+        "CUDA_TOOLKIT_ROOT_DIR": harness.older_toolkit(home, "include", "nvvm"),
     }
-    defined = [f"-D{name}={value}" for name, value in settings.items()]
-    harness.must(["cmake", "-G", "Ninja", "-B", home / "build", "-S", source, *defined], home, home / "cmake.log")
     library = home / "toolkit/lib64"
     environment = {"LIBRARY_PATH": library, "LD_LIBRARY_PATH": library}
-    harness.must(["ninja", "-C", home / "build"], home, home / "ninja.log", environment, 5400)
+    harness.cmake(home, source, settings, environment=environment)
     harness.download_source(home, "pyopencl", PYOPENCL)
-
-
-def older_toolkit(home):
-    """A toolkit with the headers and libdevice of CUDA 12: in CUDA 13 contexts are made with other parameters."""
-    toolkit = harness.whole_toolkit(home / "toolkit")
-    parts = harness.packages(home) / "nvidia"
-    for name, where in (("include", ["cuda_runtime/include", "cuda_nvcc/include"]), ("nvvm", ["cuda_nvcc/nvvm"])):
-        (toolkit / name).rename(home / f"newer-{name}")
-        for part in where:
-            shutil.copytree(parts / part, toolkit / name, dirs_exist_ok=True)
-    return toolkit
 
 
 def run(home, library, whole):

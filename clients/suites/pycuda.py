@@ -1,6 +1,6 @@
 """PyCUDA, built against our library, and its own tests. Its nvcc makes PTX where PyCUDA asks for machine code."""
 
-import os
+import sys
 
 import harness
 
@@ -8,20 +8,6 @@ NAME = "pycuda"
 VERSION = "2026.1"
 HOW = "linked with -lcuda, from C++; nvcc's PTX through cuModuleLoadDataEx"
 GAPS = {}
-
-NVCC = """#!/bin/sh
-# PyCUDA compiles NAME.cu in its folder with --cubin and reads NAME.cubin, which may be PTX.
-for argument; do
-    shift
-    case $argument in
-    --cubin) argument=--ptx ;;
-    *.cu) name=${{argument%.cu}} ;;
-    esac
-    set -- "$@" "$argument"
-done
-"{nvcc}" -I "{headers}" "$@" || exit
-if [ -n "$name" ] && [ -f "$name.ptx" ]; then cp "$name.ptx" "$name.cubin"; fi
-"""
 
 
 def more_packages(home):
@@ -43,24 +29,41 @@ def install(home):
     ]
     configure = [harness.python(home), "configure.py", *options, f"--cudadrv-lib-dir={library}"]
     harness.must(configure, source, home / "configure.log")
-    build = [harness.python(home), "-m", "pip", "install", "--no-build-isolation", "--no-deps", "."]
-    harness.must(build, source, home / "build.log", {"PATH": f"{toolkit / 'bin'}:{os.environ['PATH']}"})
-    (home / "bin").mkdir()
-    (home / "bin/nvcc").write_text(NVCC.format(nvcc=toolkit / "bin/nvcc", headers=more / "include"))
-    (home / "bin/nvcc").chmod(0o755)
+    # What takes minutes is done once for all that stand on it.
+    wheel = [harness.python(home), "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", home / "wheel", source]
+    harness.must(wheel, home, home / "build.log", {"PATH": harness.path(toolkit / "bin")})
+    install_built(home, home)
+
+
+def install_with(home, name):
+    """PyCUDA, as it was built for itself, and the packages of a client that stands on it."""
+    built = harness.installed(sys.modules[__name__])
+    harness.install_packages(home, harness.requirements(NAME))
+    install_built(home, built)
+    harness.add_packages(home, "--no-build-isolation", "--requirement", harness.requirements(name))
+
+
+def install_built(home, built):
+    """Puts what was built, and the compiler that it calls, into a client's folder."""
+    harness.add_packages(home, next((built / "wheel").glob("pycuda-*.whl")))
+    harness.compiler_to_ptx(home / "bin", more_packages(home) / "include")
     # It looks for libcudadevrt.a beside the folder of nvcc.
-    (home / "lib64").symlink_to(toolkit / "lib")
+    (home / "lib64").symlink_to(harness.toolkit() / "lib")
+
+
+def environment(home, library, *more):
+    """The environment in which PyCUDA finds our library and its compiler."""
+    (home / "pycuda-cache").mkdir(exist_ok=True)
+    return {
+        **harness.environment(home, library, more_packages(home) / "lib", *more),
+        "PATH": harness.path(home / "bin"),
+        "PYCUDA_CACHE_DIR": home / "pycuda-cache",
+    }
 
 
 def run(home, library, whole):
-    (home / "pycuda-cache").mkdir(exist_ok=True)
-    env = {
-        **harness.environment(home, library, more_packages(home) / "lib"),
-        "PATH": f"{home / 'bin'}:{os.environ['PATH']}",
-        "PYCUDA_CACHE_DIR": home / "pycuda-cache",
-        # Two tests fill 4 GiB of the device, and on the host several times as much, where there is that much.
-        "ANYWARP_MEMORY": "4G",
-    }
+    # Two tests fill 4 GiB of the device, and on the host several times as much, where there is that much.
+    env = {**environment(home, library), "ANYWARP_MEMORY": "4G"}
     folder = home / f"pycuda-{VERSION}/test"
     files = ["test_driver.py", "test_cumath.py"]
     if whole:

@@ -1,7 +1,5 @@
 """pyfwht: Walsh-Hadamard transforms, built from its source distribution, with shuffles, shared memory and products of halves by `mma`. Its own tests."""
 
-import os
-
 import harness
 
 NAME = "pyfwht"
@@ -14,9 +12,8 @@ def install(home):
     harness.install_packages(home, harness.requirements(NAME))
     toolkit = harness.whole_toolkit(home / "toolkit")
     source = harness.download_source(home, NAME, VERSION)
-    build = [harness.python(home), "-m", "pip", "install", "--no-build-isolation", "--no-deps", "."]
-    environment = {"CUDA_HOME": toolkit, "PATH": f"{toolkit / 'bin'}:{os.environ['PATH']}", "USE_CUDA": 1}
-    harness.must(build, source, home / "build.log", environment)
+    environment = {"CUDA_HOME": toolkit, "PATH": harness.path(toolkit / "bin"), "USE_CUDA": 1}
+    harness.add_packages(home, "--no-build-isolation", source, environment=environment, log="build.log")
 
 
 def run(home, library, whole):

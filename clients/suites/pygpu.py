@@ -14,11 +14,10 @@ def install(home):
     harness.python(home).parent.mkdir(parents=True)
     harness.python(home).symlink_to("/usr/bin/python3")
     # It knows NVRTC by the name that development packages give it.
-    (home / "nvrtc").mkdir()
-    (home / "nvrtc/libnvrtc.so").symlink_to(next(harness.toolkit_libraries().glob("libnvrtc.so.*")))
+    harness.link_compiler(home / "nvrtc")
 
 
 def run(home, library, whole):
-    env = {**harness.environment(home, library, harness.toolkit_libraries(), home / "nvrtc"), "DEVICE": "cuda"}
+    env = {**harness.environment(home, library, home / "nvrtc"), "DEVICE": "cuda"}
     modules = ["basic", "elemwise", "gpu_ndarray", "operations", "reduction", "tools"]
     return harness.pytest(home, home, env, ["--pyargs", *(f"pygpu.tests.test_{name}" for name in modules)], 900)

@@ -1,7 +1,5 @@
 """pyvkfft: VkFFT, which writes a kernel for each transform, for PyCUDA's arrays. Its own tests."""
 
-import os
-
 import harness
 
 from suites import pycuda
@@ -21,26 +19,19 @@ TestFFT.quick = True
 
 
 def install(home):
-    pycuda.install(home)
-    pip = [harness.python(home), "-m", "pip", "install", "--disable-pip-version-check", "--no-deps", "--no-build-isolation"]
-    harness.must([*pip, "--requirement", harness.requirements(NAME)], home, home / "pip.log")
+    pycuda.install_with(home, NAME)
     toolkit = harness.whole_toolkit(home / "toolkit")
-    (toolkit / "lib64/libnvrtc.so").symlink_to(next(harness.toolkit_libraries().glob("libnvrtc.so.*")))
-    env = {"VKFFT_BACKEND": "cuda", "CUDA_PATH": toolkit, "PATH": f"{toolkit / 'bin'}:{os.environ['PATH']}"}
-    harness.must([*pip, "--no-binary=pyvkfft", f"pyvkfft=={VERSION}"], home, home / "build.log", env)
+    harness.link_compiler(toolkit / "lib64")
+    env = {"VKFFT_BACKEND": "cuda", "CUDA_PATH": toolkit, "PATH": harness.path(toolkit / "bin")}
+    harness.add_packages(home, "--no-build-isolation", "--no-binary=pyvkfft", f"pyvkfft=={VERSION}", environment=env, log="build.log")
     (home / "tests").mkdir()
     (home / "tests/quick.py").write_text(PLUGIN)
 
 
 def run(home, library, whole):
-    (home / "pycuda-cache").mkdir(exist_ok=True)
-    env = {
-        **harness.environment(home, library, pycuda.more_packages(home) / "lib", harness.toolkit_libraries()),
-        "PATH": f"{home / 'bin'}:{os.environ['PATH']}",
-        "PYCUDA_CACHE_DIR": home / "pycuda-cache",
-    }
+    env = pycuda.environment(home, library, harness.toolkit_libraries())
     options = ["-k", ALL if whole else SOME, "--timeout=3600", "--pyargs", "pyvkfft.test.test_fft"]
     if not whole:
         env["PYTHONPATH"] = home / "tests"
         options = ["-p", "quick", *options]
-    return harness.pytest(home, home, env, options, 7200, through=[library.parent / "bin/anywarp", "run"])
+    return harness.pytest(home, home, env, options, 7200, through=harness.redirecting(library))

@@ -1,7 +1,5 @@
 """Reikna: algorithms for GPUs as templates over PyCUDA, and its own tests of them."""
 
-import os
-
 import harness
 
 from suites import pycuda
@@ -16,18 +14,10 @@ MORE = ["test_fft", "test_dht.py", "test_cluda"]
 
 
 def install(home):
-    pycuda.install(home)
-    pip = [harness.python(home), "-m", "pip", "install", "--disable-pip-version-check", "--no-deps", "--no-build-isolation"]
-    harness.must([*pip, "--requirement", harness.requirements(NAME)], home, home / "pip.log")
+    pycuda.install_with(home, NAME)
     harness.download_source(home, NAME, VERSION)
 
 
 def run(home, library, whole):
-    (home / "pycuda-cache").mkdir(exist_ok=True)
-    env = {
-        **harness.environment(home, library, pycuda.more_packages(home) / "lib"),
-        "PATH": f"{home / 'bin'}:{os.environ['PATH']}",
-        "PYCUDA_CACHE_DIR": home / "pycuda-cache",
-    }
     folder = home / f"reikna-{VERSION}/test"
-    return harness.pytest(home, folder, env, SOME + MORE if whole else SOME, 3600)
+    return harness.pytest(home, folder, pycuda.environment(home, library), SOME + MORE if whole else SOME, 3600)

@@ -1,7 +1,5 @@
 """RISC Zero's arithmetic for proofs, in Rust with kernels in C++ and those of sppark. Its own tests of what it has for devices, beside its CPU's."""
 
-import os
-
 import harness
 
 NAME = "risc0"
@@ -18,7 +16,7 @@ def environment(home):
     return {
         "CUDA_LIBRARY_PATH": toolkit,
         "LIBRARY_PATH": toolkit / "lib64",
-        "PATH": f"{toolkit / 'bin'}:{os.environ['PATH']}",
+        "PATH": harness.path(toolkit / "bin"),
         "NVCC_APPEND_FLAGS": "-arch=sm_80",
     }
 

@@ -12,12 +12,8 @@ def install(home):
     harness.install_packages(home, harness.requirements(NAME))
     # It looks for a toolkit as NVIDIA's installer lays it out.
     toolkit = home / "toolkit"
-    (toolkit / "lib64").mkdir(parents=True)
+    harness.link_compiler(toolkit / "lib64")
     (toolkit / "include").symlink_to(harness.toolkit() / "include")
-    for library in harness.toolkit_libraries().glob("libnvrtc*.so.*"):
-        (toolkit / "lib64" / library.name).symlink_to(library)
-    versioned = next((toolkit / "lib64").glob("libnvrtc.so.*"))
-    (toolkit / "lib64/libnvrtc.so").symlink_to(versioned.name)
 
 
 def run(home, library, whole):

@@ -1,7 +1,5 @@
 """TFHE-rs: computing with encrypted numbers. Its own tests of what it has for devices; some compare with bits that GPUs gave."""
 
-import os
-
 import harness
 
 NAME = "tfhe"
@@ -28,7 +26,7 @@ def environment(home):
     """Where it finds compiler and libraries; its build asks the device what it is."""
     toolkit = home / "toolkit"
     return {
-        "PATH": f"{toolkit / 'bin'}:{os.environ['PATH']}",
+        "PATH": harness.path(toolkit / "bin"),
         "LIBRARY_PATH": toolkit / "lib64",
         "LD_LIBRARY_PATH": toolkit / "lib64",
     }

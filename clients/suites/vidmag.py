@@ -1,7 +1,5 @@
 """vidmag: what changes too little to be seen in films, made larger: filters in space and time. Built from its source distribution; its own tests."""
 
-import os
-
 import harness
 
 NAME = "vidmag"
@@ -25,11 +23,10 @@ def install(home):
     source = harness.download_source(home, NAME, VERSION)
     settings = {"CMAKE_CUDA_ARCHITECTURES": "90-virtual", "CMAKE_CUDA_RUNTIME_LIBRARY": "Shared"}
     defined = [f"--config-settings=cmake.define.{name}={value}" for name, value in settings.items()]
-    build = [harness.python(home), "-m", "pip", "install", "--no-build-isolation", "--no-deps", *defined, "."]
-    path = f"{toolkit / 'bin'}:{home / 'venv/bin'}:{os.environ['PATH']}"
+    path = harness.path(toolkit / "bin", home / "venv/bin")
     # Without a compiler it is built for CPUs alone, unless it is asked for.
     environment = {"PATH": path, "CUDAToolkit_ROOT": toolkit, "CUDACXX": toolkit / "bin/nvcc", "VIDMAG_CUDA_REQUIRE": 1}
-    harness.must(build, source, home / "build.log", environment)
+    harness.add_packages(home, "--no-build-isolation", *defined, source, environment=environment, log="build.log")
 
 
 def run(home, library, whole):
