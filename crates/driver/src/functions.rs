@@ -128,7 +128,7 @@ impl Function {
                 self.set_hint(Hint::SharedCarveout, value)
             }
             CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
-                self.set_hint(Hint::NonPortableCluster, value)
+                self.set_hint(Hint::NonPortableCluster, i32::from(value != 0))
             }
             CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE if (0..=2).contains(&value) => {
                 self.set_hint(Hint::ClusterPolicy, value)

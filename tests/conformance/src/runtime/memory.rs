@@ -25,7 +25,7 @@ fn place(bytes: &mut [u8]) -> *mut c_void {
 pub fn what_cannot_be_allocated_is_null() {
     const NO_ROOM: cudaError_t = cudaErrorMemoryAllocation;
     let huge = 1 << 50;
-    let mut pointer = garbage();
+    let mut pointer: *mut c_void;
     macro_rules! leaves_null {
         ($code:expr, $($call:tt)*) => {
             pointer = garbage();
