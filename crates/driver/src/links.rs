@@ -21,7 +21,7 @@ const MARK: &str = "// linked\n";
 struct Link {
     options: JitOptions,
     pieces: Vec<Piece>,
-    /// A piece that was no code at all: the link cannot be completed.
+    /// A piece that was no code at all, or defined what another does: none can be added any more, and the link cannot be completed.
     broken: Option<Failure>,
     /// What has been made; nothing can be added any more.
     image: Option<Box<[u8]>>,
@@ -54,6 +54,9 @@ pub fn add(
     if link.image.is_some() || !is_kind || is_compiled && options.are_for_compiler() {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
+    if let Some(failure) = link.broken {
+        return Err(failure);
+    }
     let sm = link.options.sm_for_links()?;
     options.complete_with(&link.options);
     let mut remarks = Vec::new();
@@ -70,7 +73,13 @@ pub fn add(
     match checked {
         Ok(pieces) => {
             link.pieces.extend(pieces);
-            Ok(())
+            let Link { options, pieces, broken, .. } = &mut *link;
+            let together = Code::check_together(&inputs(pieces), sm);
+            together.map_err(|error| {
+                let failure = logged(error, options);
+                *broken = Some(failure);
+                failure
+            })
         }
         Err(error) => {
             let failure = match kind {
@@ -87,6 +96,10 @@ pub fn add(
             Err(failure)
         }
     }
+}
+
+fn inputs(pieces: &[Piece]) -> Vec<Input<'_>> {
+    pieces.iter().map(|piece| Input { name: &piece.name, text: &piece.text }).collect()
 }
 
 /// The PTX in a piece.
@@ -123,9 +136,7 @@ pub fn complete(state: CUlinkState) -> CuResult<(*const u8, usize)> {
     }
     let Link { options, pieces, image, .. } = &mut *link;
     let sm = options.sm()?;
-    let inputs: Vec<Input<'_>> =
-        pieces.iter().map(|piece| Input { name: &piece.name, text: &piece.text }).collect();
-    let linked = match inputs.as_slice() {
+    let linked = match inputs(pieces).as_slice() {
         [] => Ok(format!(".version 8.0\n.target sm_{sm}\n.address_size 64\n")),
         inputs => Code::link(inputs, sm),
     };

@@ -1,6 +1,7 @@
 //! The log of errors: what failed lately, for programs that ask.
 //!
-//! Each call that fails leaves a line, and so does a kernel. The newest lines are kept, as many as fit
+//! Each call that fails leaves a line that says so in the words of NVIDIA's driver, before it another if more is known, and a kernel leaves one.
+//! Listeners hear what a line says, without the time and the thread at its beginning. The newest lines are kept, as many as fit
 //! [`CAPACITY`]; whoever reads later than that learns that lines are missing. Lines have numbers, which are the places in the
 //! log that programs hold.
 
@@ -32,9 +33,15 @@ struct Listener {
     next: u32,
 }
 
+/// A line, and where in it the message begins.
+pub struct Line {
+    text: CString,
+    begins: usize,
+}
+
 #[derive(Default)]
 struct Log {
-    lines: VecDeque<Arc<CString>>,
+    lines: VecDeque<Arc<Line>>,
     bytes: usize,
     /// The number of the line to come. It wraps.
     next: u32,
@@ -67,24 +74,21 @@ pub fn failed(function: &str, code: CUresult) {
         return;
     }
     let detail = DETAIL.try_with(|detail| detail.take()).ok().flatten();
-    let name = code.name().unwrap_or("an unknown error");
-    let mut message = match code.c_text().and_then(|text| text.to_str().ok()) {
-        Some(text) => format!("{name} ({text})"),
-        None => name.to_owned(),
-    };
     if let Some((_, text)) = detail.filter(|(of, _)| *of == code) {
-        message += ": ";
         // A compiler's log has many lines; the first says most.
-        message += text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+        if let Some(line) = text.lines().map(str::trim).find(|line| !line.is_empty()) {
+            push(line);
+        }
     }
-    push(function, &message);
+    let name = code.name().unwrap_or("an unknown error");
+    push(&format!("Returning {} ({name}) from {function}", code.0));
     tell_listeners();
 }
 
 /// Logs that a kernel failed. Listeners hear of it from the next call that fails, which is the next that the failure
 /// concerns: this one may hold the device's locks.
 pub fn kernel_failed(report: &FaultReport) {
-    push("kernel", &report.to_string());
+    push(&report.to_string());
 }
 
 /// The number of the line to come.
@@ -116,7 +120,7 @@ pub fn ignore(handle: CUlogsCallbackHandle) -> bool {
 
 /// The lines from number `from` on, or all; whether some are lost; and the number of the line to come. From a number that
 /// no line had yet there are none, and its line is the one to come.
-pub fn read(from: Option<u32>) -> (Vec<Arc<CString>>, bool, u32) {
+pub fn read(from: Option<u32>) -> (Vec<Arc<Line>>, bool, u32) {
     let log = lock();
     let kept = log.lines.len() as u32;
     let wanted = match from {
@@ -129,8 +133,8 @@ pub fn read(from: Option<u32>) -> (Vec<Arc<CString>>, bool, u32) {
 }
 
 /// Lines as one text of at most `limit` bytes; the newest, if not all fit. `None` if none fits.
-pub fn text(lines: &[Arc<CString>], lost: bool, limit: usize) -> Option<Vec<u8>> {
-    let size = |lines: &[Arc<CString>]| lines.iter().map(|line| line.count_bytes() + 1).sum::<usize>();
+pub fn text(lines: &[Arc<Line>], lost: bool, limit: usize) -> Option<Vec<u8>> {
+    let size = |lines: &[Arc<Line>]| lines.iter().map(|line| line.bytes()).sum::<usize>();
     let head = if lost { LOST.len() + 1 } else { 0 };
     if head + size(lines) <= limit {
         return Some(join(lost.then_some(LOST), lines));
@@ -140,24 +144,31 @@ pub fn text(lines: &[Arc<CString>], lost: bool, limit: usize) -> Option<Vec<u8>>
     Some(join(Some(CUT), &lines[begin..]))
 }
 
-fn join(head: Option<&str>, lines: &[Arc<CString>]) -> Vec<u8> {
-    let lines = lines.iter().map(|line| line.to_bytes());
+fn join(head: Option<&str>, lines: &[Arc<Line>]) -> Vec<u8> {
+    let lines = lines.iter().map(|line| line.text.to_bytes());
     head.map(str::as_bytes).into_iter().chain(lines).flat_map(|line| [line, b"\n"].concat()).collect()
 }
 
+impl Line {
+    /// Bytes that it takes, its end included.
+    fn bytes(&self) -> usize {
+        self.text.count_bytes() + 1
+    }
+}
+
 impl Log {
-    fn push(&mut self, line: CString) {
-        self.bytes += line.count_bytes() + 1;
+    fn push(&mut self, line: Line) {
+        self.bytes += line.bytes();
         self.lines.push_back(Arc::new(line));
         self.next = self.next.wrapping_add(1);
         while self.bytes > CAPACITY {
             let Some(oldest) = self.lines.pop_front() else { break };
-            self.bytes -= oldest.count_bytes() + 1;
+            self.bytes -= oldest.bytes();
         }
     }
 
     /// What each listener has not heard of yet.
-    fn news(&mut self) -> Vec<(usize, Vec<Arc<CString>>)> {
+    fn news(&mut self) -> Vec<(usize, Vec<Arc<Line>>)> {
         let (next, kept) = (self.next, self.lines.len());
         let mut news = Vec::new();
         for listener in &mut self.listeners {
@@ -170,14 +181,16 @@ impl Log {
     }
 }
 
-fn push(source: &str, message: &str) {
-    let line = format!("{}[{}][CUDA][E][{source}] {message}", time_of_day(), thread());
+fn push(message: &str) {
+    let head = format!("{}[{}][CUDA][E] ", time_of_day(), thread());
+    let line = format!("{head}{message}");
     if let Some(file) = log_file() {
         // There is nobody to tell that the log cannot be written.
         let _ = locked(file).write_all(format!("{line}\n").as_bytes());
     }
     let line = line.replace('\0', " ");
-    lock().push(CString::new(line).expect("the NULs were replaced"));
+    let text = CString::new(line).expect("the NULs were replaced");
+    lock().push(Line { text, begins: head.len() });
 }
 
 fn tell_listeners() {
@@ -194,7 +207,7 @@ fn tell_listeners() {
                 found.map(|listener| (listener.function, listener.datum))
             };
             let Some((function, datum)) = listener else { break };
-            let mut text = line.to_bytes_with_nul().to_vec();
+            let mut text = line.text.to_bytes_with_nul()[line.begins..].to_vec();
             let datum = std::ptr::with_exposed_provenance_mut(datum);
             // SAFETY: the function and its datum are what the program registered; the text ends in NUL and is a copy, which
             // the function may write to.
@@ -211,10 +224,10 @@ fn time_of_day() -> String {
     format!("[{hours:02}:{minutes:02}:{:02}.{:03}]", seconds % 60, now.subsec_millis())
 }
 
-/// The system's number of this thread.
-fn thread() -> i32 {
+/// What the C library calls this thread.
+fn thread() -> u64 {
     // SAFETY: takes nothing and cannot fail.
-    unsafe { libc::gettid() }
+    unsafe { libc::pthread_self() }
 }
 
 /// Where `CUDA_LOG_FILE` wants lines to go as well: `stdout`, `stderr` or a file.
@@ -236,10 +249,14 @@ fn log_file() -> Option<&'static Mutex<Box<dyn Write + Send>>> {
 mod tests {
     use super::*;
 
+    fn line(text: &str) -> Line {
+        Line { text: CString::new(text).unwrap(), begins: 0 }
+    }
+
     fn log_of(lines: &[&str]) -> Log {
         let mut log = Log::default();
-        for line in lines {
-            log.push(CString::new(*line).unwrap());
+        for text in lines {
+            log.push(line(text));
         }
         log
     }
@@ -276,11 +293,11 @@ mod tests {
         let mut log = log_of(&["before"]);
         unsafe extern "C" fn nothing(_: *mut c_void, _: CUlogLevel, _: *mut std::ffi::c_char, _: usize) {}
         log.listeners.push(Listener { handle: 1, function: nothing, datum: 0, next: log.next });
-        log.push(c"one".to_owned());
-        log.push(c"two".to_owned());
+        log.push(line("one"));
+        log.push(line("two"));
         let mut heard = || {
             let news = log.news();
-            news[0].1.iter().map(|line| line.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+            news[0].1.iter().map(|line| line.text.to_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(heard(), ["one", "two"]);
         assert!(heard().is_empty());

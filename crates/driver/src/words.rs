@@ -15,6 +15,7 @@ pub fn condition(flags: u32) -> CuResult<Condition> {
         CU_STREAM_WAIT_VALUE_EQ => Ok(Condition::Equal),
         CU_STREAM_WAIT_VALUE_AND => Ok(Condition::And),
         CU_STREAM_WAIT_VALUE_NOR => Ok(Condition::Nor),
+        _ if flags & CU_STREAM_WAIT_VALUE_FLUSH != 0 => Err(CUDA_ERROR_NOT_SUPPORTED.into()),
         _ => Err(CUDA_ERROR_INVALID_VALUE.into()),
     }
 }

@@ -31,6 +31,21 @@ pub struct Input<'a> {
 /// Links modules into one, for `device`. Errors of a single text carry its line and column; those between
 /// modules name the symbol and the inputs.
 pub fn link(inputs: &[Input<'_>], device: Device) -> Result<String, Errors> {
+    let text = join(inputs, device)?;
+    let module = read(&text, device)?;
+    let error = |name: &str| {
+        let message = format!("unresolved extern symbol '{name}'");
+        LoadError::without_place(LoadErrorKind::Unresolved, name, message)
+    };
+    Errors::from_list(unresolved(&module).into_iter().map(error).collect())?;
+    Ok(text)
+}
+
+/// The texts as one, in which symbols may still be declared only.
+///
+/// # Errors
+/// As for [`link`], but for what is defined nowhere.
+pub fn join(inputs: &[Input<'_>], device: Device) -> Result<String, Errors> {
     let mut modules = Vec::new();
     for input in inputs {
         let module = read(input.text, device)?;
@@ -44,15 +59,7 @@ pub fn link(inputs: &[Input<'_>], device: Device) -> Result<String, Errors> {
         }
     }
     let names: Vec<&str> = inputs.iter().map(|input| input.name).collect();
-    let linked = Linker::new(names).link(modules)?;
-    let text = linked.to_string();
-    let module = read(&text, device)?;
-    let error = |name: &str| {
-        let message = format!("unresolved extern symbol '{name}'");
-        LoadError::without_place(LoadErrorKind::Unresolved, name, message)
-    };
-    Errors::from_list(unresolved(&module).into_iter().map(error).collect())?;
-    Ok(text)
+    Ok(Linker::new(names).link(modules)?.to_string())
 }
 
 /// The text with the variables of these names that it only declares as definitions, where there are such: whoever

@@ -50,6 +50,7 @@ pub enum RuntimeFunction {
     GraphKernelNodeSetEnabled,
     GraphKernelNodeSetGridDim,
     GraphKernelNodeUpdatesApply,
+    AlignedMalloc,
 }
 
 /// What a program calls it, what it takes and what it gives. A structure is passed by its address.
@@ -72,7 +73,7 @@ macro_rules! interfaces {
 }
 
 /// In the order of the enumeration.
-static INTERFACES: [Interface; 38] = interfaces! {
+static INTERFACES: [Interface; 39] = interfaces! {
     DeviceGetAttribute(I64, I32, I32) -> I32;
     DeviceGetLimit(I64, I32) -> I32;
     DeviceGetCacheConfig(I64) -> I32;
@@ -111,12 +112,16 @@ static INTERFACES: [Interface; 38] = interfaces! {
     GraphKernelNodeSetEnabled(I64, I32) -> I32;
     GraphKernelNodeSetGridDim(I64, I64) -> I32;
     GraphKernelNodeUpdatesApply(I64, I64) -> I32;
+    AlignedMalloc(I64, I64) -> I64;
 };
 
 impl RuntimeFunction {
     /// The function that programs call by this name. Those that end in `_ptsz` mean the default stream of the thread, which is
     /// the block's as the other is.
     pub fn by_name(name: &str) -> Option<RuntimeFunction> {
+        if name == "__cuda_syscall_aligned_malloc" {
+            return Some(RuntimeFunction::AlignedMalloc);
+        }
         let name = name.strip_prefix("__cudaCDP2").or_else(|| name.strip_prefix("cuda"))?;
         let name = name.strip_suffix("_ptsz").unwrap_or(name);
         INTERFACES.iter().find(|interface| interface.name == name).map(|interface| interface.function)

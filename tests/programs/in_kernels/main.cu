@@ -256,6 +256,20 @@ __global__ void exhaust(int *counts) {
     counts[3] = malloc(~size_t(0)) == nullptr && malloc(size_t(1) << 40) == nullptr;
 }
 
+__global__ void allocate_aligned(int *wrong) {
+    for (size_t align = 1; align <= 4096; align *= 2) {
+        char *p = (char *)__nv_aligned_device_malloc(100, align);
+        if (p == nullptr || size_t(p) % align != 0) atomicAdd(wrong, 1);
+        for (int i = 0; p && i < 100; i++) p[i] = char(threadIdx.x + i);
+        __syncwarp();
+        for (int i = 0; p && i < 100; i++)
+            if (p[i] != char(threadIdx.x + i)) atomicAdd(wrong, 1);
+        free(p);
+    }
+    // What is no power of two is no alignment.
+    if (__nv_aligned_device_malloc(8, 0) || __nv_aligned_device_malloc(8, 24)) atomicAdd(wrong, 1);
+}
+
 __global__ void free_twice(int *) {
     void *p = malloc(64);
     free(p);
@@ -273,6 +287,7 @@ void check_heap() {
             allocate<<<1, 64>>>(numbers, size);
             check_and_free<<<1, 64>>>(numbers, size);
         }
+        allocate_aligned<<<1, 64>>>(numbers);
         CUDA_CHECK(cudaDeviceSynchronize());
         REQUIRE(numbers[0] == 0, "%d mistakes", numbers[0]);
         exhaust<<<1, 1>>>(numbers);

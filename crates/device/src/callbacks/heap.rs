@@ -31,8 +31,8 @@ struct State {
 struct Region {
     base: u64,
     free: Extents,
-    /// Address to length, with what lies before it.
-    used: HashMap<u64, u64>,
+    /// Address to where what lies before it begins, and the length from there.
+    used: HashMap<u64, (u64, u64)>,
 }
 
 impl DeviceHeap {
@@ -59,7 +59,15 @@ impl DeviceHeap {
 
     /// Allocates; `None` when there is no room. No bytes take as much as one.
     pub fn allocate(&self, size: u64) -> Option<u64> {
-        let len = size.max(1).checked_next_multiple_of(ALIGN)?.checked_add(BEFORE)?;
+        self.allocate_aligned(size, ALIGN)
+    }
+
+    /// Allocates at a multiple of a power of two; `None` also if it is none.
+    pub fn allocate_aligned(&self, size: u64, align: u64) -> Option<u64> {
+        let align = Some(align).filter(|align| align.is_power_of_two())?.max(ALIGN);
+        // What lies before takes as much as the alignment, so that what is given is aligned too.
+        let before = BEFORE.max(align);
+        let len = size.max(1).checked_next_multiple_of(ALIGN)?.checked_add(before)?;
         let mut state = self.state.lock();
         let State { limit, region } = &mut *state;
         let region = match region {
@@ -69,9 +77,9 @@ impl DeviceHeap {
                 region.insert(Region { base, free: Extents::new(base, *limit), used: HashMap::new() })
             }
         };
-        let address = region.free.take(len, ALIGN)? + BEFORE;
-        region.used.insert(address, len);
-        Some(address)
+        let start = region.free.take(len, align)?;
+        region.used.insert(start + before, (start, len));
+        Some(start + before)
     }
 
     /// Whether an address is one of the heap's.
@@ -87,8 +95,8 @@ impl DeviceHeap {
     pub fn free(&self, address: u64) -> bool {
         let mut state = self.state.lock();
         let Some(region) = &mut state.region else { return false };
-        let Some(len) = region.used.remove(&address) else { return false };
-        region.free.give(address - BEFORE, len);
+        let Some((start, len)) = region.used.remove(&address) else { return false };
+        region.free.give(start, len);
         true
     }
 }
@@ -108,6 +116,20 @@ mod tests {
         assert!(heap.free(a) && heap.free(b));
         assert_eq!(heap.allocate(1000 - BEFORE - 8), Some(a), "all was given back");
         assert_eq!(heap.allocate(u64::MAX - 20), None);
+    }
+
+    #[test]
+    fn allocates_at_multiples_of_powers_of_two() {
+        let space = Arc::new(AddressSpace::new(&[64 << 20]).unwrap());
+        let heap = DeviceHeap::new(space, 0, ContextId(1), 1 << 20);
+        for align in [1, 2, 16, 64, 4096, 1 << 16] {
+            let (a, b) = (heap.allocate_aligned(100, align).unwrap(), heap.allocate(1).unwrap());
+            assert!(a.is_multiple_of(align) && (b >= a + 100 || b < a), "{align}");
+            assert!(heap.free(a) && heap.free(b), "{align}");
+        }
+        assert_eq!([0, 3, 24].map(|align| heap.allocate_aligned(8, align)), [None; 3], "no powers of two");
+        assert_eq!(heap.allocate_aligned(8, 1 << 20), None, "no room before it");
+        assert!(heap.allocate((1 << 20) - BEFORE).is_some(), "all was given back");
     }
 
     #[test]

@@ -192,6 +192,14 @@ impl Code {
         source::check_piece(input.text, sm)
     }
 
+    /// Checks whether texts define nothing twice; others may define what they only declare.
+    ///
+    /// # Errors
+    /// As for [`link`](Self::link).
+    pub fn check_together(inputs: &[Input<'_>], sm: u32) -> Result<()> {
+        source::check_together(inputs, sm)
+    }
+
     /// What is worth knowing about the text.
     pub fn remarks(&self) -> &[String] {
         &self.remarks

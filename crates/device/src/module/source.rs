@@ -91,14 +91,25 @@ pub(crate) fn define(text: &str, names: &mut HashSet<&str>, sm: u32) -> Result<O
 
 /// Links texts into one.
 pub(crate) fn link(inputs: &[Input<'_>], sm: u32) -> Result<String> {
-    let inputs: Vec<ptx::link::Input<'_>> =
-        inputs.iter().map(|input| ptx::link::Input { name: input.name, text: input.text }).collect();
-    ptx::link::link(&inputs, Device { sm }).map_err(|errors| match errors.kind() {
+    ptx::link::link(&pieces(inputs), Device { sm }).map_err(link_error)
+}
+
+/// Whether texts can be linked, with others that define what these only declare.
+pub(crate) fn check_together(inputs: &[Input<'_>], sm: u32) -> Result<()> {
+    ptx::link::join(&pieces(inputs), Device { sm }).map(drop).map_err(link_error)
+}
+
+fn pieces<'a>(inputs: &[Input<'a>]) -> Vec<ptx::link::Input<'a>> {
+    inputs.iter().map(|input| ptx::link::Input { name: input.name, text: input.text }).collect()
+}
+
+fn link_error(errors: Errors) -> Error {
+    match errors.kind() {
         LoadErrorKind::Unresolved | LoadErrorKind::MultiplyDefined => {
             Error::InvalidSource(errors.to_string())
         }
         _ => load_error(errors),
-    })
+    }
 }
 
 pub(crate) use ptx::tune::{fewest_registers, registers_for, registers_left};

@@ -84,6 +84,10 @@ impl Caller<'_> {
             | F::GraphKernelNodeUpdatesApply => {
                 return updates::perform(function, args).err().unwrap_or(Code::SUCCESS).0.into();
             }
+            F::AlignedMalloc => {
+                let heap = &nested.ready().domain.heap;
+                return heap.allocate_aligned(args[0], args[1]).unwrap_or(0);
+            }
             F::GetErrorName => return Code(args[0] as u32).name_address(),
             F::GetErrorString => return Code(args[0] as u32).meaning_address(),
             F::GetParameterBuffer => nested.add_buffer(args[1], None),
@@ -166,8 +170,11 @@ impl Caller<'_> {
                 };
                 put(a, nested.context()?.limit(limit)?)
             }
-            // Of the device that it runs on, whichever is named.
+            // Of the device that it runs on, which is the only one that a kernel knows.
             F::DeviceGetAttribute => {
+                if c as u32 != 0 {
+                    return Err(Code::INVALID_DEVICE);
+                }
                 let value = attribute(&nested.context()?, b as u32).ok_or(Code::INVALID_VALUE)?;
                 put(a, value)
             }
@@ -193,6 +200,7 @@ impl Caller<'_> {
             | F::PeekAtLastError
             | F::GetErrorName
             | F::GetErrorString
+            | F::AlignedMalloc
             | F::GetParameterBuffer
             | F::GetParameterBufferV2 => Err(Code::NOT_SUPPORTED),
         }

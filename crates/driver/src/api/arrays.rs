@@ -29,7 +29,8 @@ fn cuArray3DCreate(pHandle: Out<CUarray>, pAllocateArray: In<CUDA_ARRAY3D_DESCRI
 }
 
 fn create(place: Out<CUarray>, descriptor: CUDA_ARRAY3D_DESCRIPTOR) -> CuResult {
-    place.check()?.set(arrays::create(descriptor)?)?;
+    place.set(CUarray::NULL)?;
+    place.set(arrays::create(descriptor)?)?;
     Ok(())
 }
 
@@ -141,8 +142,8 @@ fn cuMipmappedArrayCreate(
     pMipmappedArrayDesc: In<CUDA_ARRAY3D_DESCRIPTOR>,
     numMipmapLevels: u32,
 ) -> CuResult {
-    let place = pHandle.check()?;
-    place.set(arrays::create_mipmapped(pMipmappedArrayDesc.get()?, numMipmapLevels)?)?;
+    pHandle.set(CUmipmappedArray::NULL)?;
+    pHandle.set(arrays::create_mipmapped(pMipmappedArrayDesc.get()?, numMipmapLevels)?)?;
     Ok(())
 }
 

@@ -46,7 +46,10 @@ fn find(
     flags: u64,
 ) -> CuResult<CUdriverProcAddressQueryResult> {
     pfn.check()?;
-    if flags & !(CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0 {
+    // Nobody knows what later versions have.
+    if version > CUDA_VERSION
+        || flags & !(CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0
+    {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     // Of both wishes the thread's own stream prevails.

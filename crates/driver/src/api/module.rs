@@ -75,7 +75,9 @@ pub(super) fn given(name: &Text) -> CuResult<&std::ffi::CStr> {
 fn cuModuleGetFunction(hfunc: Out<CUfunction>, hmod: CUmodule, name: Text) -> CuResult {
     hfunc.check()?;
     let name = given(&name)?;
-    hfunc.set(find(hmod)?.function(name)?.handle)?;
+    let module = find(hmod)?;
+    hfunc.set(CUfunction::NULL)?;
+    hfunc.set(module.function(name)?.handle)?;
     Ok(())
 }
 
@@ -104,7 +106,10 @@ fn cuModuleGetGlobal_v2(dptr: Out<CUdeviceptr>, bytes: Out<usize>, hmod: CUmodul
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     let name = name.get()?;
-    let (address, size) = find(hmod)?.global(name)?;
+    let module = find(hmod)?;
+    dptr.set_if_wanted(CUdeviceptr(0));
+    bytes.set_if_wanted(0);
+    let (address, size) = module.global(name)?;
     dptr.set_if_wanted(address);
     bytes.set_if_wanted(size);
     Ok(())

@@ -119,7 +119,7 @@ fn window(value: &CUstreamAttrValue) -> CuResult<AccessWindow> {
     // SAFETY: the member is plain numbers and lies at the beginning of the union's 64 bytes.
     let window = unsafe { value.bytes.as_ptr().cast::<CUaccessPolicyWindow>().read_unaligned() };
     let (hit, miss) = (read_property(window.hitProp)?, read_property(window.missProp)?);
-    if !is_possible(&window) || miss == AccessProperty::Persisting {
+    if !is_possible(&window) {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     Ok(AccessWindow {
@@ -131,9 +131,11 @@ fn window(value: &CUstreamAttrValue) -> CuResult<AccessWindow> {
     })
 }
 
-/// Whether a window is no larger than there are, and no more of it than all is to be accessed in one way.
+/// Whether a window is no larger than there are, no more of it than all is to be accessed in one way, and what misses is not to persist.
 pub fn is_possible(window: &CUaccessPolicyWindow) -> bool {
-    window.num_bytes as u64 <= limits::ACCESS_WINDOW && (0.0..=1.0).contains(&window.hitRatio)
+    window.num_bytes as u64 <= limits::ACCESS_WINDOW
+        && (0.0..=1.0).contains(&window.hitRatio)
+        && window.missProp != CU_ACCESS_PROPERTY_PERSISTING
 }
 
 fn property_code(property: AccessProperty) -> CUaccessProperty {

@@ -21,7 +21,7 @@ fn cuMemAllocAsync(
     bytesize: usize,
     hStream: CUstream,
 ) -> CuResult {
-    dptr.check()?;
+    dptr.set(CUdeviceptr(0))?;
     let stream = find(hStream, default)?;
     let address = if bytesize == 0 { 0 } else { stream.allocate(bytesize as u64)? };
     dptr.set(CUdeviceptr(address))?;
@@ -52,7 +52,7 @@ fn cuMemAllocFromPoolAsync(
     pool: CUmemoryPool,
     hStream: CUstream,
 ) -> CuResult {
-    dptr.check()?;
+    dptr.set(CUdeviceptr(0))?;
     let pool = pools::find(pool)?;
     let stream = find(hStream, default)?;
     let address = if bytesize == 0 { 0 } else { stream.allocate_from(&pool, bytesize as u64)? };

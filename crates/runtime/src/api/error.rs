@@ -26,7 +26,8 @@ fn cudaGetErrorName(error: cudaError_t) -> *const c_char {
 /// A code's description.
 #[entry_point]
 fn cudaGetErrorString(error: cudaError_t) -> *const c_char {
-    error.c_text().unwrap_or(UNRECOGNIZED).as_ptr()
+    let known = error.c_text().or_else(|| (error.0 == 10_000).then_some(c"api failure base"));
+    known.unwrap_or(UNRECOGNIZED).as_ptr()
 }
 
 const UNRECOGNIZED: &CStr = c"unrecognized error code";

@@ -17,6 +17,10 @@ fn cudaCreateSurfaceObject(
 
 /// Makes a surface object of a resource that was described in the structure of any version.
 pub(super) fn create(surface: Out<cudaSurfaceObject_t>, resource: &cudaResourceDesc) -> CudaResult {
+    // SAFETY: the member that the kind names; any bits are a handle.
+    if resource.resType == cudaResourceTypeArray && unsafe { resource.res.array }.0 == 0 {
+        return Err(cudaErrorInvalidResourceHandle);
+    }
     let resource = resources::to_driver(resource)?;
     call!(cuSurfObjectCreate(surface.as_ptr(), &resource))
 }

@@ -19,7 +19,7 @@ fn cudaCreateTextureObject(
     context::ensure_current()?;
     let texture = pTexObject.check()?;
     let view = if pResViewDesc.is_null() { None } else { Some(pResViewDesc.get()?) };
-    if pTexDesc.is_null() {
+    if pTexDesc.is_null() && !pResDesc.is_null() {
         // The code that NVIDIA's runtime has for it.
         return Err(cudaErrorInvalidResourceHandle);
     }

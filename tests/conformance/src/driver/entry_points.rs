@@ -100,6 +100,17 @@ pub fn the_first_version_has_no_status() {
 
 pub fn bad_arguments_are_refused() {
     let (mut address, mut status) = (null_mut(), CUdriverProcAddressQueryResult(99));
+    // The driver's own version is the last that it knows.
+    let mut newest = 0;
+    cu!(cuDriverGetVersion(&mut newest));
+    cu!(cuGetProcAddress_v2(c"cuInit".as_ptr(), &mut address, newest, 0, null_mut()));
+    for later in [newest + 10, 99000] {
+        fails!(
+            CUDA_ERROR_INVALID_VALUE,
+            cuGetProcAddress_v2(c"cuInit".as_ptr(), &mut address, later, 0, &mut status)
+        );
+    }
+    assert_eq!(status, CUdriverProcAddressQueryResult(99));
     if ours_only("NVIDIA's driver follows null") {
         fails!(CUDA_ERROR_INVALID_VALUE, cuGetProcAddress_v2(null(), &mut address, 13000, 0, &mut status));
         fails!(

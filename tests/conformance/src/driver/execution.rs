@@ -290,14 +290,18 @@ pub fn the_extensible_launch_takes_shapes_and_attributes() {
     assert_eq!(read::<u32>(out, 1), [3 * 6 * 64]);
     // A window of 64 bytes, twice as many of which are to stay as there are; and one larger than there may be.
     attribute.id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW;
-    for (bytes, ratio, code) in [
-        (64_u64, 1_f32, CUDA_SUCCESS),
-        (64, 2.0, CUDA_ERROR_INVALID_VALUE),
-        (1 << 40, 1.0, CUDA_ERROR_INVALID_VALUE),
+    // What misses it may stream, and may not persist.
+    for (bytes, ratio, miss, code) in [
+        (64_u64, 1_f32, CU_ACCESS_PROPERTY_NORMAL, CUDA_SUCCESS),
+        (64, 1.0, CU_ACCESS_PROPERTY_STREAMING, CUDA_SUCCESS),
+        (64, 1.0, CU_ACCESS_PROPERTY_PERSISTING, CUDA_ERROR_INVALID_VALUE),
+        (64, 2.0, CU_ACCESS_PROPERTY_NORMAL, CUDA_ERROR_INVALID_VALUE),
+        (1 << 40, 1.0, CU_ACCESS_PROPERTY_NORMAL, CUDA_ERROR_INVALID_VALUE),
     ] {
         attribute.value.bytes[..8].copy_from_slice(&out.0.to_ne_bytes());
         attribute.value.bytes[8..16].copy_from_slice(&bytes.to_ne_bytes());
         attribute.value.bytes[16..20].copy_from_slice(&ratio.to_ne_bytes());
+        attribute.value.bytes[24..28].copy_from_slice(&miss.0.to_ne_bytes());
         config.attrs = &mut attribute;
         // SAFETY: a kernel with its arguments, and one attribute.
         let told = unsafe { cuLaunchKernelEx(&config, shape, arguments.as_mut_ptr(), null_mut()) };

@@ -24,6 +24,17 @@ pub fn sizes_are_checked() {
     cu!(cuMemFree_v2(pointer));
 }
 
+/// Programs look at the address instead of the code.
+pub fn what_cannot_be_allocated_is_null() {
+    new_context();
+    let mut pointer = CUdeviceptr(0x77);
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemAlloc_v2(&mut pointer, 0));
+    assert_eq!(pointer.0, 0);
+    pointer.0 = 0x77;
+    fails!(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc_v2(&mut pointer, 1 << 50));
+    assert_eq!(pointer.0, 0);
+}
+
 /// Programs that fill a device are told when it is full.
 pub fn more_than_is_free_is_refused() {
     new_context();

@@ -51,6 +51,21 @@ fn run_first(module: CUmodule) -> u32 {
     read(out, 1)[0]
 }
 
+pub fn what_is_not_found_is_null() {
+    new_context();
+    let module = load(PTX.to_str().expect("a text"));
+    let mut found = CUfunction(0x77);
+    fails!(CUDA_ERROR_NOT_FOUND, cuModuleGetFunction(&mut found, module, c"nowhere".as_ptr()));
+    assert_eq!(found, CUfunction::NULL);
+    let (mut address, mut size) = (CUdeviceptr(0x77), 0x77);
+    fails!(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal_v2(&mut address, &mut size, module, c"nowhere".as_ptr()));
+    assert_eq!((address.0, size), (0, 0));
+    // What is no name is refused before.
+    found = CUfunction(0x77);
+    fails!(CUDA_ERROR_INVALID_VALUE, cuModuleGetFunction(&mut found, module, c"".as_ptr()));
+    assert_eq!(found, CUfunction(0x77));
+}
+
 pub fn every_loading_function_takes_ptx() {
     new_context();
     let mut modules = [CUmodule::NULL; 5];

@@ -192,6 +192,8 @@ pub fn a_wrong_batch_does_nothing() {
     if attribute(CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES) == 0 {
         let mut operations = [write, operation(CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES, CUdeviceptr(0), 0, 0)];
         fails!(CUDA_ERROR_NOT_SUPPORTED, cuStreamBatchMemOp_v2(s, 2, operations.as_mut_ptr(), 0));
+        let flags = CU_STREAM_WAIT_VALUE_EQ | CU_STREAM_WAIT_VALUE_FLUSH;
+        fails!(CUDA_ERROR_NOT_SUPPORTED, cuStreamWaitValue32_v2(s, p, 0, flags));
     }
     cu!(cuStreamSynchronize(s));
     assert_eq!(read::<u32>(p, 8), [0; 8]);

@@ -21,6 +21,36 @@ fn place(bytes: &mut [u8]) -> *mut c_void {
     bytes.as_mut_ptr().cast()
 }
 
+/// Programs look at the address instead of the code.
+pub fn what_cannot_be_allocated_is_null() {
+    const NO_ROOM: cudaError_t = cudaErrorMemoryAllocation;
+    let huge = 1 << 50;
+    let mut pointer: *mut c_void;
+    macro_rules! leaves_null {
+        ($code:expr, $($call:tt)*) => {
+            pointer = garbage();
+            fails!($code, $($call)*);
+            assert!(pointer.is_null(), stringify!($($call)*));
+        };
+    }
+    leaves_null!(NO_ROOM, cudaMalloc(&mut pointer, huge));
+    leaves_null!(NO_ROOM, cudaMallocHost(&mut pointer, huge << 5));
+    leaves_null!(cudaErrorInvalidValue, cudaHostAlloc(&mut pointer, 64, 99));
+    leaves_null!(NO_ROOM, cudaMallocManaged(&mut pointer, huge << 5, cudaMemAttachGlobal));
+    leaves_null!(NO_ROOM, cudaMallocAsync(&mut pointer, huge, DEFAULT));
+    let mut pitch = 0;
+    leaves_null!(NO_ROOM, cudaMallocPitch(&mut pointer, &mut pitch, 1 << 30, 1 << 20));
+    leaves_null!(cudaErrorInvalidValue, cudaHostGetDevicePointer(&mut pointer, (&raw mut pitch).cast(), 0));
+    let format = cudaChannelFormatDesc { x: 32, y: 0, z: 0, w: 0, f: cudaChannelFormatKindFloat };
+    let mut array = cudaArray_t(0x77);
+    fails!(cudaErrorInvalidValue, cudaMallocArray(&mut array, &format, 1 << 30, 1, 0));
+    assert_eq!(array.0, 0);
+    let extent = cudaExtent { width: 1 << 30, height: 1, depth: 0 };
+    let mut levels = cudaMipmappedArray_t(0x77);
+    fails!(cudaErrorInvalidValue, cudaMallocMipmappedArray(&mut levels, &format, extent, 3, 0));
+    assert_eq!(levels.0, 0);
+}
+
 pub fn allocations_and_what_is_none() {
     let mut pointer = garbage();
     cuda!(cudaMalloc(&mut pointer, 0));

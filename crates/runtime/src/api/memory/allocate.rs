@@ -30,6 +30,7 @@ fn cudaFree(devPtr: *mut c_void) -> CudaResult {
 fn cudaMallocPitch(devPtr: Out<*mut c_void>, pitch: Out<usize>, width: usize, height: usize) -> CudaResult {
     context::ensure_current()?;
     let (pointer, pitch) = (devPtr.check()?, pitch.check()?);
+    pointer.set(std::ptr::null_mut())?;
     let (address, distance) = allocate_rows(width, height)?;
     pointer.set(address)?;
     pitch.set(distance)?;
