@@ -10,6 +10,7 @@ use cuda_abi::shim::locked;
 use device::Error;
 use device::module::{Code, Input, texts_of_objects};
 use fatbin::writer::{ContainerWriter, EntryWriter};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 static LINKS: Table<Mutex<Link>> = Table::new(Kind::Link);
@@ -21,6 +22,8 @@ const MARK: &str = "// linked\n";
 struct Link {
     options: JitOptions,
     pieces: Vec<Piece>,
+    /// What they define that nothing else may.
+    names: HashSet<String>,
     /// A piece that was no code at all, or defined what another does: none can be added any more, and the link cannot be completed.
     broken: Option<Failure>,
     /// What has been made; nothing can be added any more.
@@ -34,7 +37,8 @@ struct Piece {
 
 /// Begins a link.
 pub fn create(options: JitOptions) -> CuResult<CUlinkState> {
-    let link = Mutex::new(Link { options, pieces: Vec::new(), broken: None, image: None });
+    let link =
+        Mutex::new(Link { options, pieces: Vec::new(), names: HashSet::new(), broken: None, image: None });
     Ok(CUlinkState(LINKS.insert(Arc::new(link)).ok_or(CUDA_ERROR_OUT_OF_MEMORY)?))
 }
 
@@ -72,9 +76,15 @@ pub fn add(
     remarks.iter().for_each(|remark| link.options.inform(remark));
     match checked {
         Ok(pieces) => {
+            let added = pieces.iter().map(|piece| Code::strong_names(&piece.text, sm));
+            let added = added.collect::<device::Result<Vec<_>>>();
             link.pieces.extend(pieces);
-            let Link { options, pieces, broken, .. } = &mut *link;
-            let together = Code::check_together(&inputs(pieces), sm);
+            let Link { options, pieces, names, broken, .. } = &mut *link;
+            // All is read again only where a name is there twice.
+            let together = added.and_then(|added| {
+                let is_new = added.into_iter().flatten().fold(true, |all, name| names.insert(name) && all);
+                if is_new { Ok(()) } else { Code::check_together(&inputs(pieces), sm) }
+            });
             together.map_err(|error| {
                 let failure = logged(error, options);
                 *broken = Some(failure);

@@ -62,6 +62,23 @@ pub fn join(inputs: &[Input<'_>], device: Device) -> Result<String, Errors> {
     Ok(Linker::new(names).link(modules)?.to_string())
 }
 
+/// The names of which nothing else may define one: of kernels, and of what is visible.
+///
+/// # Errors
+/// Those of the text.
+pub fn strong_names(text: &str, device: Device) -> Result<Vec<String>, Errors> {
+    let module = parse_with(text, &Options { device: Some(device), bodies: Bodies::Skipped })?;
+    let names = module.items.iter().filter_map(|item| match item {
+        Item::Function(function) => {
+            let is_strong = function.is_entry || function.linkage == Linkage::Visible;
+            (is_strong && function.body != Body::Declared).then_some(function.name)
+        }
+        Item::Variable(variable) => (variable.linkage == Linkage::Visible).then_some(variable.name),
+        _ => None,
+    });
+    Ok(names.map(|name| name.text.to_owned()).collect())
+}
+
 /// The text with the variables of these names that it only declares as definitions, where there are such: whoever
 /// loads it knows where they are. What is found leaves `names`. Only their declarations change, each within the lines it has, so that
 /// errors and faults name the lines of the program's own text.

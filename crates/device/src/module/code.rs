@@ -192,6 +192,14 @@ impl Code {
         source::check_piece(input.text, sm)
     }
 
+    /// The names of a text of which nothing else may define one.
+    ///
+    /// # Errors
+    /// [`Error::InvalidPtx`] and its like, as of [`check_piece`](Self::check_piece).
+    pub fn strong_names(text: &str, sm: u32) -> Result<Vec<String>> {
+        source::strong_names(text, sm)
+    }
+
     /// Checks whether texts define nothing twice; others may define what they only declare.
     ///
     /// # Errors

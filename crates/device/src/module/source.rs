@@ -94,6 +94,11 @@ pub(crate) fn link(inputs: &[Input<'_>], sm: u32) -> Result<String> {
     ptx::link::link(&pieces(inputs), Device { sm }).map_err(link_error)
 }
 
+/// The names of a text of which nothing else may define one.
+pub(crate) fn strong_names(text: &str, sm: u32) -> Result<Vec<String>> {
+    ptx::link::strong_names(text, Device { sm }).map_err(load_error)
+}
+
 /// Whether texts can be linked, with others that define what these only declare.
 pub(crate) fn check_together(inputs: &[Input<'_>], sm: u32) -> Result<()> {
     ptx::link::join(&pieces(inputs), Device { sm }).map(drop).map_err(link_error)
