@@ -82,8 +82,10 @@ pub fn add(
             let Link { options, pieces, names, broken, .. } = &mut *link;
             // All is read again only where a name is there twice.
             let together = added.and_then(|added| {
-                let is_new = added.into_iter().flatten().fold(true, |all, name| names.insert(name) && all);
-                if is_new { Ok(()) } else { Code::check_together(&inputs(pieces), sm) }
+                let added: Vec<String> = added.into_iter().flatten().collect();
+                let all = names.len() + added.len();
+                names.extend(added);
+                if names.len() == all { Ok(()) } else { Code::check_together(&inputs(pieces), sm) }
             });
             together.map_err(|error| {
                 let failure = logged(error, options);

@@ -564,3 +564,37 @@ fn turned_back(mut fault: Fault, axis: u8, block: [u32; 3]) -> Fault {
 fn fault_of(frame: &BlockFrame, kind: FaultKind, address: Option<u64>, detail: String) -> Fault {
     Fault { kind, address, ctaid: frame.ctaid, warp: frame.warp, lane: None, ptx_line: None, detail }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_of_turned_blocks_are_told_of_the_launch_s_threads() {
+        let block = [2, 16, 4];
+        for axis in 0..3 {
+            for thread in 0..block.iter().product() {
+                let place = [thread % 2, thread / 2 % 16, thread / 32];
+                let (mut turned, mut size) = (place, block);
+                turned.swap(0, axis.into());
+                size.swap(0, axis.into());
+                let number = (turned[2] * size[1] + turned[1]) * size[0] + turned[0];
+                let fault = Fault {
+                    kind: FaultKind::IllegalAddress,
+                    address: None,
+                    ctaid: [0; 3],
+                    warp: number / 32,
+                    lane: Some(number % 32),
+                    ptx_line: None,
+                    detail: String::new(),
+                };
+                let told = turned_back(fault, axis, block);
+                assert_eq!(
+                    (told.warp, told.lane),
+                    (thread / 32, Some(thread % 32)),
+                    "{place:?}, axis {axis}"
+                );
+            }
+        }
+    }
+}

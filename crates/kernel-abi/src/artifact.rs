@@ -130,14 +130,20 @@ fn take_number(rest: &mut &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(*number))
 }
 
-/// A number below 8 for a size that a shape tells: 0 or a power of two from 2 to 128.
+/// A number below 16 for a size that a shape tells: 0 or a power of two up to 128.
 fn of_size(size: u8) -> u32 {
-    if size == 0 { 0 } else { size.trailing_zeros() }
+    if size == 0 { 0 } else { size.trailing_zeros() + 1 }
 }
 
-fn size_of(number: u32) -> u8 {
-    if number == 0 { 0 } else { 1 << number }
+fn size_of(number: u32) -> Option<u8> {
+    match number {
+        0 => Some(0),
+        _ => 1u8.checked_shl(number - 1),
+    }
 }
+
+/// The widths of rows that gangs have several of, 0 for one.
+const WIDTHS: [u8; 4] = [0, 32, 64, 128];
 
 impl Shape {
     /// The shape as a number, for keys and for the compiler library.
@@ -147,6 +153,7 @@ impl Shape {
             XLayout::Period(period) => u32::from(period),
             XLayout::Irregular => 0xff,
         };
+        let width = WIDTHS.iter().position(|width| *width == self.gangs.width).unwrap_or(0);
         x | u32::from(self.dims) << 8
             | u32::from(self.threads / 8).min(3) << 10
             | u32::from(self.x_bits) << 12
@@ -155,8 +162,8 @@ impl Shape {
             | u32::from(self.assume_no_wrap) << 18
             | self.gangs.most.trailing_zeros() << 19
             | u32::from(self.gangs.whole) << 21
-            | of_size(self.gangs.width) << 22
-            | of_size(self.height) << 25
+            | (width as u32) << 22
+            | of_size(self.height) << 24
             | of_size(self.depth) << 28
     }
 
@@ -170,16 +177,13 @@ impl Shape {
         };
         let (dims, x_bits) = ((code >> 8 & 3) as u8, (code >> 12 & 0xf) as u8);
         let flag = |bit: u32| code >> bit & 1 != 0;
-        let size = |bit: u32| size_of(code >> bit & 7);
-        let gangs = Gangs { most: 1 << (code >> 19 & 3), whole: flag(21), width: size(22) };
+        let size = |bit: u32| size_of(code >> bit & 0xf);
+        let gangs =
+            Gangs { most: 1 << (code >> 19 & 3), whole: flag(21), width: WIDTHS[(code >> 22 & 3) as usize] };
         let threads = [0, 8, 16, 32][(code >> 10 & 3) as usize];
-        let (height, depth) = (size(25), size(28));
+        let (height, depth) = (size(24)?, size(28)?);
         let has = |size: u8, axis: u8| size == 0 || dims > axis;
-        let known = matches!(gangs.width, 0 | 32 | 64 | 128)
-            && has(height, 1)
-            && has(depth, 2)
-            && code >> 31 == 0
-            && (5..=10).contains(&x_bits);
+        let known = has(height, 1) && has(depth, 2) && (5..=10).contains(&x_bits);
         ((1..=3).contains(&dims) && known).then_some(Shape {
             x,
             dims,
@@ -257,6 +261,7 @@ mod tests {
             Shape::of([1, 1, 1], [128, 3, 2]),
             Shape::of([1, 1, 1], [2, 16, 4]),
             Shape::of([1, 1, 1], [2, 1, 64]),
+            Shape::of([1, 1, 1], [128, 1, 2]),
             Shape::of([1, 1, 1], [4, 128, 1]),
         ];
         for shape in shapes {

@@ -44,9 +44,9 @@ pub struct Shape {
     pub threads: u8,
     /// A vector has all threads of a block. False in a launch's shape.
     pub is_block: bool,
-    /// `blockDim.y`, where that is a power of two from 2 to 128. Otherwise 0.
+    /// `blockDim.y`, where the block has two dimensions or more and that is a power of two up to 128. Otherwise 0.
     pub height: u8,
-    /// `blockDim.z`, likewise.
+    /// `blockDim.z`, likewise where the block has three.
     pub depth: u8,
     /// What the code calls x, of blocks and of threads, the launch calls so, and the other way: 1 for y, 2 for z. `x` and all else here is about what the
     /// code calls x. 0 in a launch's shape.
@@ -123,9 +123,12 @@ impl Shape {
             turned: 0,
         };
         shape.gangs = Gangs::of(&shape, block, threads);
-        let known =
-            |size: u32| if size.is_power_of_two() && (2..=128).contains(&size) { size as u8 } else { 0 };
-        (shape.height, shape.depth) = (known(block[1]), known(block[2]));
+        let known = |axis: u8| {
+            let size = block[usize::from(axis)];
+            let is_told = axis < shape.dims && size.is_power_of_two() && size <= 128;
+            if is_told { size as u8 } else { 0 }
+        };
+        (shape.height, shape.depth) = (known(1), known(2));
         shape
     }
 
@@ -133,14 +136,14 @@ impl Shape {
     pub fn turned(self, axis: u8) -> Option<Shape> {
         let size = if axis == 1 { self.height } else { self.depth };
         let x = match size {
-            0 => return None,
+            0 | 1 => return None,
             32.. => XLayout::Rows,
             _ => XLayout::Period(size),
         };
         let width = if self.gangs.most > 1 && x == XLayout::Rows { size } else { 0 };
         let gangs = Gangs { width, ..self.gangs };
         let x_bits = u32::from(size).max(crate::WARP).trailing_zeros() as u8;
-        let before = self.width().filter(|width| (2..=128).contains(width)).unwrap_or(0) as u8;
+        let before = self.width().filter(|width| *width <= 128).unwrap_or(0) as u8;
         let (height, depth) = if axis == 1 { (before, self.depth) } else { (self.height, before) };
         let turned = Shape { x, x_bits, gangs, height, depth, turned: axis, ..self };
         self.whole_warps.then_some(turned)
@@ -317,6 +320,7 @@ mod tests {
             [Some((4, 1)), None, Some((2, 2))]
         );
         assert_eq!([rows(32, 2, 2, 1), rows(12, 8, 2, 1)], [None; 2]);
+        assert_eq!([rows(8, 1, 8, 1), rows(128, 1, 2, 8)], [Some((1, 4)), Some((1, 2))]);
         let in_one =
             |x, y, z| Shape::of([8, 8, 1], [x, y, z]).in_one().map(|one| (one.x, one.lanes(), one.width()));
         assert_eq!(in_one(16, 1, 1), Some((XLayout::Rows, 16, Some(16))));

@@ -1,6 +1,6 @@
 //! Unions of numbers that have no bit in common: compilers write sums so, and how lanes differ is told from sums.
 //!
-//! What addresses are computed of only: elsewhere a union packs data, which other passes look for.
+//! What addresses are computed of from threads' places only: elsewhere a union packs data, which other passes look for.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -25,7 +25,7 @@ pub fn sums(func: &mut Function, shape: &Shape) {
         let insts = blocks.flat_map(|block| func.block(*block).insts.iter().map(move |inst| (*block, *inst)));
         let insts = insts.filter(|(_, inst)| {
             let data = func.inst(*inst);
-            unites(&data.op) && places.contains(&data.results[0])
+            unites(&data.op) && places.contains(&data.results[0]) && tells_of_threads(func, &data.args)
         });
         insts.filter_map(|(block, inst)| Some((block, inst, bits.better(inst)?))).collect()
     };
@@ -59,6 +59,19 @@ fn places(func: &Function) -> HashSet<Value> {
         }
     }
     places
+}
+
+/// Whether some of these values is computed from a thread's place, not only from what has been loaded.
+fn tells_of_threads(func: &Function, values: &[Value]) -> bool {
+    let (mut work, mut seen) = (values.to_vec(), HashSet::new());
+    while let Some(value) = work.pop() {
+        let Some(data) = func.def_inst(value).filter(|data| data.op.is_pure()) else { continue };
+        if matches!(data.op, Op::SpecialReg(_)) {
+            return true;
+        }
+        work.extend(data.args.iter().copied().filter(|arg| seen.insert(*arg)));
+    }
+    false
 }
 
 /// What says the same.
@@ -210,6 +223,20 @@ mod tests {
         };
         assert_eq!(block(7).0, Op::Int(IntBinary::Add));
         assert_eq!(block(6).0, Op::Int(IntBinary::Or), "64 is in both");
+    }
+
+    #[test]
+    fn what_is_read_in_parts_stays_as_it_is() {
+        let union = ends_with(|b, _| {
+            let zero = b.constant(Type::I64, 0);
+            let [low, high] = [0, 1].map(|at| {
+                let byte = b.inst(Op::Load(Access::weak(Space::Global, at)), &[zero], Type::I8);
+                b.inst(Op::Convert(Convert::ZExt), &[byte], Type::I32)
+            });
+            let high = with_constant(b, Op::Shift(Shift::Left), high, 8);
+            b.inst(Op::Int(IntBinary::Or), &[low, high], Type::I32)
+        });
+        assert_eq!(union.0, Op::Int(IntBinary::Or));
     }
 
     #[test]

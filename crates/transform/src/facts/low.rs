@@ -91,13 +91,8 @@ fn combined(op: IntBinary, a: Low, b: Low) -> Low {
     match op {
         IntBinary::Add => each(u64::wrapping_add),
         IntBinary::Sub => each(u64::wrapping_sub),
-        IntBinary::Or | IntBinary::Xor => match (a.number(), b.number()) {
-            // Below the lowest bit of a constant.
-            (_, Some(bits)) => a.at_most(bits.trailing_zeros()),
-            (Some(bits), _) => b.at_most(bits.trailing_zeros()),
-            _ if op == IntBinary::Or => each(|a, b| a | b),
-            _ => each(|a, b| a ^ b),
-        },
+        IntBinary::Or => each(|a, b| a | b),
+        IntBinary::Xor => each(|a, b| a ^ b),
         IntBinary::And => each(|a, b| a & b).or(masked(a, b)).or(masked(b, a)),
         IntBinary::Mul => each(u64::wrapping_mul).or(Low::zeros(a.trailing_zeros() + b.trailing_zeros())),
         _ => Low::NOTHING,
@@ -123,7 +118,12 @@ impl Facts<'_> {
         let constant = |at: usize| self.func.constant(data.args[at]);
         match data.op {
             Op::Const(bits) => Low::exactly(bits),
-            Op::Int(op) => combined(op, arg(0), arg(1)),
+            Op::Int(op) => match (op, constant(0), constant(1)) {
+                // Below its lowest bit a constant changes nothing, whether it is in the base or in the offsets.
+                (IntBinary::Or | IntBinary::Xor, _, Some(bits)) => arg(0).at_most(bits.trailing_zeros()),
+                (IntBinary::Or | IntBinary::Xor, Some(bits), _) => arg(1).at_most(bits.trailing_zeros()),
+                _ => combined(op, arg(0), arg(1)),
+            },
             Op::Shift(op) => match (op, constant(1)) {
                 (Shift::Left, Some(amount @ ..64)) => {
                     Low { bits: (arg(0).bits + amount as u32).min(64), rest: arg(0).rest << amount }
@@ -193,6 +193,9 @@ impl Facts<'_> {
 
 #[cfg(test)]
 mod tests {
+    use kernel_abi::Shape;
+    use simt_ir::{Cfg, DomTree, FunctionBuilder, Signature, Terminator};
+
     use super::*;
 
     const SOME: Low = Low { bits: 8, rest: 0b1010_0100 };
@@ -205,9 +208,28 @@ mod tests {
         );
         assert_eq!(combined(IntBinary::Sub, Low::exactly(0), SOME).of_width(32), Low { bits: 8, rest: 0x5c });
         assert_eq!(combined(IntBinary::Mul, SOME, Low::zeros(9)).of_width(32), Low { bits: 11, rest: 0 });
-        assert_eq!(combined(IntBinary::Or, SOME, Low::exactly(8)).of_width(32), Low { bits: 3, rest: 4 });
-        assert_eq!(combined(IntBinary::Xor, Low::exactly(0), SOME).of_width(32), SOME);
+        assert_eq!(combined(IntBinary::Or, SOME, Low::zeros(3)).of_width(32), Low { bits: 3, rest: 4 });
         assert_eq!(combined(IntBinary::Xor, SOME, Low::NOTHING).of_width(32), Low::NOTHING);
+    }
+
+    /// `(tid & 7) | constant` in blocks of eight threads a row: the constant is in the offsets, not in the base.
+    #[test]
+    fn a_constant_that_is_united_with_lanes_is_not_of_the_base() {
+        let mut b = FunctionBuilder::new("k", Signature::default());
+        let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32);
+        let [seven, constant] = [7, 0x1f00].map(|bits| b.constant(Type::I32, bits));
+        let low = b.inst(Op::Int(IntBinary::And), &[tid, seven], Type::I32);
+        let unions =
+            [[low, constant], [constant, low]].map(|args| b.inst(Op::Int(IntBinary::Or), &args, Type::I32));
+        b.terminate(Terminator::Exit);
+        let func = b.finish();
+        let cfg = Cfg::new(&func);
+        let (dom, shape) = (DomTree::new(&cfg), Shape::of([1, 1, 1], [8, 4, 1]));
+        let facts = Facts::new(&func, &cfg, &dom, &shape);
+        assert_eq!(facts.base_low(low).number(), Some(0));
+        for union in unions {
+            assert_eq!(facts.base_low(union), Low { bits: 8, rest: 0 });
+        }
     }
 
     #[test]
