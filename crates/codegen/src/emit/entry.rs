@@ -160,8 +160,7 @@ impl<'c> BlockWarps<'c> {
             return BlockWarps { count: one, across: one, along: None, height: None };
         }
         let field = |offset: usize| b.mark_invariant(b.load(i32, b.ptr_offset(launch, offset as i64), 4));
-        let warps = b.lshr(field(offset_of!(LaunchFrame, warps)), unit.gang_bits());
-        let warps = b.shl(warps, i32.int_const(unit.shape.strips.trailing_zeros().into()));
+        let warps = warps_of_block(unit, launch);
         let counts = counts_threads(unit, kernel);
         if !counts && !along_rows {
             return BlockWarps { count: warps, across: warps, along: None, height: None };
@@ -281,6 +280,15 @@ impl<'c> Counter<'c> {
     }
 }
 
+/// The warps, gangs or strips of a block.
+pub(super) fn warps_of_block<'c>(unit: Unit<'_, 'c>, launch: Value<'c>) -> Value<'c> {
+    let b = unit.b;
+    let i32 = unit.types.i32;
+    let place = b.ptr_offset(launch, offset_of!(LaunchFrame, warps) as i64);
+    let warps = b.lshr(b.mark_invariant(b.load(i32, place, 4)), unit.gang_bits());
+    b.shl(warps, i32.int_const(unit.shape.strips.trailing_zeros().into()))
+}
+
 pub(super) fn launch_of<'c>(unit: Unit<'_, 'c>, frame: Value<'c>) -> Value<'c> {
     let b = unit.b;
     let place = b.ptr_offset(frame, offset_of!(BlockFrame, launch) as i64);
@@ -383,7 +391,7 @@ fn warp_function<'c>(unit: Unit<'_, 'c>, kernel: &Prepared) -> Result<WarpFuncti
 pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileError> {
     let b = unit.b;
     let i64 = unit.types.i64;
-    let in_strips = unit.shape.strips > 1;
+    let before_all = unit.shape.strips > 1 || unit.shape.turned != 0;
     let turns = WarpTurns::begin(unit, kernel);
     let ctaid = ctaid_of(unit, turns.frame);
     let launch = launch_of(unit, turns.frame);
@@ -405,8 +413,8 @@ pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileE
     // What the tests need of the prologue must be there before it ends.
     let tests = b.append_block("tests");
     b.position_at_end(tests);
-    // Those of all strips come before any of them runs.
-    let wraps = if in_strips { unit.types.bit.zero() } else { emitter.wraps()? };
+    // Those of all strips come before any of them runs, and where warps are others than in code without assumptions those of the block.
+    let wraps = if before_all { unit.types.bit.zero() } else { emitter.wraps()? };
     b.position_at_end(emitter.prologue);
     let dispatch = b.append_block("dispatch");
     let layout = emitter.state_layout();
@@ -428,7 +436,7 @@ pub fn warp_entry(unit: Unit<'_, '_>, kernel: &Prepared) -> Result<u32, CompileE
     b.position_at_end(end);
     turns.leave(unit, unit.types.i32.zero());
     turns.end(unit, stack_block);
-    let wraps = match in_strips && !kernel.shapes.assumed().is_empty() {
+    let wraps = match before_all && !kernel.shapes.assumed().is_empty() {
         true => Some(wraps_function(unit, kernel)?),
         false => None,
     };

@@ -16,7 +16,7 @@ use simt_ir::{BarrierKind, Op};
 use transform::Prepared;
 
 use super::Unit;
-use super::entry::{Counter, ctaid_of};
+use super::entry::{Counter, ctaid_of, launch_of, warps_of_block};
 use crate::compile::ENTRY_SYMBOL;
 use crate::llvm::{Block, Function, IntPredicate, Linkage, LoopHint, Phi, Type, Value};
 
@@ -70,7 +70,7 @@ impl<'c> WarpTurns<'c> {
         let b = unit.b;
         let (i32, ptr) = (unit.types.i32, unit.types.ptr);
         let together = unit.machine.tier() == Tier::Full && is_simple(kernel);
-        if !together && unit.shape.strips == 1 {
+        if !together && unit.shape.strips == 1 && unit.shape.turned == 0 {
             let function = b.module().add_function(ENTRY_SYMBOL, i32, &[ptr, i32, i32], Linkage::External);
             unit.machine.set_attributes(function);
             b.position_at_end(function.append_block("prologue"));
@@ -161,7 +161,8 @@ impl<'c> WarpTurns<'c> {
     }
 
     /// Emits the [`WarpEntry`](kernel_abi::WarpEntry), unless the function is it, and the [`TogetherEntry`](kernel_abi::TogetherEntry), if the kernel
-    /// may have one. Strips are tested by `wraps`, all before any of them runs.
+    /// may have one. Strips are tested by `wraps`, all before any of them runs; of a turned block all warps are, of which none may run this code if one
+    /// must not: there are no such warps in the other.
     pub(super) fn entries(&self, unit: Unit<'_, 'c>, wraps: Option<Function<'c>>) {
         if self.round.is_none() {
             return;
@@ -185,7 +186,11 @@ impl<'c> WarpTurns<'c> {
         let first = b.mul(warp, strips);
         let end = b.add(first, strips);
         let [run, give_up] = ["run", "deopt"].map(|name| entry.append_block(name));
-        test(unit, wraps, [frame, first, strips, resume], [run, give_up]);
+        let [tested, count] = match unit.shape.turned {
+            0 => [first, strips],
+            _ => [i32.zero(), warps_of_block(unit, launch_of(unit, frame))],
+        };
+        test(unit, wraps, [frame, tested, count, resume], [run, give_up]);
         b.position_at_end(run);
         b.ret(b.call(self.function, &[frame, first, end, resume, parted]));
         b.position_at_end(give_up);
