@@ -7,7 +7,7 @@ use crate::{AlignedParam, EntryKind, Gangs, KernelInfo, Shape, XLayout};
 /// [`VERSION`], for texts.
 macro_rules! version {
     () => {
-        11
+        12
     };
 }
 pub(crate) use version;
