@@ -5,10 +5,11 @@
 //! multiple of theirs, some leave the first loop sooner, and are far from the others in the second. The first loop alone would do: all
 //! lanes take their iterations side by side in it, and leave when they have had all of them. [`reroll`] has warps whose lanes have
 //! different numbers of iterations do that, where the second loop is found to do the same several times over (`same`), and tests show
-//! that it ends when the first would. Lanes that run one at a time over rows of their own do it too: each row has one end then that nobody foresees,
+//! that it ends when the first would, unless that is known (`known`). Lanes that run one at a time over rows of their own do it too: each row has one end then that nobody foresees,
 //! instead of three.
 
 mod expr;
+mod known;
 mod same;
 
 use std::collections::HashMap;
@@ -219,22 +220,51 @@ fn roll(func: &mut Function, unrolled: &Unrolled, same: &Same, whose: Whose) {
     }
     let entering = same.entering.iter().map(|value| map.get(value).copied().unwrap_or(*value));
     let entering: Vec<Value> = entering.collect();
-    let holds = same.tests(unrolled, &mut make, &entering);
-    let holds = make.inst(Op::Unanimous, &[holds], Type::Pred);
-    make.branch(holds, enter, rest);
+    if same.is_known {
+        make.func.block_mut(tests).term = Terminator::Jump(Target::new(enter));
+    } else {
+        let holds = same.tests(unrolled, &mut make, &entering);
+        let holds = make.inst(Op::Unanimous, &[holds], Type::Pred);
+        make.branch(holds, enter, rest);
+    }
     let mut args = entering;
     args[same.counter] = unrolled.trips;
-    func.block_mut(enter).term = Terminator::Jump(Target { block: body, args });
-    // The first loop once more, with what comes before it.
-    for param in func.block(first).params.clone() {
-        let ty = func.ty(param);
-        map.insert(param, func.add_param(body, ty));
+    // The first loop once more, with what comes before it. Addresses that are one distance from several places have that in common.
+    let mut entered: Vec<Value> = Vec::new();
+    let (mut kept, mut distances) = (Vec::new(), HashMap::new());
+    for (at, param) in func.block(first).params.clone().into_iter().enumerate() {
+        let along = (0..args.len()).filter(|other| same.go_along(func, at, *other));
+        let shared = along.filter(|other| *other != at).find_map(|other| shared(func, args[at], args[other]));
+        let here = if let Some([place, distance]) = shared {
+            let from = *distances.entry(distance).or_insert_with(|| {
+                kept.push((at, Some(distance)));
+                entered.push(distance);
+                func.add_param(body, Type::I64)
+            });
+            Maker { func, block: body, loc }.int(IntBinary::Add, place, from)
+        } else {
+            kept.push((at, None));
+            entered.push(args[at]);
+            let ty = func.ty(param);
+            func.add_param(body, ty)
+        };
+        map.insert(param, here);
     }
+    func.block_mut(enter).term = Terminator::Jump(Target { block: body, args: entered });
     Maker { func, block: body, loc }.copy(first, &mut map);
     let mapped = |value: &Value| map.get(value).copied().unwrap_or(*value);
     let (back, _, cond, holds) = ways(func, first).expect("it is a loop by itself");
     let args: Vec<Value> = back.args.iter().map(mapped).collect();
-    let (cond, again) = (mapped(&cond), Target { block: body, args: args.clone() });
+    let mut make = Maker { func, block: body, loc };
+    let further = |(at, distance): &(usize, Option<Value>)| match distance {
+        Some(distance) => {
+            let step = same.step(&mut make, *at);
+            make.int(IntBinary::Add, distances[distance], step)
+        }
+        None => args[*at],
+    };
+    let again = Target { block: body, args: kept.iter().map(further).collect() };
+    let cond = mapped(&cond);
     let out = Target::new(leave);
     let (then, otherwise) = if holds { (again, out) } else { (out, again) };
     func.block_mut(body).term = Terminator::Branch { cond, then, otherwise, uniform: false };
@@ -250,6 +280,16 @@ fn roll(func: &mut Function, unrolled: &Unrolled, same: &Same, whose: Whose) {
     for block in [tests, enter, body, leave] {
         func.block_mut(block).term_loc = loc;
     }
+}
+
+/// Of two sums with a part in common the first one's other part, and that.
+fn shared(func: &Function, one: Value, other: Value) -> Option<[Value; 2]> {
+    let parts = |value: Value| {
+        let data = func.def_inst(value).filter(|data| data.op == Op::Int(IntBinary::Add))?;
+        Some([data.args[0], data.args[1]])
+    };
+    let ([a, b], others) = (parts(one)?, parts(other)?);
+    [[a, b], [b, a]].into_iter().find(|[_, part]| others.contains(part))
 }
 
 /// Adds instructions at the end of a block.

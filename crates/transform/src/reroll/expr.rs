@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use simt_ir::{Convert, Def, Function, InstData, IntBinary, Op, Shift, Space, Type, Value};
+use simt_ir::{Convert, Def, Function, InstData, IntBinary, IntUnary, Op, Shift, Space, Type, Value};
 
 /// The number of an expression.
 pub type Id = usize;
@@ -109,6 +109,11 @@ impl<'a> Exprs<'a> {
         self.sum(64, &[(id, 1)], constant)
     }
 
+    /// A number of 32 bits less so many.
+    pub fn less(&mut self, id: Id, constant: u64) -> Id {
+        self.sum(32, &[(id, 1)], constant.wrapping_neg())
+    }
+
     /// The distance between two values of 64 bits, if it is known.
     pub fn distance(&self, from: Id, to: Id) -> Option<u64> {
         let ((one, first), (other, second)) = (self.terms(from, 64), self.terms(to, 64));
@@ -167,6 +172,7 @@ impl<'a> Exprs<'a> {
             Op::Const(number) if is_int => self.sum(bits, &[], number),
             Op::Int(IntBinary::Add) if is_int => self.sum(bits, &[(args[0], 1), (args[1], 1)], 0),
             Op::Int(IntBinary::Sub) if is_int => self.sum(bits, &[(args[0], 1), (args[1], u64::MAX)], 0),
+            Op::IntUnary(IntUnary::Not) if is_int => self.sum(bits, &[(args[0], u64::MAX)], u64::MAX),
             Op::Int(IntBinary::Mul) if is_int && constant(1).is_some() => {
                 self.sum(bits, &[(args[0], constant(1).unwrap_or_default())], 0)
             }

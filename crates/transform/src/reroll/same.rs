@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use simt_ir::{Access, Block, Convert, Function, IntBinary, IntCmp, Op, Order, Space, Type, Value};
 
 use super::expr::{Exprs, Id};
+use super::known::{self, Counted};
 use super::{MOST, Maker, Unrolled, Whose, through, ways};
 
 /// How far definitions are followed.
@@ -40,16 +41,18 @@ pub struct Same {
     /// What each parameter goes up by, if that is known outside.
     steps: Vec<Option<Value>>,
     pointers: Vec<Pointer>,
+    /// Whether all that would be tested is known to hold.
+    pub is_known: bool,
 }
 
 /// What a loop does in an iteration: its accesses with addresses and what is stored, and what its values are.
-struct Done {
+pub(super) struct Done {
     accesses: Vec<(Access, bool, Id, Vec<Id>)>,
-    values: HashMap<Value, Id>,
+    pub(super) values: HashMap<Value, Id>,
 }
 
 /// Runs the instructions of a block on expressions.
-fn run(
+pub(super) fn run(
     exprs: &mut Exprs<'_>,
     func: &Function,
     block: Block,
@@ -234,8 +237,40 @@ impl Same {
                 }
             });
         }
+        let counted = Counted { begin: entering[number], limit };
+        let is_known = func.constant(step) == Some(1)
+            && !exprs.is_unsigned
+            && counted.takes(func, unrolled)
+            && known::is_left_out_alone(&mut exprs, func, unrolled)
+            && {
+                let between: Option<Vec<Id>> = between_params
+                    .iter()
+                    .map(|param| Some(begins[passed(&mut exprs, *param)??]))
+                    .collect();
+                let going_in =
+                    between.and_then(|between| known::going_in(&mut exprs, func, unrolled, &between));
+                going_in.is_some_and(|values| {
+                    pointers.iter().all(|pointer| {
+                        let at = into_second.args.iter().position(|arg| *arg == pointer.entering);
+                        let there = exprs.plus(begins[pointer.state], pointer.further);
+                        at.is_some_and(|at| values[at] == there)
+                    })
+                }) && !exprs.is_unsigned
+            };
         let is_unsigned = exprs.is_unsigned;
-        Some(Same { entering, counter, leaving, number, step, limit, is_unsigned, steps, pointers })
+        Some(Same { entering, counter, leaving, number, step, limit, is_unsigned, steps, pointers, is_known })
+    }
+
+    /// Whether two of the first loop's parameters are addresses that go up by the same constant.
+    pub(super) fn go_along(&self, func: &Function, one: usize, other: usize) -> bool {
+        let step = |at: usize| self.steps[at].and_then(|step| func.constant(step));
+        let is_address = |at: usize| func.ty(self.entering[at]) == Type::I64;
+        is_address(one) && is_address(other) && step(one).is_some() && step(one) == step(other)
+    }
+
+    /// What a parameter goes up by.
+    pub(super) fn step(&self, make: &mut Maker<'_>, at: usize) -> Value {
+        again(make, self.steps[at].expect("it has one"))
     }
 
     /// What must hold for a lane to take all its iterations in the first loop, with what it begins with.
@@ -301,7 +336,7 @@ impl Same {
             let Some(begins) = make.value_in(pointer.entering, &blocks, &mut map) else {
                 return never(make, trips);
             };
-            let step = again(make, self.steps[pointer.state].expect("it has one"));
+            let step = self.step(make, pointer.state);
             let way = make.int(IntBinary::Mul, left, step);
             let there = make.int(IntBinary::Add, entering[pointer.state], way);
             let further = make.constant(Type::I64, pointer.further);
