@@ -9,7 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use simt_ir::{Block, Def, InstData, Op, Order, Space, Value};
+use simt_ir::{Block, Def, InstData, IntBinary, Op, Order, Space, Value};
 
 use crate::{LaneShape, LoopId, Prepared, chains, packs};
 
@@ -31,6 +31,10 @@ struct Cost {
 const OPERATION: Cost = Cost { in_vectors: 1, alone: 3 };
 /// Of an access to places side by side.
 const IN_ORDER: Cost = Cost { in_vectors: 1, alone: 5 };
+/// Of one to places side by side that are elsewhere in each iteration: lanes that come one after another find little of what the last one had near.
+const ACROSS: Cost = Cost { in_vectors: 1, alone: 30 };
+/// Bytes, or elements, that the next iteration is at most away where it finds what the last one had near.
+const NEAR: u64 = 64;
 /// Of one that is in another place in each lane, from which something is loaded or to which it is stored,
 const GATHERED: Cost = Cost { in_vectors: 20, alone: 5 };
 const SCATTERED: Cost = Cost { in_vectors: 40, alone: 5 };
@@ -136,6 +140,7 @@ fn of_inst(p: &Prepared, block: Block, data: &InstData) -> Option<Cost> {
         return Some(match (data.op, p.shapes.of(data.args[0])) {
             _ if matches!(access.space, Space::Param | Space::Const) => Cost::default(),
             (Op::Atomic(..), _) => ATOMIC,
+            (_, LaneShape::Affine(_) | LaneShape::Rows(_)) if goes_far(p, block, data.args[0]) => ACROSS,
             (_, LaneShape::Uniform | LaneShape::Affine(_) | LaneShape::Rows(_)) => IN_ORDER,
             (Op::Load(_), LaneShape::Varying) if is_awaited(p, block, data.args[0]) => {
                 Cost { alone: AWAITED, ..GATHERED }
@@ -157,20 +162,49 @@ fn of_inst(p: &Prepared, block: Block, data: &InstData) -> Option<Cost> {
 /// Whether an address in a loop is computed from what an earlier iteration has loaded.
 fn is_awaited(p: &Prepared, block: Block, address: Value) -> bool {
     let Some(id) = p.loops.innermost(block) else { return false };
-    let header = p.loops.get(id).header;
-    let from_before = sources(p, id, address)
-        .into_iter()
-        .filter(|value| matches!(p.func.def(*value), Def::Param(block, _) if block == header));
-    from_before.into_iter().any(|param| {
-        let Def::Param(_, index) = p.func.def(param) else { return false };
-        let latches = p.cfg.preds(header).iter().filter(|pred| p.loops.contains(id, **pred));
-        let mut nexts =
-            latches.flat_map(|latch| p.func.block(*latch).term.targets()).filter(|to| to.block == header);
-        nexts.any(|to| {
-            let next = sources(p, id, to.args[index as usize]);
-            next.iter().any(|value| matches!(p.op_of(*value), Some(Op::Load(_))))
-        })
+    nexts(p, id, &sources(p, id, address)).into_iter().any(|(_, next)| {
+        sources(p, id, next).iter().any(|value| matches!(p.op_of(*value), Some(Op::Load(_))))
     })
+}
+
+/// Whether an address in a loop is far from where it was an iteration earlier, for all that is known.
+fn goes_far(p: &Prepared, block: Block, address: Value) -> bool {
+    let Some(id) = p.loops.innermost(block) else { return false };
+    let sources = sources(p, id, address);
+    let nexts = nexts(p, id, &sources);
+    let constant = |data: &InstData, but: Value| {
+        let mut others = data.args.iter().filter(|arg| **arg != but);
+        let bits = others.next().and_then(|arg| p.func.constant(*arg))?;
+        others.next().is_none().then_some(bits as i32)
+    };
+    let is_near = |(param, next): &(Value, Value)| {
+        let step = p.func.def_inst(*next).filter(|data| data.op == Op::Int(IntBinary::Add));
+        step.and_then(|data| constant(data, *param))
+            .is_some_and(|step| u64::from(step.unsigned_abs()) <= NEAR)
+    };
+    // A number that goes up by one may be that of a row.
+    let is_times = |value: &Value| {
+        let data = p.func.def_inst(*value).filter(|data| data.op == Op::Int(IntBinary::Mul));
+        data.is_some_and(|data| data.args.iter().all(|arg| p.func.constant(*arg).is_none()))
+    };
+    !nexts.is_empty() && (!nexts.iter().all(is_near) || sources.iter().any(is_times))
+}
+
+/// The parameters of a loop among these values, and what each is in the next iteration.
+fn nexts(p: &Prepared, id: LoopId, sources: &HashSet<Value>) -> Vec<(Value, Value)> {
+    let header = p.loops.get(id).header;
+    let latches = p.cfg.preds(header).iter().filter(|pred| p.loops.contains(id, **pred));
+    let targets = latches.flat_map(|latch| p.func.block(*latch).term.targets());
+    let backs: Vec<_> = targets.filter(|target| target.block == header).collect();
+    let nexts = sources.iter().flat_map(|value| {
+        let index = match p.func.def(*value) {
+            Def::Param(block, index) if block == header => Some(index as usize),
+            _ => None,
+        };
+        let targets = if index.is_some() { &backs[..] } else { &[] };
+        targets.iter().map(move |target| (*value, target.args[index.unwrap_or_default()]))
+    });
+    nexts.collect()
 }
 
 /// What a value is computed from in one iteration of a loop, with itself: as far as to what the loop begins with.
@@ -220,6 +254,8 @@ mod tests {
         Gather,
         /// or apart.
         Scatter,
+        /// Counts its element of the next row in a table of its own.
+        Count,
     }
 
     /// Lanes go from a number that each has loaded, or all have, up to another such.
@@ -253,7 +289,7 @@ mod tests {
         b.switch_to(body);
         let at = b.read(number);
         let gathers = matches!(walk, Walk::Gather | Walk::Scatter);
-        let place_of = if walk == Walk::Along {
+        let place_of = if matches!(walk, Walk::Along | Walk::Count) {
             let width = b.inst(Op::SpecialReg(SpecialReg::Ntid(0)), &[], Type::I32);
             let first = b.inst(Op::Int(IntBinary::Mul), &[at, width], Type::I32);
             b.inst(Op::Int(IntBinary::Add), &[first, tid], Type::I32)
@@ -279,6 +315,14 @@ mod tests {
         let old = b.read(sum);
         let new = b.inst(Op::Int(IntBinary::Add), &[old, element], Type::I32);
         b.write(sum, new);
+        if walk == Walk::Count {
+            let table = b.inst(Op::LocalBase, &[], Type::I64);
+            let count = place(&mut b, table, loaded);
+            let access = Access::weak(Space::Local, 0);
+            let old = b.inst(Op::Load(access), &[count], Type::I32);
+            let next = b.inst(Op::Int(IntBinary::Add), &[old, one], Type::I32);
+            b.effect(Op::Store(access), &[count, next]);
+        }
         if walk == Walk::OwnRow {
             b.effect(Op::Store(access), &[there, new]);
         }
@@ -318,5 +362,9 @@ mod tests {
         assert!(!pays_for(Walk::Along, true), "they lie side by side");
         assert!(!pays_for(Walk::Gather, true), "what each stores goes together");
         assert!(pays_for(Walk::Scatter, true), "what each stores goes to four lines");
+        assert!(
+            !pays_for(Walk::Count, true),
+            "what one loads lies beside what the next one does, and far from where it goes on"
+        );
     }
 }

@@ -16,7 +16,7 @@ use crate::llvm::Value;
 /// How many elements of a lane may be whole pieces with those of others, and where instructions take any elements of two registers. LLVM takes long
 /// for the shuffles of more.
 const COUNTS: [i64; 2] = [4, 2];
-const COUNTS_OF_ANY: [i64; 5] = [6, 5, 4, 3, 2];
+const COUNTS_OF_ANY: [i64; 6] = [8, 6, 5, 4, 3, 2];
 
 /// Bytes up to which one load is around another: some rows of a tile.
 const FAR_AWAY: u32 = 1024;

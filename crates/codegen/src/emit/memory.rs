@@ -564,6 +564,11 @@ impl<'c> Emitter<'_, 'c> {
             let pair = wide.ty().scalar().vector(2 * lanes);
             return pairs.into_iter().flat_map(|two| self.split(b.bitcast(two, pair), 2)).collect();
         }
+        if self.goes_by_twos(count, wide.ty()) {
+            let mut halves = self.split(wide, 2).into_iter().map(|half| self.split(half, count / 2));
+            let (even, odd) = (halves.next().unwrap_or_default(), halves.next().unwrap_or_default());
+            return even.into_iter().zip(odd).flat_map(|(even, odd)| [even, odd]).collect();
+        }
         (0..count)
             .map(|index| {
                 let picked: Vec<i32> = (0..lanes).map(|lane| (lane * count + index) as i32).collect();
@@ -577,6 +582,11 @@ impl<'c> Emitter<'_, 'c> {
         self.unit.machine.cpu().vector_bits() == 512
     }
 
+    /// Whether so many vectors are interleaved in steps, in each of which a register is made of two of the step before.
+    fn goes_by_twos(&self, count: u32, ty: Type<'c>) -> bool {
+        count > 2 && count.is_power_of_two() && self.picks_from_two() && ty.scalar_bits() >= 32
+    }
+
     /// Vectors interleaved: the elements of lane 0, of lane 1, and so on.
     pub(super) fn join(&self, vectors: &[Value<'c>]) -> Value<'c> {
         let b = self.unit.b;
@@ -586,11 +596,22 @@ impl<'c> Emitter<'_, 'c> {
             let pairs: Vec<_> = vectors.chunks(2).map(|two| b.bitcast(self.join(two), pair)).collect();
             return b.bitcast(self.join(&pairs), ty.scalar().vector(4 * ty.lanes()));
         }
+        if self.goes_by_twos(vectors.len() as u32, ty) {
+            let halves = [0, 1].map(|first| {
+                let every_other: Vec<_> = vectors.iter().copied().skip(first).step_by(2).collect();
+                self.join(&every_other)
+            });
+            return self.interleaved_in_full(&halves);
+        }
+        self.interleaved_in_full(vectors)
+    }
+
+    fn interleaved_in_full(&self, vectors: &[Value<'c>]) -> Value<'c> {
         let wide = self.concatenated(vectors.to_vec());
         let count = vectors.len() as i32;
         let lanes = vectors[0].ty().lanes() as i32;
         let order: Vec<i32> = (0..lanes * count).map(|at| at % count * lanes + at / count).collect();
-        if count == 1 { wide } else { b.shuffle(wide, wide, &order) }
+        if count == 1 { wide } else { self.unit.b.shuffle(wide, wide, &order) }
     }
 
     /// Likewise, of any number of vectors, as registers: each takes what it has of one vector after another.

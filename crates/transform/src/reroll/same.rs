@@ -243,10 +243,8 @@ impl Same {
             && counted.takes(func, unrolled)
             && known::is_left_out_alone(&mut exprs, func, unrolled)
             && {
-                let between: Option<Vec<Id>> = between_params
-                    .iter()
-                    .map(|param| Some(begins[passed(&mut exprs, *param)??]))
-                    .collect();
+                let between: Option<Vec<Id>> =
+                    between_params.iter().map(|param| Some(begins[passed(&mut exprs, *param)??])).collect();
                 let going_in =
                     between.and_then(|between| known::going_in(&mut exprs, func, unrolled, &between));
                 going_in.is_some_and(|values| {
