@@ -32,6 +32,9 @@ use crate::math::value_type;
 /// Vector operations up to which a block runs with an empty mask rather than being jumped over.
 const CHEAP: usize = 8;
 
+/// The most rows for which numbers are computed one by one.
+const ROWS_APART: u32 = 2;
+
 /// In what form a value is at hand.
 #[derive(Clone, Copy)]
 pub(super) enum AtHand {
@@ -546,12 +549,36 @@ impl<'a, 'c> Emitter<'a, 'c> {
         match shape {
             LaneShape::Uniform => b.splat(natural, self.unit.rows()),
             LaneShape::Affine(offsets) => {
-                let firsts: Vec<i64> =
-                    offsets.iter().copied().step_by(self.unit.row_lanes() as usize).collect();
+                let mut firsts = offsets.iter().copied().step_by(self.unit.row_lanes() as usize);
+                if self.has_rows_apart() && natural.ty().is_int() {
+                    let (value, constant) = natural.as_sum().unwrap_or((natural, 0));
+                    return self.of_rows(|_| {
+                        let first = firsts.next().unwrap_or_default();
+                        self.offset(value, first.wrapping_add(constant as i64))
+                    });
+                }
+                let firsts: Vec<i64> = firsts.collect();
                 b.add(b.splat(natural, self.unit.rows()), constants(natural.ty(), &firsts))
             }
             LaneShape::Rows(_) | LaneShape::Varying => natural,
         }
+    }
+
+    /// Whether rows are so few that an operation for each is no more than one for all. What is computed of places in rows is the same for one row as for
+    /// the next one of another access then, and LLVM finds it where it is not part of a vector.
+    pub(super) fn has_rows_apart(&self) -> bool {
+        self.unit.rows() <= ROWS_APART
+    }
+
+    /// A value for each row, of what each has.
+    pub(super) fn of_rows(&self, mut of: impl FnMut(u32) -> Value<'c>) -> Value<'c> {
+        let first = of(0);
+        let mut all = first.ty().vector(self.unit.rows()).poison();
+        all = self.unit.b.insert(all, first, 0);
+        for row in 1..self.unit.rows() {
+            all = self.unit.b.insert(all, of(row), row);
+        }
+        all
     }
 
     /// Records the result of an instruction.

@@ -67,6 +67,7 @@ mod ahead;
 mod alignment;
 mod apart;
 mod atomic;
+mod bounded;
 mod bulk;
 mod call;
 mod cell;

@@ -247,17 +247,26 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// The bases of a result that is affine in each row, from its operands' bases there.
-    pub(super) fn rows_result(&mut self, data: &InstData, result: IrValue, args: &[Value<'c>]) -> Value<'c> {
+    pub(super) fn rows_result(&self, data: &InstData, result: IrValue, args: &[Value<'c>]) -> Value<'c> {
         let b = self.unit.b;
         let rows = self.unit.rows();
+        let is_number =
+            |arg: &Value<'c>| arg.ty().is_vector() && arg.ty().is_int() && arg.ty().scalar_bits() > 1;
+        if args.iter().all(is_number) && self.has_rows_apart() && is_integer(&data.op) {
+            return self.of_rows(|row| {
+                let own: Vec<Value<'c>> = args.iter().map(|arg| b.extract(*arg, row)).collect();
+                self.rows_result(data, result, &own)
+            });
+        }
+        let of_all = |scalar| if args[0].ty().is_vector() { b.splat(scalar, rows) } else { scalar };
         match data.op {
             // As of an affine value: a row's first lane need not be active, and then its value may be negative. Where all lanes of a
             // row have the base itself it is that of those that are active.
             Op::Convert(Convert::ZExt) if matches!(self.p.shapes.of(result), LaneShape::Rows(offsets) if offsets.iter().any(|o| *o != 0)) => {
                 b.sext(args[0], self.lane_type(result))
             }
-            Op::ToGeneric(space) => b.add(args[0], b.splat(self.window_scalar(space), rows)),
-            Op::FromGeneric(space) => b.sub(args[0], b.splat(self.window_scalar(space), rows)),
+            Op::ToGeneric(space) => b.add(args[0], of_all(self.window_scalar(space))),
+            Op::FromGeneric(space) => b.sub(args[0], of_all(self.window_scalar(space))),
             op => self.math_op(op, data, result, args).expect("what keeps rows has a meaning"),
         }
     }
@@ -650,6 +659,26 @@ impl<'c> Emitter<'_, 'c> {
         let (mask, vector) = (self.active(), self.vector(value));
         let lane = b.int_resize(b.cttz(b.mask_to_int(mask)), self.unit.types.i32, false);
         b.extract_dynamic(vector, lane)
+    }
+}
+
+/// Whether an operation is as cheap for each of two numbers as for both at once.
+fn is_integer(op: &Op) -> bool {
+    match op {
+        Op::Int(op) => matches!(
+            op,
+            IntBinary::Add
+                | IntBinary::Sub
+                | IntBinary::Mul
+                | IntBinary::And
+                | IntBinary::Or
+                | IntBinary::Xor
+                | IntBinary::MinS
+                | IntBinary::MaxS
+        ),
+        Op::Shift(_) | Op::Convert(Convert::SExt | Convert::ZExt | Convert::Trunc) => true,
+        Op::ToGeneric(_) | Op::FromGeneric(_) => true,
+        _ => false,
     }
 }
 

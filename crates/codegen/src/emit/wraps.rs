@@ -6,6 +6,7 @@ use kernel_abi::{BlockFrame, CompileError, Status};
 use transform::{Prepared, slope};
 
 use super::Unit;
+use super::bounded::bounded_function;
 use super::entry::{BlockWarps, Counter, kernel_emitter, placed_function};
 use super::function::Place;
 use crate::llvm::{Function, IntPredicate, Value};
@@ -16,6 +17,8 @@ pub(super) struct Tests<'c> {
     wraps: Function<'c>,
     /// Tells whether surely none does in the same warps of so many blocks side by side, if one test may stand for all.
     stays: Option<Function<'c>>,
+    /// Tells whether surely none does in any warp of so many blocks side by side, if that can be computed at once.
+    bounded: Option<Function<'c>>,
 }
 
 impl<'c> Tests<'c> {
@@ -30,7 +33,8 @@ impl<'c> Tests<'c> {
             !kernel.shapes.of(assumption.index).is_vector() && slope::is_even(&kernel.func, assumption.index)
         });
         let stays = if is_even { Some(stays_function(unit, kernel)?) } else { None };
-        Ok(Some(Tests { wraps, stays }))
+        let bounded = bounded_function(unit, kernel)?;
+        Ok(Some(Tests { wraps, stays, bounded }))
     }
 
     /// Tests so many blocks side by side from the first, before any of them runs: they may run interleaved. Gives up if some index wraps.
@@ -45,6 +49,12 @@ impl<'c> Tests<'c> {
         let b = unit.b;
         let [x, y, z] = first;
         let done = b.append_block("tested");
+        if let Some(bounded) = self.bounded {
+            let nowhere = vec![unit.types.i32.zero(); self.wraps.param_count() as usize - 4];
+            let each = b.append_block("unbounded");
+            b.cond_br(b.call(bounded, &[&[frame, x, y, z], &nowhere[..], &[length]].concat()), done, each);
+            b.position_at_end(each);
+        }
         if let Some(stays) = self.stays {
             let rows = Rows::begin(unit, warps, "test.row");
             let args = [&[frame, x, y, z], &rows.place(unit, warps)[..], &[length]].concat();

@@ -6,7 +6,7 @@ use super::metadata::Metadata;
 use super::types::Type;
 use llvm_sys::core;
 use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMValueRef};
-use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex, LLVMOpcode};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -60,6 +60,21 @@ impl<'c> Value<'c> {
         let lane = |index| scalar(unsafe { core::LLVMGetAggregateElement(self.raw, index) });
         let first = lane(0)?;
         (1..ty.lanes()).all(|index| lane(index) == Some(first)).then_some(first)
+    }
+
+    /// The value and the constant whose sum this integer was computed as, if it was.
+    pub fn as_sum(self) -> Option<(Value<'c>, u64)> {
+        if !self.ty().is_int() || !self.is_instruction() {
+            return None;
+        }
+        // SAFETY: an instruction of a live context; a sum has two operands.
+        let [a, b] = unsafe {
+            if core::LLVMGetInstructionOpcode(self.raw) != LLVMOpcode::LLVMAdd {
+                return None;
+            }
+            [0, 1].map(|at| Self::from_raw(core::LLVMGetOperand(self.raw, at)))
+        };
+        b.as_int().map(|constant| (a, constant))
     }
 
     /// The mask of up to 64 lanes that this is a constant of, lane 0 in bit 0.
