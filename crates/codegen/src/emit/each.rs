@@ -38,7 +38,8 @@ impl<'c> Emitter<'_, 'c> {
             return self.load_part_of_word(address, lane, count);
         }
         let is_short = self.has_gather(4) && self.wants_less_code();
-        if self.is_full() && !self.has_fast_gather(lane.scalar_bits() / 8 * count) && !is_short {
+        let has_gather = self.has_fast_gather(lane.scalar_bits() / 8 * count);
+        if self.is_full() && !is_short && (!has_gather || self.loads_one_by_one(address, count)) {
             return self.load_one_by_one(address, lane, count, mark);
         }
         let b = self.unit.b;
@@ -120,15 +121,24 @@ impl<'c> Emitter<'_, 'c> {
         (0..count).step_by(per as usize).flat_map(part).collect()
     }
 
+    /// Whether scattered loads are faster one by one than by an instruction that gathers them in several steps for each lane: the places are known but for a
+    /// base, so there is nothing else to do than to load and to insert. It is more code, which pays where that runs again and again.
+    fn loads_one_by_one(&self, address: &Address<'c>, count: u32) -> bool {
+        let is_known = matches!(address, Address::Affine(..)) && count == 1;
+        is_known && self.unit.machine.cpu().has_stepwise_gather() && self.is_often() && self.unit.lanes <= 64
+    }
+
+    /// Whether what is here runs again and again.
+    fn is_often(&self) -> bool {
+        let loops = &self.p.loops;
+        !self.is_quick() && (loops.count() == 0 || loops.innermost(self.current).is_some())
+    }
+
     /// Whether scattered stores of so many bytes a lane are made one by one: where no instruction scatters them, and where lanes whose places are
     /// known but for a base, or that have more than an instruction scatters at once, are faster so than by that instruction, which takes the processor several
     /// times as long. It is more code, which pays where that runs again and again, and for so many lanes.
     pub(super) fn stores_one_by_one(&self, address: &Address<'c>, bytes: u32) -> bool {
-        let loops = &self.p.loops;
-        let pays = || {
-            let often = loops.count() == 0 || loops.innermost(self.current).is_some();
-            often && !self.is_quick() && self.unit.lanes <= 64
-        };
+        let pays = || self.is_often() && self.unit.lanes <= 64;
         let is_faster = matches!(address, Address::Affine(..)) || bytes > MOST_SCATTERED;
         self.is_full() && (!self.has_scatter(bytes) || is_faster && pays())
     }
