@@ -4,10 +4,12 @@
 //! indices of 32 bits leave a vector two at a time and are extended and scaled as scalars, which is half of what addresses that were computed
 //! as vectors take.
 
+use simt_ir::Space;
+
 use super::address::Address;
 use super::function::Emitter;
-use super::mark::Mark;
-use crate::llvm::{Type, Value};
+use super::mark::{Kind, Mark};
+use crate::llvm::{IntPredicate, Type, Value};
 
 /// The most that one access of a lane's takes.
 const BITS: u32 = 128;
@@ -39,9 +41,38 @@ impl<'c> Emitter<'_, 'c> {
         }
         let is_short = self.has_gather(4) && self.wants_less_code();
         let has_gather = self.has_fast_gather(lane.scalar_bits() / 8 * count);
-        if self.is_full() && !is_short && (!has_gather || self.loads_one_by_one(address, count)) {
+        let one_by_one = !is_short && (!has_gather || self.loads_one_by_one(address, count));
+        if one_by_one && self.is_full() {
             return self.load_one_by_one(address, lane, count, mark);
         }
+        if one_by_one && has_gather && mark.kind == Kind::Near {
+            let is_there = self.is_in_shared(address, lane.scalar_bits() / 8);
+            let loaded = self.either(
+                is_there,
+                |this| Ok(this.load_one_by_one(address, lane, count, mark)),
+                |this| Ok(this.gather_elements(address, lane, count)),
+            );
+            return loaded.expect("there are instructions for both");
+        }
+        self.gather_elements(address, lane, count)
+    }
+
+    /// Whether what all lanes have there is in the block's shared memory, where lanes that are not active may load as well.
+    fn is_in_shared(&self, address: &Address<'c>, size: u32) -> Value<'c> {
+        let (b, i64) = (self.unit.b, self.unit.types.i64);
+        let Address::Affine(base, offsets) = address else { return self.unit.types.bit.zero() };
+        let (least, most) =
+            offsets.iter().fold((0, 0), |(least, most), at| (*at.min(&least), *at.max(&most)));
+        let span = most - least + i64::from(size);
+        let from = b.sub(self.offset(*base, least), self.window_scalar(Space::Shared));
+        // Less than none is a large number: memory that ends sooner than it begins has no place for it.
+        let room = b.sub(self.shared_window_bytes(), i64.int_const(span as u64));
+        let has_room = b.icmp(IntPredicate::Sge, room, i64.zero());
+        b.and(has_room, b.icmp(IntPredicate::Ule, from, room))
+    }
+
+    /// Loads `count` elements for each active lane by instructions that gather.
+    fn gather_elements(&mut self, address: &Address<'c>, lane: Type<'c>, count: u32) -> Vec<Value<'c>> {
         let b = self.unit.b;
         let size = lane.scalar_bits() / 8;
         let addresses = self.all_addresses(address);
