@@ -33,7 +33,7 @@ use crate::math::value_type;
 const CHEAP: usize = 8;
 
 /// The most rows for which numbers are computed one by one.
-const ROWS_APART: u32 = 2;
+const ROWS_APART: u32 = 4;
 
 /// In what form a value is at hand.
 #[derive(Clone, Copy)]
