@@ -9,7 +9,7 @@
 //! * [`routines`]: functions that recurse become parts of the kernel that threads jump to.
 //!
 //! **What `prepare` runs**, in this order:
-//! * [`traps`], [`simplify`], [`disjoint`], [`cancel`], [`decide`]: clean-ups, and what the launch's shape decides;
+//! * [`traps`], [`simplify`], [`disjoint`], [`cancel`], [`decide`], [`selections`]: clean-ups, what the launch's shape decides, and short branches;
 //! * [`halves`](mod@halves), [`pairs`](mod@pairs), `words`: parts of a register are computed with where they are; `bytes`: words read byte by byte are read at once;
 //! * [`narrow`](mod@narrow): integers have as few bits as they need;
 //! * [`normalize`](mod@normalize): the normal form, with loops that have one entry;
@@ -80,6 +80,7 @@ pub mod retrace;
 pub mod routines;
 mod rows;
 mod seen;
+pub mod selections;
 pub mod shapes;
 pub mod simplify;
 mod singly;

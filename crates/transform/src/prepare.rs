@@ -9,8 +9,8 @@ use crate::unread::Unread;
 use crate::wanted::Wanted;
 use crate::{
     Irreducible, Linear, Loops, Shapes, abreast, bytes, cancel, decide, disjoint, dispatch, drift, halves,
-    in_step, lane_by_lane, late, lcssa, nan, narrow, normalize, pairs, quiet, simplify, stragglers, traps,
-    words, zeros,
+    in_step, lane_by_lane, late, lcssa, nan, narrow, normalize, pairs, quiet, selections, simplify,
+    stragglers, traps, words, zeros,
 };
 
 /// How far it is from a lane that stands for all to what is compared with others.
@@ -116,6 +116,7 @@ pub(crate) fn straighten_out(func: &mut Function, shape: &Shape) {
 /// Prepares a function whose calls have been inlined, to run its lanes in step.
 pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, Irreducible> {
     straighten_out(&mut func, shape);
+    selections::select(&mut func);
     halves::halves(&mut func);
     pairs::pairs(&mut func);
     words::words(&mut func);
