@@ -84,6 +84,8 @@ pub(crate) struct Executor {
     progress: Progress,
     seats: Seats,
     watched: AtomicBool,
+    /// Threads that run blocks which may wait for others.
+    waiting: AtomicUsize,
     block_memory: BlockMemoryPool,
 }
 
@@ -158,6 +160,7 @@ impl Executor {
             progress: Progress::new(),
             seats: Seats::new(),
             watched: AtomicBool::new(false),
+            waiting: AtomicUsize::new(0),
             // One more for who submits.
             block_memory: BlockMemoryPool::keeping(threads + 1),
         })
@@ -395,7 +398,14 @@ impl Executor {
         let _control = guard::FloatControl::standard();
         let resume = match self.block_memory.take() {
             Ok(mut memory) => {
+                let waits = grid.blocks_wait();
+                if waits {
+                    self.waiting.fetch_add(1, Ordering::Relaxed);
+                }
                 let resume = grid.run_blocks(&mut memory, stop);
+                if waits {
+                    self.waiting.fetch_sub(1, Ordering::Relaxed);
+                }
                 self.block_memory.give(memory);
                 resume
             }
@@ -586,7 +596,8 @@ impl Executor {
                 let progress = executor.progress.so_far();
                 let mut state = executor.state.lock();
                 let shut_down = executor.shut_down.load(Ordering::Relaxed);
-                let remedy = watch.look(&state, progress, state.runs_first_code(), shut_down);
+                let waiting = executor.waiting.load(Ordering::Relaxed) > 0;
+                let remedy = watch.look(&state, progress, waiting, state.runs_first_code(), shut_down);
                 let mut calls = Calls::default();
                 state.stalls = matches!(remedy, Remedy::Wake | Remedy::Add(_));
                 match remedy {

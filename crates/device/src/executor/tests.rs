@@ -97,27 +97,43 @@ fn work_that_nobody_comes_for_wakes_those_who_sleep_and_then_others_come() {
     let executor = Executor::new(1, 16);
     let mut state = State::default();
     let mut watch = Watch::new(2);
-    assert_eq!(watch.look(&state, 7, false, false), Remedy::Nothing, "there is no work");
+    assert_eq!(watch.look(&state, 7, false, false, false), Remedy::Nothing, "there is no work");
     // As if the worker that was called for it had found something else: one sleeps, and there is work.
     state.ready.insert((0, 1), queue(&executor));
     state.desks.push(desk(&executor, true));
-    assert_eq!(watch.look(&state, 7, false, false), Remedy::Wake);
-    assert_eq!(watch.look(&state, 8, false, false), Remedy::Nothing, "something has moved");
+    assert_eq!(watch.look(&state, 7, false, false, false), Remedy::Wake);
+    assert_eq!(watch.look(&state, 8, false, false, false), Remedy::Nothing, "something has moved");
     state.desks[0].leave();
-    assert_eq!(watch.look(&state, 8, false, false), Remedy::Add(1));
+    assert_eq!(watch.look(&state, 8, false, false, false), Remedy::Add(1));
     // Blocks in quickly made code may take that long.
     for _ in 1..watch::WATCHES_AT_FIRST {
-        assert_eq!(watch.look(&state, 8, true, false), Remedy::Nothing);
+        assert_eq!(watch.look(&state, 8, false, true, false), Remedy::Nothing);
     }
-    assert_eq!(watch.look(&state, 8, true, false), Remedy::Add(1));
-    assert_eq!(watch.look(&state, 8, true, false), Remedy::Nothing, "they are given as long again");
+    assert_eq!(watch.look(&state, 8, false, true, false), Remedy::Add(1));
+    assert_eq!(watch.look(&state, 8, false, true, false), Remedy::Nothing, "they are given as long again");
     state.extra = 2;
-    assert_eq!(watch.look(&state, 8, false, false), Remedy::Add(0));
+    assert_eq!(watch.look(&state, 8, true, false, false), Remedy::Add(0));
     state.ready.clear();
     for _ in 0..watch::WATCHES {
-        assert_eq!(watch.look(&state, 8, false, false), Remedy::Nothing);
+        assert_eq!(watch.look(&state, 8, false, false, false), Remedy::Nothing);
     }
-    assert_eq!(watch.look(&state, 8, false, false), Remedy::End);
+    assert_eq!(watch.look(&state, 8, false, false, false), Remedy::End);
+}
+
+#[test]
+fn blocks_that_only_take_long_get_fewer_and_fewer_threads() {
+    let executor = Executor::new(1, 16);
+    let mut state = State::default();
+    state.ready.insert((0, 1), queue(&executor));
+    let mut watch = Watch::new(100);
+    let looks = |watch: &mut Watch, progress: u64, waiting: bool| {
+        (1..).find(|_| watch.look(&state, progress, waiting, false, false) == Remedy::Add(1))
+    };
+    assert_eq!(watch.look(&state, 8, false, false, false), Remedy::Nothing, "something has moved");
+    assert_eq!([(); 4].map(|()| looks(&mut watch, 8, false)), [1, 2, 4, 8].map(Some));
+    assert_eq!(watch.look(&state, 9, false, false, false), Remedy::Nothing, "something has moved");
+    assert_eq!(looks(&mut watch, 9, false), Some(16), "it may be as slow as before");
+    assert_eq!(looks(&mut watch, 9, true), Some(1), "others wait for what has not begun");
 }
 
 #[test]
