@@ -11,8 +11,27 @@ const BLOCKS: u32 = 7;
 const THREADS: u32 = 64;
 const LAUNCH: Launch = Launch { grid: [BLOCKS, 2, 1], block: [THREADS, 1, 1] };
 
-/// A thread stores at the index `ctaid.x × pitch + tid + start`, or with the square of `ctaid.x`, if it is told to.
-fn program(square: bool) -> Program {
+/// What a block has in the place of `ctaid.x`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Of {
+    Block,
+    Square,
+    /// Twice the one before, none of them before the second or behind the fifth.
+    Clamped,
+}
+
+impl Of {
+    fn of(self, x: i32) -> i32 {
+        match self {
+            Of::Block => x,
+            Of::Square => x * x,
+            Of::Clamped => (x - 1).clamp(1, 4) << 1,
+        }
+    }
+}
+
+/// A thread stores at the index `x × pitch + tid + start`, if it is told to.
+fn program(of: Of) -> Program {
     let mut b = FunctionBuilder::new("kernel", Signature::default());
     let zero = b.constant(Type::I64, 0);
     let param = |b: &mut FunctionBuilder, at: i64, ty: Type| {
@@ -23,8 +42,16 @@ fn program(square: bool) -> Program {
     let int = |b: &mut FunctionBuilder, op, left, right| b.inst(Op::Int(op), &[left, right], Type::I32);
     let mut x = b.inst(Op::SpecialReg(SpecialReg::CtaId(0)), &[], Type::I32);
     let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32);
-    if square {
-        x = int(&mut b, IntBinary::Mul, x, x);
+    match of {
+        Of::Block => {}
+        Of::Square => x = int(&mut b, IntBinary::Mul, x, x),
+        Of::Clamped => {
+            let [one, four] = [1, 4].map(|number| b.constant(Type::I32, number));
+            x = int(&mut b, IntBinary::Sub, x, one);
+            x = int(&mut b, IntBinary::MaxS, x, one);
+            x = int(&mut b, IntBinary::MinS, x, four);
+            x = b.inst(Op::Shift(Shift::Left), &[x, one], Type::I32);
+        }
     }
     let first = int(&mut b, IntBinary::Mul, x, pitch);
     let own = int(&mut b, IntBinary::Add, first, tid);
@@ -81,25 +108,27 @@ fn one_test_for_many_blocks_finds_what_one_for_each_does() {
         least + 5,
         least + last,
     ];
-    for square in [false, true] {
-        let compiled = LAUNCH.compile(&program(square), &Cpu::native().unwrap()).unwrap();
+    for of in [Of::Block, Of::Square, Of::Clamped] {
+        let compiled = LAUNCH.compile(&program(of), &Cpu::native().unwrap()).unwrap();
         for (pitch, start) in pitches.into_iter().flat_map(|pitch| starts.map(|start| (pitch, start))) {
             let wraps = (0..BLOCKS as i32).any(|x| {
-                let x = if square { x * x } else { x };
-                let first = |warp: i32| x.wrapping_mul(pitch).wrapping_add(start).wrapping_add(32 * warp);
+                let first =
+                    |warp: i32| of.of(x).wrapping_mul(pitch).wrapping_add(start).wrapping_add(32 * warp);
                 (0..2).any(|warp| first(warp) > most - 31)
             });
             let params = [0, u64::from(pitch as u32), u64::from(start as u32), 0];
             let given_up = LAUNCH.gives_up(&compiled, &params);
-            assert_eq!(given_up, wraps, "{pitch} and {start}, square: {square}");
+            assert_eq!(given_up, wraps, "{pitch} and {start}, {of:?}");
         }
     }
 }
 
 #[test]
-fn only_what_grows_evenly_has_one_test() {
-    let text = |square| {
-        codegen::emit_text(&program(square), &LAUNCH.shape(), &Cpu::native().unwrap(), Text::Ir).unwrap()
-    };
-    assert!(text(false).contains("@stays(") && !text(true).contains("@stays("));
+fn only_what_grows_evenly_has_one_test_but_for_that_of_bounds() {
+    let text =
+        |of| codegen::emit_text(&program(of), &LAUNCH.shape(), &Cpu::native().unwrap(), Text::Ir).unwrap();
+    assert!(text(Of::Block).contains("@stays(") && !text(Of::Square).contains("@stays("));
+    for of in [Of::Block, Of::Square, Of::Clamped] {
+        assert!(text(of).contains("@bounded("), "bounds of all blocks are known");
+    }
 }
