@@ -202,6 +202,14 @@ const ROW: Loop<'static> = Loop {
 const COUNTED: &str =
     "add.s32 %v, %i, 1;\nmax.s32 %v, %n, %v;\nsub.s32 %left, %v, %i;\nadd.s32 %trips, %left, -1;";
 
+/// Likewise where memory tells the limit, and a branch before the loops that there are some.
+const LIMITED: Loop<'static> = Loop {
+    row: "mul.wide.u32 %x, %t, 4;\nadd.u64 %a, %data, %x;\nld.global.u32 %i, [%a];\nand.b32 %i, %i, 511;\n\
+          ld.global.u32 %n, [%a+256];\nand.b32 %n, %n, 511;\n",
+    count: "sub.s32 %left, %n, %i;\nnot.b32 %trips, %i;\nadd.s32 %trips, %n, %trips;",
+    ..ROW
+};
+
 fn agrees_singly(unrolled: Loop<'_>, first: i32, limit: i32) {
     let program = program(unrolled);
     let words: Vec<u64> = (0..1000u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
@@ -223,18 +231,18 @@ fn agrees_singly(unrolled: Loop<'_>, first: i32, limit: i32) {
 #[test]
 fn lanes_one_at_a_time_take_their_rows_in_one_loop() {
     let numbers = Loop { row: "", body: "mad.lo.u32 %sum, %sum, 3, %i;\n", ..ROW };
-    for count in [ROW.count, COUNTED] {
+    for row in [ROW, Loop { count: COUNTED, ..ROW }, LIMITED] {
         for unrolled in [
-            Loop { count, ..ROW },
-            Loop { count, own_address: false, ..ROW },
-            Loop { count, times: 8, short: "setp.lt.u32 %p, %trips, 7;", ..ROW },
-            Loop { count, last: Some("ld.global.u32 %v, [%a];\nmad.lo.u32 %sum, %sum, 5, %v;\n"), ..ROW },
-            Loop { count, short: "setp.lt.u32 %p, %trips, 5;", ..ROW },
+            row,
+            Loop { own_address: false, ..row },
+            Loop { times: 8, short: "setp.lt.u32 %p, %trips, 7;", ..row },
+            Loop { last: Some("ld.global.u32 %v, [%a];\nmad.lo.u32 %sum, %sum, 5, %v;\n"), ..row },
+            Loop { short: "setp.lt.u32 %p, %trips, 5;", ..row },
         ] {
             agrees_singly(unrolled, 0, 0);
         }
         for (first, limit) in [(i32::MAX - 90, i32::MAX), (i32::MIN, i32::MIN + 66), (-40, 30), (5, 5)] {
-            agrees_singly(Loop { count, ..numbers }, first, limit);
+            agrees_singly(Loop { count: row.count, ..numbers }, first, limit);
         }
     }
 }
@@ -260,4 +268,8 @@ fn lanes_that_run_by_themselves_have_rolled_loops() {
         size(counted).1 + 5 < size(ROW).1,
         "what is known of the number of iterations need not be tested"
     );
+    let known = LIMITED;
+    assert!(size(known).1 + 15 < size(counted).1, "nothing needs to be");
+    let later = Loop { short: "setp.lt.u32 %p, %trips, 2;", ..known };
+    assert!(size(later).1 > size(known).1 + 15, "but for which of the loops there are");
 }
