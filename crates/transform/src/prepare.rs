@@ -72,7 +72,7 @@ pub fn prepare_kernel(func: &Function, shape: &Shape) -> Result<Prepared, in_ste
     traps::pass_through(&mut func);
     simplify::simplify(&mut func);
     let Some(dispatched) = dispatch::dispatch(&func, &waiting) else { return Err(obstacle) };
-    let Ok(mut prepared) = prepare(dispatched.func, true, shape) else { return Err(obstacle) };
+    let Ok(mut prepared) = prepare_blocks(dispatched.func, true, shape) else { return Err(obstacle) };
     prepared.polling = Polling { yields: vec![dispatched.pause], ..Polling::default() };
     prepared.late.clear();
     prepared.wanted = Wanted::default();
@@ -117,6 +117,16 @@ pub(crate) fn straighten_out(func: &mut Function, shape: &Shape) {
 pub fn prepare(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, Irreducible> {
     straighten_out(&mut func, shape);
     selections::select(&mut func);
+    prepare_straight(func, is_kernel, shape)
+}
+
+/// Prepares a function that has a block which something else names: where lanes that have places of their own pause, which is all that this block is there for.
+fn prepare_blocks(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, Irreducible> {
+    straighten_out(&mut func, shape);
+    prepare_straight(func, is_kernel, shape)
+}
+
+fn prepare_straight(mut func: Function, is_kernel: bool, shape: &Shape) -> Result<Prepared, Irreducible> {
     halves::halves(&mut func);
     pairs::pairs(&mut func);
     words::words(&mut func);
