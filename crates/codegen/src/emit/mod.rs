@@ -5,7 +5,7 @@
 //! * [`entry`][]: the loops over blocks and warps;
 //! * [`together`][]: the loop over the warps of a block and its barriers;
 //! * [`turns`][]: warps that take turns;
-//! * [`wraps`][]: tests before any block runs;
+//! * [`wraps`][], [`bounded`][]: tests before any block runs, of each warp and of all;
 //! * [`call`][]: device functions that are not inlined;
 //! * [`shared`][]: functions called from many places;
 //! * [`host`][]: faults and services of the host.
