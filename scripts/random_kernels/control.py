@@ -86,87 +86,104 @@ def branch(m):
     with m.braces(f"if ({text})", "} else {" if two else "}"), m.having(level=level, mask=mask):
         statements(m, 1 + m.below(3))
     if two:
-        m.indent += 1
-        m.scopes.append([])
-        m.depth += 1
-        with m.having(level=level, mask=others if level == "lane" else mask):
+        with m.inside("}"), m.having(level=level, mask=others if level == "lane" else mask):
             statements(m, 1 + m.below(2))
-        m.depth -= 1
-        m.scopes.pop()
-        m.indent -= 1
-        m.emit("}")
     if after and m.level != "block" and m.chance(20):
         m.emit(f"__syncwarp({after});")
 
 
 def rounds(m):
+    """The most that a loop goes round here."""
     return m.pick([2, 3, 4, 5, 8, 12]) if m.cost < 12 else m.pick([1, 2, 3])
 
 
 def loop(m):
     if m.cost > 150:
         return assign(m)
-    k = m.below(8)
     high = rounds(m)
-    i = m.name("i")
+    table = [(2, uniform_rounds), (1, until_none), (1, shrinking), (1, part_of_array), (3, counted)]
+    if m.mask:
+        table.append((2, parting))
     with m.having(cost=m.cost * high):
-        if k < 2:
-            to = m.pick([f"{high}u", uniform(m, high)])
-            unroll(m)
-            with m.braces(f"for (unsigned {i} = {m.pick(['0u', '0u', '1u'])}; {i} < {to}; ++{i})"), m.having(loop=False):
-                m.add("u32", i)
-                m.add("counter", i)
-                statements(m, 1 + m.below(3))
-        elif k == 2 and m.mask:
-            # Lanes leave one after the other; those that stay know each other.
-            n, mask = m.name("n"), m.name("m")
-            m.emit(f"const unsigned {n} = {bounded(m, expr(m, 'u32', 2), high + 1)};")
-            with m.braces(f"for (unsigned {i} = 0u;; ++{i})"):
-                m.emit(f"const unsigned {mask} = __ballot_sync({m.mask if m.chance(0) else mask + 'o'}, {i} < {n});")
-                m.emit(f"if ({i} >= {n}) break;")
-                m.emit(f"{mask}o = {mask};")
-                m.add("u32", i)
-                m.add("counter", i)
-                with m.having(level="lane", mask=mask, loop=False):
-                    statements(m, 1 + m.below(3))
-            # The mask of the round before is declared in front of the loop.
-            head = next(at for at in range(len(m.lines) - 1, -1, -1) if f"for (unsigned {i} = 0u;;" in m.lines[at])
-            m.lines.insert(head, "  " * m.indent + f"unsigned {mask}o = {m.mask};")
-        elif k == 3:
-            n = m.name("n")
-            m.emit(f"unsigned {n} = {bounded(m, expr(m, 'u32', 2), high + 1)};")
-            with m.braces("do", f"}} while ({n}-- != 0u{m.pick(['', ' && ' + expr(m, 'bool', 1)])});"), m.having(level="lane", mask=None, loop=True):
-                m.add("u32", n)
-                # A continue goes to the condition.
-                statements(m, 1 + m.below(3))
-        elif k == 4:
-            # Numbers that halve, or bits that go.
-            n = m.name("n")
-            m.emit(f"uint32_t {n} = {expr(m, 'u32', 2)} & {(1 << min(high, 8)) - 1}u;")
-            step = m.pick([f"{n} >>= 1", f"{n} &= {n} - 1u", f"{n} /= 3u", f"{n} = {n} > 2u ? {n} / 2u : 0u"])
-            with m.braces(f"for (; {n} != 0u; {step})"), m.having(level="lane", mask=None, loop=True):
-                m.add("u32", n)
-                statements(m, 1 + m.below(3))
-        elif k == 5:
-            # Over part of an array, from somewhere on.
-            start, to = m.name("s"), m.name("n")
-            m.emit(f"const unsigned {start} = {expr(m, 'u32', 1)} & {m.pick([7, 63, 1023])}u;")
-            m.emit(f"const unsigned {to} = {start} + ({expr(m, 'u32', 1)} % {high + 1}u) * {m.pick([1, 2])}u;")
-            unroll(m)
-            with m.braces(f"for (unsigned {i} = {start}; {i} < {to}; {i} += {m.pick([1, 1, 2, 3])}u)"), m.having(level="lane", mask=None, loop=True):
-                m.add("u32", i)
-                m.add("counter", i)
-                statements(m, 1 + m.below(3))
-        else:
-            n = m.name("n")
-            m.emit(f"const int {n} = (int)({bounded(m, expr(m, 'u32', 2), high + 1)});")
-            unroll(m)
-            head = m.pick([f"for (int {i} = 0; {i} < {n}; ++{i})", f"for (int {i} = {n} - 1; {i} >= 0; --{i})", f"for (int {i} = 0; {i} <= {n}; {i} += 2)"])
-            with m.braces(head), m.having(level="lane", mask=None, loop=True):
-                m.emit(f"const uint32_t {i}u = (uint32_t){i};")
-                m.add("u32", i + "u")
-                m.add("counter", i + "u")
-                statements(m, 1 + m.below(3))
+        m.weighted(table)(m, high, m.name("i"))
+
+
+def own_rounds(m, high):
+    """How often a thread goes round, for itself."""
+    return bounded(m, expr(m, "u32", 2), high + 1)
+
+
+def alone(m):
+    """Nobody knows who else is there."""
+    return m.having(level="lane", mask=None, loop=True)
+
+
+def uniform_rounds(m, high, i):
+    """As many for all, known to the compiler or not."""
+    to = m.pick([f"{high}u", uniform(m, high)])
+    unroll(m)
+    with m.braces(f"for (unsigned {i} = {m.pick(['0u', '0u', '1u'])}; {i} < {to}; ++{i})"), m.having(loop=False):
+        counter(m, i)
+        statements(m, 1 + m.below(3))
+
+
+def parting(m, high, i):
+    """Lanes leave one after the other; those that stay know each other."""
+    n, before, mask = m.name("n"), m.name("m"), m.name("m")
+    m.emit(f"const unsigned {n} = {own_rounds(m, high)};")
+    m.emit(f"unsigned {before} = {m.mask};")
+    with m.braces(f"for (unsigned {i} = 0u;; ++{i})"):
+        m.emit(f"const unsigned {mask} = __ballot_sync({before}, {i} < {n});")
+        m.emit(f"if ({i} >= {n}) break;")
+        m.emit(f"{before} = {mask};")
+        counter(m, i)
+        with m.having(level="lane", mask=mask, loop=False):
+            statements(m, 1 + m.below(3))
+
+
+def until_none(m, high, i):
+    m.emit(f"unsigned {i} = {own_rounds(m, high)};")
+    tail = f"}} while ({i}-- != 0u{m.pick(['', ' && ' + expr(m, 'bool', 1)])});"
+    with m.braces("do", tail), alone(m):
+        m.add("u32", i)
+        statements(m, 1 + m.below(3))
+
+
+def shrinking(m, high, i):
+    """Numbers that are halved, or lose their bits."""
+    m.emit(f"uint32_t {i} = {expr(m, 'u32', 2)} & {(1 << min(high, 8)) - 1}u;")
+    step = m.pick([f"{i} >>= 1", f"{i} &= {i} - 1u", f"{i} /= 3u", f"{i} = {i} > 2u ? {i} / 2u : 0u"])
+    with m.braces(f"for (; {i} != 0u; {step})"), alone(m):
+        m.add("u32", i)
+        statements(m, 1 + m.below(3))
+
+
+def part_of_array(m, high, i):
+    """From somewhere on to somewhere, as over the rows of a sparse matrix."""
+    start, to = m.name("s"), m.name("n")
+    m.emit(f"const unsigned {start} = {expr(m, 'u32', 1)} & {m.pick([7, 63, 1023])}u;")
+    m.emit(f"const unsigned {to} = {start} + ({expr(m, 'u32', 1)} % {high + 1}u) * {m.pick([1, 2])}u;")
+    unroll(m)
+    with m.braces(f"for (unsigned {i} = {start}; {i} < {to}; {i} += {m.pick([1, 1, 2, 3])}u)"), alone(m):
+        counter(m, i)
+        statements(m, 1 + m.below(3))
+
+
+def counted(m, high, i):
+    """With a signed counter, up or down."""
+    n = m.name("n")
+    m.emit(f"const int {n} = (int)({own_rounds(m, high)});")
+    unroll(m)
+    ways = [f"{i} = 0; {i} < {n}; ++{i}", f"{i} = {n} - 1; {i} >= 0; --{i}", f"{i} = 0; {i} <= {n}; {i} += 2"]
+    with m.braces(f"for (int {m.pick(ways)})"), alone(m):
+        m.emit(f"const uint32_t {i}u = (uint32_t){i};")
+        counter(m, i + "u")
+        statements(m, 1 + m.below(3))
+
+
+def counter(m, name):
+    m.add("u32", name)
+    m.add("counter", name)
 
 
 def unroll(m):
@@ -184,26 +201,15 @@ def switch(m):
         text, level = uniform(m, 7), m.level
     count = m.pick([3, 4, 5, 6, 8])
     cases = m.r.sample(range(count + 2), count)
-    with m.braces(f"switch (({text}) % {count + 1}u)"):
+    known = m.having(level=level, mask=m.mask if level != "lane" else None, loop=False)
+    with m.braces(f"switch (({text}) % {count + 1}u)"), known:
         for case in cases:
             m.emit(f"case {case}u: {{")
-            m.indent += 1
-            m.scopes.append([])
-            with m.having(level=level, mask=m.mask if level != "lane" else None, loop=False):
+            with m.inside("}" if level == "lane" and m.chance(25) else "} break;"):
                 statements(m, 1 + m.below(2))
-            m.scopes.pop()
-            m.indent -= 1
-            falls = level == "lane" and m.chance(25)
-            m.emit("}" if falls else "} break;")
         if m.chance(50):
-            m.emit("default: {")
-            m.indent += 1
-            m.scopes.append([])
-            with m.having(level=level, mask=m.mask if level != "lane" else None, loop=False):
+            with m.braces("default:"):
                 statements(m, 1)
-            m.scopes.pop()
-            m.indent -= 1
-            m.emit("}")
 
 
 def jumps(m):

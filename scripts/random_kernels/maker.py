@@ -68,6 +68,12 @@ class Maker:
     def braces(self, head, tail="}"):
         """A block of statements; what is declared there is gone behind it."""
         self.emit(head + " {")
+        with self.inside(tail):
+            yield
+
+    @contextmanager
+    def inside(self, tail):
+        """The rest of a block that has been opened."""
         self.indent += 1
         self.scopes.append([])
         self.depth += 1

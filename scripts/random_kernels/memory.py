@@ -1,7 +1,7 @@
 """Statements about memory: arrays of a thread's own, of all kinds, and atomics that commute."""
 
 from maker import TYPES
-from values import bounded, expr
+from values import bounded, expr, place
 
 # What a cell that all threads share is combined with: the function, the type, the expression's mask, and the cell's beginning.
 CELLS = [
@@ -68,7 +68,7 @@ def vectors(m):
         return store(m)
     v = m.name("v")
     base = "inf" if ty == "f32" else "in"
-    index = bounded(m, m.pick(["lt", "tid", "tid * 3u", "1000u - lt", expr(m, "u32", 1), "ty * 16u + tx", "tx * 8u + ty"]), length)
+    index = bounded(m, m.pick(["lt", "tid", "tid * 3u", "1000u - lt", expr(m, "u32", 1), "ty * 16u + tx", "tx * 8u + ty", place(m)]), length)
     m.emit(f"const {kind} {v} = ((const {kind}*){base})[{index}];")
     for member in members:
         m.add(ty, f"{v}.{member}")

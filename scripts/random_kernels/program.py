@@ -4,6 +4,7 @@ import random
 
 import control
 import functions
+import regular
 from maker import TYPES, Maker
 from values import expr
 
@@ -28,14 +29,15 @@ def kernel(seed, number, plain, file_functions):
     m = Maker(seed, plain=plain, functions=file_functions)
     m.lanes = not plain
     m.whole_warps = m.chance(65)
-    m.budget = m.pick([5, 10, 20, 35])
-    shapes = m.r.sample(SHAPES if m.whole_warps else ODD + SHAPES[::4], m.pick([1, 1, 2, 3]))
+    m.budget = m.pick([2, 4, 7, 12, 20])
+    shapes = m.r.sample(SHAPES if m.whole_warps else ODD + SHAPES[::4], m.pick([1, 1, 1, 2]))
     launches = []
     for shape in shapes:
         threads = shape[0] * shape[1] * shape[2]
         launches.append((m.pick([grid for grid in GRIDS if grid[0] * grid[1] * grid[2] * threads <= 2048 or grid == (1, 1, 1)]), shape))
-    if m.whole_warps:
-        assert all(shape[0] * shape[1] * shape[2] % 32 == 0 for _, shape in launches), shapes
+    if not plain and m.chance(45):
+        regular.kernel(m)
+        return header(m, number, plain, launches), launches, ["regular"]
     functions.constants(m)
     leaves = m.chance(15)
     for ty, text, length in [("u32", "in[{}]", 4096), ("u8", "in8[{}]", 16384), ("u16", "in16[{}]", 8192), ("u64", "in64[{}]", 2048), ("f32", "inf[{}]", 4096), ("u32", "p.w[{}]", 8), ("u8", "p.b[{}]", 5)]:
@@ -57,7 +59,7 @@ def kernel(seed, number, plain, file_functions):
     for ty in ["u32", "u32", "u64", m.pick(["f32", "u8", "u16", "f64"])]:
         m.declare(ty, expr(m, ty, 2))
     control.statements(m, m.budget)
-    place = m.pick(["tid", "tid", "total - 1u - tid", "(tid * 2053u) % total" if True else ""])
+    place = m.pick(["tid", "tid", "total - 1u - tid", "(tid * 2053u) % total"])
     rows = m.chance(70)
     outputs = [(ty, name) for ty, name in m.all("writable") if "." not in name][-OUTPUTS // 2:]
     out = []
@@ -74,13 +76,19 @@ def kernel(seed, number, plain, file_functions):
     for at, value in enumerate(out[:OUTPUTS]):
         guard = f"if ({expr(m, 'bool', 1)}) " if m.chance(8) else ""
         m.emit(guard + store(at, value))
+    return header(m, number, plain, launches), launches, [name for _, name in outputs]
+
+
+def header(m, number, plain, launches):
+    """The whole text of a kernel whose statements have been made."""
     bounds = "" if plain or m.chance(70) else f"__launch_bounds__({max(s[0] * s[1] * s[2] for _, s in launches)}) "
     restrict = m.pick(["__restrict__", ""])
-    text = [f"__global__ void {bounds}k{number}(const uint32_t* {restrict} in, const float* {restrict} inf, uint32_t* {restrict} out, uint64_t* {restrict} cells, uint8_t* {restrict} bytes, uint32_t* {restrict} columns, const Params p) {{"]
-    if not plain:
-        text += ["  extern __shared__ uint32_t dyn[];"]
-    text += [HEAD, "  uint32_t* const column = columns + tid; (void)column;", *("  " + line for line in m.shared), *m.lines, "}"]
-    return text, launches, [name for _, name in outputs]
+    pointers = ["const uint32_t* {} in", "const float* {} inf", "uint32_t* {} out", "uint64_t* {} cells", "uint8_t* {} bytes", "uint32_t* {} columns"]
+    parameters = ", ".join(pointer.format(restrict) for pointer in pointers)
+    dynamic = [] if plain else ["  extern __shared__ uint32_t dyn[];"]
+    shared = ["  " + line for line in m.shared]
+    column = "  uint32_t* const column = columns + tid; (void)column;"
+    return [f"__global__ void {bounds}k{number}({parameters}, const Params p) {{", *dynamic, HEAD, column, *shared, *m.lines, "}"]
 
 
 def program(seed):

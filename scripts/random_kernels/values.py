@@ -56,7 +56,9 @@ def load(m, ty):
 
 def index(m, length):
     """A number below a length: near the thread's own, in some order, or anywhere."""
-    k = m.below(9) if m.given else 0
+    k = m.below(12) if m.given else 0
+    if k > 8:
+        return bounded(m, place(m), length)
     if k == 0:
         return bounded(m, expr(m, "u32", 1), length)
     if k == 1:
@@ -79,6 +81,41 @@ def index(m, length):
     return bounded(m, expr(m, "u32", 2), length)
 
 
+def coordinates(m, depth):
+    """What programs compute indices of: a thread's coordinates, multiplied, shifted, masked and put together."""
+    if depth == 0 or m.chance(15):
+        names = ["(int)tx", "(int)ty", "(int)tz", "(int)bx", "(int)lt", "(int)(tx + bx * blockDim.x)", "(int)lane"]
+        return m.pick(names) if m.chance(85) else str(m.pick([0, 1, 3, 5, 7, 16, 31, 32, 63, 64, 100, 255, 256, 1000]))
+    a = coordinates(m, depth - 1)
+    k = m.below(12)
+    if k < 3:
+        return f"({a} + {coordinates(m, depth - 1)})"
+    if k == 3:
+        return f"({a} - {coordinates(m, depth - 1)})"
+    if k == 4:
+        return f"({a} * {m.pick([2, 3, 4, 5, 8, 16, 36, 64])})"
+    if k == 5:
+        return f"({a} << {m.pick([1, 2, 3, 4, 5, 6])})"
+    if k == 6:
+        return f"({a} >> {m.pick([1, 2, 3, 4, 5, 6, 8])})"
+    if k == 7:
+        return f"({a} & {m.pick([1, 3, 7, 15, 31, 63, 127, 255, 1023, 1020, 0x3F0, 0xFF8, -4, -16, -32])})"
+    if k == 8:
+        return f"({a} | {m.pick([1, 2, 4, 8, 16, 32, 64, 255])})"
+    if k == 9:
+        return f"({a} ^ {m.pick([1, 2, 3, 4, 8, 16, 31, 32, 64])})"
+    if k == 10:
+        return f"(int)((unsigned){a} {m.pick(['>> 1', '>> 2', '>> 4', '>> 8', '% 3u', '% 12u', '/ 5u', '/ 24u'])})"
+    return f"(({a} << {m.pick([4, 5, 6, 7, 8])}) | ({coordinates(m, depth - 1)} & {m.pick([3, 7, 15, 31])}))"
+
+
+def place(m):
+    """Likewise, as a number without sign; of more than two operations the signed one might overflow."""
+    if m.chance(60):
+        return f"(unsigned){coordinates(m, 1 + m.below(2))}"
+    return f"(unsigned){coordinates(m, 3).replace('(int)', '(unsigned)')}"
+
+
 def bounded(m, value, length):
     if length & (length - 1) == 0:
         return f"(({value}) & {length - 1}u)" if m.chance(85) else f"(({value}) % {length}u)"
@@ -89,7 +126,9 @@ def word(m, d):
     def e(n=d):
         return expr(m, "u32", n)
 
-    k = m.below(58)
+    k = m.below(60)
+    if k > 57 and m.given:
+        return f"(uint32_t){coordinates(m, 2)}"
     if k < 6:
         return f"({e()} {m.pick(['+', '-', '*', '&', '|', '^'])} {e()})"
     if k < 10:

@@ -299,10 +299,8 @@ def in_warp_exchange(m):
         return count(m)
     m.emit(f"{name}[lt] = {expr(m, 'u32', 2)};")
     m.emit(f"__syncwarp({m.mask});")
-    x = m.declare("u32", f"{name}[min(lt ^ {m.pick([1, 3, 16, 31])}u, T - 1u)]" if not m.whole_warps else f"{name}[lt ^ {m.pick([1, 3, 16, 31])}u]")
-    if not m.whole_warps:
-        # The last warp's partner may be in it alone: all of the same warp.
-        m.lines[-1] = m.lines[-1].replace("min(", "same_warp(lt, ").replace(", T - 1u)", ", T)")
+    other = f"lt ^ {m.pick([1, 3, 16, 31])}u"
+    x = m.declare("u32", f"{name}[{other if m.whole_warps else f'same_warp(lt, {other}, T)'}]")
     m.emit(f"__syncwarp({m.mask});")
     if m.chance(50):
         m.emit(f"{name}[lt] += {x};")
@@ -332,11 +330,9 @@ def halves(m):
                 m.emit(f"{name}[lt] = {expr(m, 'u32', 2)};")
                 m.emit('asm volatile("bar.arrive 3, %0;" :: "r"(T) : "memory");')
                 control.statements(m, 1)
-            m.indent += 1
-            m.emit('asm volatile("bar.sync 3, %0;" :: "r"(T) : "memory");')
-            target = m.target(["u32"])
-            if target:
-                m.emit(f"{target[1]} ^= {name}[T - 1u - lt];")
-            m.indent -= 1
-            m.emit("}")
+            with m.inside("}"):
+                m.emit('asm volatile("bar.sync 3, %0;" :: "r"(T) : "memory");')
+                target = m.target(["u32"])
+                if target:
+                    m.emit(f"{target[1]} ^= {name}[T - 1u - lt];")
     m.emit("__syncthreads();")
