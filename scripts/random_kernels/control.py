@@ -50,7 +50,7 @@ def assign(m):
 
 
 def new_variable(m):
-    types = ["u32", "u32", "u64", "f32", "u16", "u8", "f64", "i16", "i8"] + ([] if m.plain else ["f16", "bf16"])
+    types = ["u32", "u32", "u64", "f32", "u16", "u8", "f64", "i16", "i8"] + (["f16", "bf16"] if m.halves else [])
     ty = m.pick(types)
     m.declare(ty, expr(m, ty, 2), writable=ty not in ("f16", "bf16") or m.chance(50))
 

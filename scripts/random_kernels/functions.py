@@ -20,9 +20,10 @@ class Function:
         return self.form.format(*arguments)
 
 
-def body(seed, parameters, result, plain, count=3):
+def body(seed, parameters, result, plain, halves, count=3):
     """Statements and a result, that know nothing but parameters and constants."""
     m = Maker(seed, plain=plain)
+    m.halves = halves
     m.given, m.lanes, m.level, m.mask = False, False, "lane", None
     m.cost, m.budget = 12, 8
     constants(m)
@@ -46,7 +47,7 @@ def signature(result, name, parameters):
     return f"{TYPES[result]} {name}({', '.join(f'{TYPES[ty]} {of}' for ty, of in parameters)})"
 
 
-def make(r, number, plain):
+def make(r, number, plain, halves):
     """A function of the file, by a random generator."""
     name = f"fn{number}"
     types = [r.choice(["u32", "u32", "u64", "f32", "u8"]) for _ in range(r.randrange(1, 4))]
@@ -57,15 +58,13 @@ def make(r, number, plain):
     kind = r.choice(["plain", "recursive", "pointers", "virtual", "structure", "choice", "walk"])
     if kind == "plain":
         how = r.choice(["__noinline__", "__forceinline__", ""])
-        text = [f"static __device__ {how} {signature(result, name, parameters)} {{", *body(seed, parameters, result, plain), "}"]
+        text = [f"static __device__ {how} {signature(result, name, parameters)} {{", *body(seed, parameters, result, plain, halves), "}"]
         return Function(result, types, f"{name}({slots})", text)
     if kind == "recursive":
-        m = Maker(seed, plain=plain)
         parameters = [("u32", "x"), ("u32", "depth")]
         result = "u32"
         again = r.choice([f"{name}(next, depth - 1u)", f"{name}(next, depth - 1u) + {name}(next ^ 5u, depth / 2u)"])
-        inner = body(seed, [("u32", "x"), ("u32", "depth")], "u32", plain)
-        del m
+        inner = body(seed, [("u32", "x"), ("u32", "depth")], "u32", plain, halves)
         text = [f"static __device__ uint32_t {name}(uint32_t x, uint32_t depth);"]
         text += [f"static __device__ {signature('u32', name + '_step', parameters)} {{", *inner, "}"]
         text += [f"static __device__ __noinline__ uint32_t {name}(uint32_t x, uint32_t depth) {{"]
@@ -77,7 +76,7 @@ def make(r, number, plain):
         text = []
         for at in range(count):
             text += [f"static __device__ {r.choice(['', '__noinline__'])} {signature(result, f'{name}_{at}', parameters)} {{"]
-            text += [*body(r.random(), parameters, result, plain, 2), "}"]
+            text += [*body(r.random(), parameters, result, plain, halves, 2), "}"]
         arguments = ", ".join(TYPES[ty] for ty in types)
         if kind == "pointers":
             text += [f"typedef {TYPES[result]} (*{name}_t)({arguments});"]
@@ -92,21 +91,21 @@ def make(r, number, plain):
             text += [f"struct {name}_{at} : {name}_base {{ uint32_t more; __device__ {name}_{at}(uint32_t a) : {name}_base(a), more(a * {at + 3}u) {{}}"]
             # Members are read as variables of the function.
             text += [f"__device__ {one} const override {{ uint32_t own_a = a, own_more = more; (void)own_a; (void)own_more;"]
-            text += [*body(r.random(), [*parameters, ("u32", "own_a"), ("u32", "own_more")], result, plain, 2), "} };"]
+            text += [*body(r.random(), [*parameters, ("u32", "own_a"), ("u32", "own_more")], result, plain, halves, 2), "} };"]
         text += [f"static __device__ {r.choice(['', '__noinline__'])} {signature(result, name, [('u32', 'which'), *parameters])} {{"]
         text += [f"  {name}_{at} o{at}(which + {at}u);" for at in range(count)]
         text += [f"  const {name}_base* all[] = {{{', '.join(f'&o{at}' for at in range(count))}}};"]
         text += [f"  return all[which % {count}u]->value({', '.join(of for _, of in parameters)});", "}"]
         return Function(result, ["u32", *types], f"{name}({{}}, {slots})", text)
     if kind == "structure":
-        inner = body(seed, [("u32", "m.word"), ("u8", "m.byte"), ("u64", "m.long_"), ("u16", "m.half_"), ("u32", "x")], "u32", plain)
+        inner = body(seed, [("u32", "m.word"), ("u8", "m.byte"), ("u64", "m.long_"), ("u16", "m.half_"), ("u32", "x")], "u32", plain, halves)
         text = [f"static __device__ __noinline__ uint32_t {name}_inner(Mixed m, uint32_t x) {{", *inner, "}"]
         text += [f"static __device__ __noinline__ Mixed {name}_make(Mixed m, uint32_t x) {{", f"  m.bytes[x % 5u] ^= (uint8_t){name}_inner(m, x);"]
         text += ["  m.long_ += m.bytes[(x >> 3) % 5u];", "  return m;", "}"]
         text += [f"static __device__ uint32_t {name}(uint32_t x, uint32_t y) {{", f"  const Mixed r = {name}_make(mixed_of(x), y);"]
         text += ["  return r.word + r.bytes[y % 5u] * 3u + (uint32_t)(r.long_ >> 7) + r.half_;", "}"]
         return Function("u32", ["u32", "u32"], f"{name}({{}}, {{}})", text)
-    inner = body(seed, [("u32", "x"), ("u32", "y")], "u32", plain, 2)
+    inner = body(seed, [("u32", "x"), ("u32", "y")], "u32", plain, halves, 2)
     text = [f"static __device__ {signature('u32', name + '_one', [('u32', 'x'), ('u32', 'y')])} {{", *inner, "}"]
     text += [f"static __device__ __noinline__ uint32_t {name}(uint32_t x, uint32_t n) {{", "  uint32_t list[8], sum = 0;"]
     text += ["  for (unsigned i = 0; i < n; ++i) list[i] = x + i * 7u;", f"  for (unsigned i = n; i-- > 0;) sum = sum * 3u + {name}_one(list[(i + x) % n], sum);"]

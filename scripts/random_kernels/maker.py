@@ -40,6 +40,7 @@ class Maker:
         self.shared = []  # declarations at the kernel's beginning
         self.whole_warps = True
         self.cost = 1  # rounds of all loops around
+        self.halves = self.groups = False  # the headers of half numbers and of cooperative groups are there
         self.lanes = True  # warps and blocks may do something together
         self.given = True  # a kernel, which knows its thread's place and has parameters
         self.places = ["lt", "tid", "tx", "ty", "tz", "lane", "bx", "p.some", "T", "(lt / 32u)"]

@@ -2,13 +2,18 @@
 #ifdef HOST
 #include "host.h"
 #else
+#include <math_constants.h>
+// Programs without groups, or halves, are compiled in half the time.
+#ifdef GROUPS
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
+namespace cg = cooperative_groups;
+#endif
+#ifdef HALVES
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <math_constants.h>
-namespace cg = cooperative_groups;
+#endif
 #endif
 #include <cstdint>
 #include <cstdio>
@@ -41,7 +46,7 @@ static __device__ inline uint32_t bits(float value) {
     return value != value ? 0x7fc00000u : (uint32_t)__float_as_int(value);
 }
 
-#ifndef HOST
+#ifdef HALVES
 static __device__ inline uint32_t bits(__half value) {
     return __hisnan(value) ? 0x7e00u : __half_as_ushort(value);
 }
@@ -49,7 +54,9 @@ static __device__ inline uint32_t bits(__half value) {
 static __device__ inline uint32_t bits(__nv_bfloat16 value) {
     return __hisnan(value) ? 0x7fc0u : __bfloat16_as_ushort(value);
 }
+#endif
 
+#ifndef HOST
 static __device__ inline void cas_add(unsigned* place, unsigned value) {
     unsigned old = *(volatile unsigned*)place, seen;
     while ((seen = atomicCAS(place, old, old + value)) != old) old = seen;

@@ -14,6 +14,7 @@ SHAPES += [(24, 4, 1), (96, 1, 1), (2, 32, 4), (32, 32, 1), (48, 2, 1), (160, 1,
 ODD = [(1, 1, 1), (7, 1, 1), (33, 1, 1), (100, 1, 1), (31, 1, 1), (3, 5, 7), (20, 3, 1), (1, 9, 4), (9, 9, 1), (255, 1, 1), (17, 1, 3), (50, 2, 2), (8, 3, 3), (3, 8, 1)]
 GRIDS = [(1, 1, 1), (2, 1, 1), (3, 1, 1), (5, 1, 1), (2, 2, 1), (1, 3, 1), (2, 1, 2), (1, 1, 3), (8, 1, 1)]
 OUTPUTS = 14
+KERNELS = 8
 
 HEAD = """  const uint32_t tx = threadIdx.x, ty = threadIdx.y, tz = threadIdx.z, bx = blockIdx.x, T = blockDim.x * blockDim.y * blockDim.z;
   const uint32_t lt = (tz * blockDim.y + ty) * blockDim.x + tx, lane = lt & 31u;
@@ -24,10 +25,10 @@ HEAD = """  const uint32_t tx = threadIdx.x, ty = threadIdx.y, tz = threadIdx.z,
   (void)lane; (void)tx; (void)ty; (void)tz; (void)in8; (void)in16; (void)in64; (void)cells32; (void)own; (void)own32; (void)own16; (void)warp_lanes; (void)inf;"""
 
 
-def kernel(seed, number, plain, file_functions):
+def kernel(seed, number, plain, halves, groups, file_functions):
     """A kernel's text and its launches."""
     m = Maker(seed, plain=plain, functions=file_functions)
-    m.lanes = not plain
+    m.lanes, m.groups = not plain, groups
     m.whole_warps = m.chance(65)
     m.budget = m.pick([2, 4, 7, 12, 20])
     shapes = m.r.sample(SHAPES if m.whole_warps else ODD + SHAPES[::4], m.pick([1, 1, 1, 2]))
@@ -38,6 +39,7 @@ def kernel(seed, number, plain, file_functions):
     if not plain and m.chance(45):
         regular.kernel(m)
         return header(m, number, plain, launches), launches, ["regular"]
+    m.halves = halves
     functions.constants(m)
     leaves = m.chance(15)
     for ty, text, length in [("u32", "in[{}]", 4096), ("u8", "in8[{}]", 16384), ("u16", "in16[{}]", 8192), ("u64", "in64[{}]", 2048), ("f32", "inf[{}]", 4096), ("u32", "p.w[{}]", 8), ("u8", "p.b[{}]", 5)]:
@@ -94,8 +96,9 @@ def header(m, number, plain, launches):
 def program(seed):
     """A program's text, and whether a host can run it too."""
     r = random.Random(seed)
-    plain = r.random() < 0.3
-    text = ['#include "prelude.h"']
+    plain = r.random() < 0.25
+    halves, groups = (not plain and r.random() < 0.35 for _ in range(2))
+    text = []
 
     def table(ty, name, values):
         return f"static __constant__ {TYPES[ty]} {name}[{len(values)}] = {{{', '.join(values)}}};"
@@ -106,11 +109,11 @@ def program(seed):
     text += [table("f32", "cf", [f"{r.randrange(-4000, 4000) / 64}f" for _ in range(32)])]
     file_functions = []
     for number in range(r.randrange(2, 6)):
-        file_functions.append(functions.make(r, number, plain))
+        file_functions.append(functions.make(r, number, plain, halves))
         text += file_functions[-1].text
     calls = []
-    for number in range(6):
-        lines, launches, names = kernel(f"{seed}/{number}", number, plain, file_functions)
+    for number in range(KERNELS):
+        lines, launches, names = kernel(f"{seed}/{number}", number, plain, halves, groups, file_functions)
         text += ["", *lines]
         for grid, block in launches:
             threads = grid[0] * grid[1] * grid[2] * block[0] * block[1] * block[2]
@@ -118,4 +121,7 @@ def program(seed):
             grid, block = (", ".join(map(str, of)) for of in (grid, block))
             calls += [f"    LAUNCH(k{number}, dim3({grid}), dim3({block}), {r.getrandbits(r.choice([3, 32]))}u, {n}u); // {', '.join(names)}"]
     text += ["", '#include "launch.h"', "int main() {", "    setup();", *calls, "    return 0;", "}", ""]
-    return "\n".join(text), plain
+    text = "\n".join(text)
+    wanted = [("GROUPS", groups), ("HALVES", halves)]
+    head = [f"#define {name}" for name, is_wanted in wanted if is_wanted]
+    return "\n".join([*head, '#include "prelude.h"', text]), plain

@@ -187,7 +187,7 @@ def word(m, d):
         f = m.pick(["__float2uint_rz", "(uint32_t)__float2int_rn", "__float2uint_ru", "(uint32_t)__float2int_rd", "__float2uint_rn"])
         return f"{f}({expr(m, 'f32', d)})"
     if k == 37:
-        return f"bits({expr(m, m.pick(['f32', 'f32', 'f16', 'bf16']) if not m.plain else 'f32', d)})"
+        return f"bits({expr(m, m.pick(['f32', 'f32', 'f16', 'bf16']) if m.halves else 'f32', d)})"
     if k == 38:
         return f"({e()} ^ (uint32_t)bits({expr(m, 'f64', d)}))"
     if k in (39, 40, 41):
@@ -307,9 +307,9 @@ def real(m, d):
         return f"{m.pick(['__expf', '__logf', '__sinf', '__cosf', '__saturatef', '__log2f', '__exp10f'])}({e()})"
     if k == 21:
         return f"__{m.pick(['uint2float', 'int2float'])}_{m.pick(['rz', 'ru', 'rd'])}((uint32_t)({expr(m, 'u32', d)}))"
-    if k == 22:
+    if k == 22 and m.halves:
         return f"__half2float({expr(m, 'f16', d)})"
-    if k == 23:
+    if k == 23 and m.halves:
         return f"__bfloat162float({expr(m, 'bf16', d)})"
     if k == 24:
         return f"__double2float_{m.pick(['rz', 'ru', 'rd', 'rn'])}({expr(m, 'f64', d)})"
@@ -428,7 +428,9 @@ def truth(m, d):
     if k == 16:
         return f"(({expr(m, 'bool', d)}) != ({expr(m, 'bool', d)}))"
     if k == 17 and not m.plain:
-        return m.pick([f"isnan({expr(m, 'f32', d)})", f"__h{m.pick(['lt', 'ge', 'eq', 'ne', 'gtu'])}({expr(m, 'f16', d)}, {expr(m, 'f16', d)})", f"({expr(m, 'f64', d)} {relation} {expr(m, 'f64', d)})", f"isfinite({expr(m, 'f32', d)})"])
+        return m.pick([f"isnan({expr(m, 'f32', d)})", f"isfinite({expr(m, 'f32', d)})", f"({expr(m, 'f64', d)} {relation} {expr(m, 'f64', d)})"])
+    if k == 19 and m.halves:
+        return m.pick([f"__h{m.pick(['lt', 'ge', 'eq', 'ne', 'gtu'])}({expr(m, 'f16', d)}, {expr(m, 'f16', d)})"])
     if k == 18:
         ty = m.pick(["u8", "i8", "u16", "i16"])
         return f"({expr(m, ty, d)} {relation} {expr(m, ty, d)})"

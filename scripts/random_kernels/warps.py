@@ -9,13 +9,13 @@ from values import bounded, expr, uniform
 def any_of(m):
     """Among exactly the lanes of the mask."""
     table = [(6, shuffle), (4, vote), (2, match), (3, reduce), (2, nth_lane), (2, peel)]
-    if m.level != "lane" and m.whole_warps:
+    if m.level != "lane" and m.whole_warps and m.groups:
         table += [(4, tile), (2, labels)]
     m.weighted(table)(m)
 
 
 def shuffle(m):
-    ty = m.pick(["u32", "u32", "u64", "f32", "f64", "u32"] + ["f16"])
+    ty = m.pick(["u32", "u32", "u64", "f32", "f64", "u32"] + (["f16"] if m.halves else []))
     width = m.pick([32, 32, 32, 16, 8, 4, 2])
     value = expr(m, ty, 2)
     how = m.pick(["xor", "up", "down", "idx"])
