@@ -2,7 +2,7 @@
 # first, after saying so, and work offline once it is there.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test gpu-test gpu-overhead build bench clients fuzz-smoke fuzz-kernels fuzz-cuda producers tsan golden approximations setup clean
+.PHONY: help demo test gpu-test gpu-overhead build bench clients fuzz-smoke fuzz-kernels fuzz-cuda random producers tsan golden approximations setup clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -35,6 +35,9 @@ fuzz-kernels: setup ## random kernels on every back end against the interpreter 
 fuzz-cuda: setup ## likewise with kernels in CUDA C++, by nvcc (COMPILER=clang: by clang)
 	@cargo run -q --release --locked -p anywarp-kernel-tests --bin fuzz-cuda -- --seconds $(or $(SECONDS),600) \
 		--seed $(or $(SEED),1) $(if $(COMPILER),--compiler $(COMPILER)) $(if $(KEEP),--keep $(KEEP))
+
+random: build ## random programs, run whole: every back end, tiers and host (SECONDS=n, SEED=n; findings go to KEEP=folder)
+	@scripts/random-kernels --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) $(if $(KEEP),--keep $(KEEP))
 
 producers: build ## every program with the code of clang and of each of nvcc's modes
 	@scripts/producers.py --all
