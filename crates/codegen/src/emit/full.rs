@@ -581,9 +581,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         needed.dedup();
         needed.retain(|value| {
             let Def::Result(inst, _) = p.func.def(*value) else { return false };
-            !put_off.contains(&inst)
-                && p.def_block[value.index()] == Some(block)
-                && !self.is_prologue(*value)
+            !put_off.contains(&inst) && p.def_block[value.index()] == Some(block) && !self.is_prologue(*value)
         });
         needed
     }
