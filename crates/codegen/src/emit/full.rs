@@ -573,13 +573,15 @@ impl<'a, 'c> Emitter<'a, 'c> {
     /// What the block computes and its end uses.
     fn needed_at_end(&mut self, block: Block) -> Vec<IrValue> {
         let p = self.p;
-        let mut needed: Vec<IrValue> = p.func.block(block).term.uses();
+        // What is put off comes after both versions: not it is needed of them, but what it is made of.
+        let put_off = self.put_off(block);
+        let made_of = put_off.iter().flat_map(|inst| p.func.inst(*inst).args.iter().copied());
+        let mut needed: Vec<IrValue> = p.func.block(block).term.uses().into_iter().chain(made_of).collect();
         needed.sort_unstable();
         needed.dedup();
         needed.retain(|value| {
-            p.func.def_inst(*value).is_some()
-                && p.def_block[value.index()] == Some(block)
-                && !self.is_prologue(*value)
+            let Def::Result(inst, _) = p.func.def(*value) else { return false };
+            !put_off.contains(&inst) && p.def_block[value.index()] == Some(block) && !self.is_prologue(*value)
         });
         needed
     }
