@@ -289,7 +289,9 @@ impl Context {
 
     /// What it was made with, or set to since.
     pub fn flags(&self) -> Result<ContextFlags> {
-        self.check()?;
+        if !self.is_alive() {
+            return Err(Error::ContextIsDestroyed);
+        }
         Ok(self.flags_if_inactive())
     }
 

@@ -174,8 +174,8 @@ impl Function {
     /// Blocks of so many threads that run on a multiprocessor together; 0 where a launch would be refused.
     pub fn resident_blocks(&self, threads: u32, dynamic_shared: u64) -> CuResult<u32> {
         let fixed = self.function.attribute(FunctionAttribute::SharedSize)?;
-        let most = self.function.max_dynamic_shared()?;
-        // The kernel's own limit of threads does not count here, as on NVIDIA's driver.
+        let most = self.function.max_dynamic_shared()?.max(49152u32.saturating_sub(fixed));
+        // The kernel's own limit of threads does not count here, nor one below the usual of dynamic shared memory, as on NVIDIA's driver.
         if dynamic_shared > most.into() {
             return Ok(0);
         }

@@ -19,6 +19,7 @@ use device::{SemaphoreUse, Stream};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 static GRAPHS: Table<Owned> = Table::new(Kind::Graph);
@@ -43,6 +44,8 @@ impl Deref for Executable {
 /// A graph of the program's, or the graph of a child node, which goes with its node.
 struct Owned {
     graph: Arc<Graph>,
+    /// It is what a node does, and goes with the node.
+    is_child: AtomicBool,
 }
 
 /// A node that has a handle.
@@ -169,7 +172,10 @@ fn check_structure(graph: &Arc<Graph>) -> Result<(), Unready> {
 
 /// Gives a graph a handle.
 pub fn insert(graph: Arc<Graph>) -> CuResult<CUgraph> {
-    GRAPHS.insert(Arc::new(Owned { graph })).map(CUgraph).ok_or(CUDA_ERROR_OUT_OF_MEMORY.into())
+    GRAPHS
+        .insert(Arc::new(Owned { graph, is_child: AtomicBool::new(false) }))
+        .map(CUgraph)
+        .ok_or(CUDA_ERROR_OUT_OF_MEMORY.into())
 }
 
 /// The handle of a graph that has one, or a new one.
@@ -178,9 +184,14 @@ pub fn handle_of(graph: &Arc<Graph>) -> CuResult<CUgraph> {
     known.first().map_or_else(|| insert(graph.clone()), |(handle, _)| Ok(CUgraph(*handle)))
 }
 
-/// Makes the handles of a graph and its nodes stale. What a conditional node chooses from goes with the node alone.
+/// Whether it is what a node does.
+fn is_child(handle: CUgraph) -> bool {
+    GRAPHS.get(handle.0).is_ok_and(|owned| owned.is_child.load(Ordering::Relaxed))
+}
+
+/// Makes the handles of a graph and its nodes stale. What a node does, or a conditional node chooses from, goes with the node alone.
 pub fn destroy(handle: CUgraph) -> CuResult {
-    if find(handle)?.is_body() {
+    if find(handle)?.is_body() || is_child(handle) {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     forget(handle)
@@ -316,6 +327,9 @@ pub fn node_handle(graph: &Arc<Graph>, id: NodeId) -> CuResult<CUgraphNode> {
 /// Removes a node from its graph and makes its handle stale.
 pub fn destroy_node(handle: CUgraphNode) -> CuResult {
     let (node, graph) = find_node(handle)?;
+    if device::graph::is_captured_into(&graph) {
+        return Err(CUDA_ERROR_ILLEGAL_STATE.into());
+    }
     let is_updatable = graph.operation(node.id)?.updatable().is_some();
     if graph.has_memory_nodes() || is_updatable {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
@@ -591,6 +605,9 @@ impl Node {
             return Ok(*handle);
         }
         let handle = handle_of(graph)?;
+        if let Ok(owned) = GRAPHS.get(handle.0) {
+            owned.is_child.store(true, Ordering::Relaxed);
+        }
         *described = Some(Description::Child(handle));
         Ok(handle)
     }

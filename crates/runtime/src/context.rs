@@ -12,7 +12,7 @@ use cuda_abi::runtime::*;
 
 use crate::driver::call;
 use crate::version::version;
-use crate::{devices, fork, thread};
+use crate::{devices, ending, fork, thread};
 
 /// Initialises the driver, once.
 pub fn initialize() -> CudaResult {
@@ -32,6 +32,7 @@ pub fn initialize() -> CudaResult {
     call!(cuInit(0))?;
     devices::find()?;
     fork::watch();
+    ending::watch();
     INITIALIZED.store(true, Ordering::Release);
     Ok(())
 }

@@ -21,6 +21,7 @@ mod context;
 mod copy;
 mod devices;
 mod driver;
+mod ending;
 mod fork;
 mod formats;
 mod kernels;

@@ -3,11 +3,14 @@
 use cuda_abi::runtime::*;
 use cuda_abi::shim::{Entry, WriteArguments, guarded, trace};
 
-use crate::{context, thread};
+use crate::{context, ending, thread};
 
 /// Called by the C side of every entry point.
 pub fn call(entry: &Entry, arguments: WriteArguments<'_>, body: impl Fn() -> CudaResult) -> cudaError_t {
-    let run = || guarded(entry, Err(cudaErrorUnknown), &body);
+    let run = || {
+        ending::check(entry.name)?;
+        guarded(entry, Err(cudaErrorUnknown), &body)
+    };
     let result = match run() {
         // The driver did nothing: with a new context the call can be made again.
         Err(code @ (cudaErrorContextIsDestroyed | cudaErrorDeviceUninitialized)) => {

@@ -74,7 +74,7 @@ struct Point {
 __global__ void formats(int *returned) {
     returned[0] = printf("signs [%d|%i|%+d|% d|%05d|%-6d|%6d]\n", -5, 6, 7, 8, -42, 42, 42);
     returned[1] = printf("bases [%u|%x|%X|%o|%#x|%#o]\n", 4294967295u, 48879, 48879, 8, 255, 8);
-    printf("sizes [%hhd|%hd|%ld|%lld|%zu|%hhu|%llx]\n", 300, 70000, -3l, -1234567890123ll, size_t(99), 511, ~0ull);
+    printf("sizes [%hhd|%hd|%ld|%lld|%lu|%hhu|%llx]\n", 300, 70000, -3l, -1234567890123ll, size_t(99), 511, ~0ull);
     printf("reals [%f|%.3f|%9.2f|%-9.1f|%+e|%g|%G|%a]\n", 1.5, 2.0 / 3, 3.14159, 2.25, 12345.678, 1e-5, 1e20, 1.0);
     printf("texts [%s|%8s|%-8s|%.2s|%c%c|%%|%s]\n", "one", "right", "left", "cut", 'o', 'k', (const char *)nullptr);
     printf("stars [%*d|%-*d|%*d]\n", 6, 12, 4, 3, -5, 9);

@@ -1,4 +1,5 @@
-// The many ways in which a process ends while the library is in use: none may crash or hang, and what runs after main works.
+// The many ways in which a process ends while the library is in use: none may crash or hang. What runs after main works if it was there after
+// the first call, and is told that the driver shuts down if it was there before, as handlers and destructors run in the reverse of their order.
 // Each is a process of its own: this program, started again with the way's name.
 
 #include <cuda_runtime.h>
@@ -68,15 +69,34 @@ struct AtEnd {
     ~AtEnd() { work(where); }
 };
 
-// Destroyed after main: before the library's first use, and after.
+// The runtime does nothing more, and says so; what needs no driver still answers.
+void after_the_end(const char *where) {
+    void *memory = nullptr;
+    int count = 0;
+    const cudaError_t codes[] = {cudaMalloc(&memory, 4), cudaFree(nullptr), cudaDeviceSynchronize(), cudaSetDevice(0), cudaDeviceReset(),
+                                 cudaFreeHost(nullptr)};
+    bump<<<1, 1>>>(nullptr);
+    const cudaError_t launched = cudaGetLastError();
+    bool told = launched == cudaErrorCudartUnloading && cudaPeekAtLastError() == cudaSuccess;
+    for (cudaError_t code : codes) told &= code == cudaErrorCudartUnloading;
+    if (!told || cudaGetDeviceCount(&count) || count < 1 || cudaRuntimeGetVersion(&count) || cudaDriverGetVersion(&count)) {
+        printf("%s: codes %d %d %d %d %d %d, launch %d\n", where, codes[0], codes[1], codes[2], codes[3], codes[4], codes[5], launched);
+        fflush(stdout);
+        _exit(3);
+    }
+    printf("%s\n", where);
+    fflush(stdout);
+}
+
+// Made before the library's first use, so destroyed after it.
 struct Global {
     ~Global() {
-        if (armed) work("a destructor of a global");
+        if (armed) after_the_end("a destructor of a global");
     }
     bool armed = false;
 } global;
 
-void at_exit_early() { work("an exit handler registered before the first call"); }
+void at_exit_early() { after_the_end("an exit handler registered before the first call"); }
 void at_exit_late() { work("an exit handler registered after the first call"); }
 
 void key_destructor(void *) { work("a destructor of a pthread key"); }
@@ -102,6 +122,7 @@ struct Way {
 
 const Way WAYS[] = {
     {"return", [] { work("main"); }, "main", false},
+    {"static made later", [] { work("main"); static AtEnd end{"a static made after the first call"}; (void)&end; }, "a static made after the first call", false},
     {"global", [] { work("main"); global.armed = true; }, "a destructor of a global", false},
     {"atexit before", [] { atexit(at_exit_early); work("main"); }, "an exit handler registered before the first call", false},
     {"atexit after", [] { work("main"); atexit(at_exit_late); }, "an exit handler registered after the first call", false},

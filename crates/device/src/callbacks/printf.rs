@@ -1,7 +1,8 @@
 //! Formats as C's `printf` does.
 //!
 //! A kernel passes the address of the format and of a block in which the arguments lie one after another, each naturally
-//! aligned: `int` and smaller in 4 bytes, the others in 8.
+//! aligned: `int` and smaller in 4 bytes, the others in 8. As on NVIDIA's driver, what CUDA has no conversion for stands for itself: lengths of `z`, `t`, `j`
+//! and `L`, and a precision that is an argument.
 
 use super::guest;
 
@@ -86,18 +87,13 @@ impl Conversion {
         let mut precision = None;
         if let Some(after) = rest.strip_prefix(b".") {
             rest = after;
+            if rest.starts_with(b"*") {
+                return None;
+            }
             precision = Some(Number::parse(&mut rest).unwrap_or(Number::Given(0)));
         }
-        let lengths: [(&[u8], Length); 8] = [
-            (b"hh", Length::Char),
-            (b"h", Length::Short),
-            (b"ll", Length::Long),
-            (b"l", Length::Long),
-            (b"L", Length::Long),
-            (b"z", Length::Long),
-            (b"j", Length::Long),
-            (b"t", Length::Long),
-        ];
+        let lengths: [(&[u8], Length); 4] =
+            [(b"hh", Length::Char), (b"h", Length::Short), (b"ll", Length::Long), (b"l", Length::Long)];
         let mut length = Length::Int;
         if let Some((prefix, found)) = lengths.into_iter().find(|(prefix, _)| rest.starts_with(prefix)) {
             rest = &rest[prefix.len()..];
@@ -291,7 +287,7 @@ mod tests {
         let cases: &[(&std::ffi::CStr, &[Arg], &str)] = &[
             (c"%d %i|", &[Int(-5), Int(7)], "-5 7|"),
             (c"%u %x %X %o", &[Int(-1), Int(255), Int(255), Int(8)], "4294967295 ff FF 10"),
-            (c"%ld %llu %zu", &[Long(-1), Long(-1), Long(9)], "-1 18446744073709551615 9"),
+            (c"%ld %llu %lu", &[Long(-1), Long(-1), Long(9)], "-1 18446744073709551615 9"),
             (c"%hd %hhu", &[Int(0x1_8000), Int(0x1ff)], "-32768 255"),
             (c"[%5d|%-5d|%05d|%+d]", &[Int(42), Int(42), Int(42), Int(42)], "[   42|42   |00042|+42]"),
             (c"[%#x %#o]", &[Int(255), Int(8)], "[0xff 010]"),
@@ -302,7 +298,7 @@ mod tests {
                 &[Double(1.005), Double(-2.5), Double(12345.0), Double(1e-5)],
                 "1.00   -2.500 1.234500e+04 1e-05",
             ),
-            (c"%.*f", &[Int(1), Double(2.25)], "2.2"),
+            (c"%.1f", &[Double(2.25)], "2.2"),
             (c"%a", &[Double(1.0)], "0x1p+0"),
             (c"%f %F", &[Double(f64::INFINITY), Double(f64::NAN)], "inf NAN"),
         ];
@@ -335,8 +331,10 @@ mod tests {
     #[test]
     fn what_is_no_conversion_stands_for_itself() {
         assert_eq!(printed(c"%n %v %hq %-5y|%", &[Int(1)]), ("%n %v %hq %-5y|%".into(), Some(0)));
+        let unknown = c"%zu %td %jd %Lf %.*f %*.*f";
+        assert_eq!(printed(unknown, &[Long(7)]), (unknown.to_str().unwrap().into(), Some(0)));
         assert_eq!(
-            printed(c"%lf %lc %hhx %jd", &[Double(0.5), Int(65), Int(0x123), Long(-7)]).0,
+            printed(c"%lf %lc %hhx %ld", &[Double(0.5), Int(65), Int(0x123), Long(-7)]).0,
             "0.500000 A 23 -7"
         );
     }

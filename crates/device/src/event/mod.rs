@@ -247,8 +247,8 @@ impl Event {
         matches!(&*self.recorded.lock(), Recorded::Command(_) | Recorded::Over(_))
     }
 
-    /// Whether it can be asked about or waited for, and there is something to wait for. After a capture that it was recorded in, it
-    /// stands for nothing.
+    /// Whether it can be asked about or waited for, and there is something to wait for. After a capture that it was recorded in, or
+    /// once that is spoiled, it stands for nothing.
     fn check_not_captured(&self) -> Result<bool> {
         // What is asked about the capture takes locks of its own.
         let point = match &*self.recorded.lock() {
@@ -256,7 +256,7 @@ impl Event {
             Recorded::Command(command) => return Ok(!command.is_finished()),
             Recorded::Nothing | Recorded::Over(_) => return Ok(false),
         };
-        if point.is_current() { Err(point.refuse()) } else { Err(Error::InvalidValue) }
+        if point.is_usable() { Err(point.refuse()) } else { Err(Error::InvalidValue) }
     }
 
     fn time(&self) -> Result<Option<u64>> {

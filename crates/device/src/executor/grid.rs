@@ -549,8 +549,9 @@ impl Grid {
                 }
             }
             Some(mut fault) => {
-                // Where there could be memory, a GPU finds that there is no code to load, whether there is memory or not.
-                if fault.kind == FaultKind::InvalidPc && fault.address.is_none_or(|to| to < ADDRESSES) {
+                // Where there could be an instruction, a GPU finds that there is no code to load, whether there is memory or not.
+                let could_be = |to| to < ADDRESSES && to % INSTRUCTION == 0;
+                if fault.kind == FaultKind::InvalidPc && fault.address.is_none_or(could_be) {
                     fault.kind = FaultKind::IllegalAddress;
                     fault.detail = "call of what is no function".into();
                 }
@@ -587,6 +588,8 @@ impl Drop for Grid {
 const OTHERS_GO_ON: Duration = Duration::from_millis(100);
 /// Addresses beyond which no memory can be.
 const ADDRESSES: u64 = 1 << 49;
+/// Bytes of an instruction, which lies at a multiple of them.
+const INSTRUCTION: u64 = 16;
 /// Nanoseconds of a launch for each thread that is called for it, of those that look for work.
 const WORTH_CALLING: u64 = 2_000;
 /// Nanoseconds below which a launch runs on one thread: waking another takes longer. Each that is woken up takes as much.

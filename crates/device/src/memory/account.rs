@@ -136,7 +136,7 @@ impl AddressSpace {
             return;
         }
         for account in self.accounts.lock().by_id.values_mut() {
-            account.shrink(&self.devices[account.device], account.threshold);
+            account.shrink(&self.devices[account.device], account.threshold - account.threshold % PIECE);
         }
     }
 

@@ -114,10 +114,13 @@ impl Module {
     /// The variable of this name.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none.
+    /// [`Error::NotFound`] if there is none, [`Error::InvalidValue`] for a texture's.
     pub fn global(&self, name: &str) -> Result<Global> {
         self.check()?;
-        self.variables.find(name).ok_or(Error::NotFound)
+        let is_texture = || self.objects.texture(name).is_some();
+        self.variables
+            .find(name)
+            .ok_or_else(|| if is_texture() { Error::InvalidValue } else { Error::NotFound })
     }
 
     /// The texture reference of this name.

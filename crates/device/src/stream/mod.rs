@@ -165,11 +165,11 @@ impl Stream {
     pub fn wait_event(&self, event: &Event) -> Result<()> {
         self.context()?.check()?;
         let captured = event.captured().map_err(|over| self.capture.refuse(over))?;
+        if self.kind == StreamKind::Legacy {
+            capture::check_legacy(self.context()?.id())?;
+        }
         if let Some(point) = captured {
-            if self.kind == StreamKind::Legacy {
-                return capture::check_legacy(self.context()?.id());
-            }
-            return self.capture.join(&point);
+            return if self.kind == StreamKind::Legacy { Ok(()) } else { self.capture.join(&point) };
         }
         if self.is_capturing() {
             let outside = event.was_recorded();

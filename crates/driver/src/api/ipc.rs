@@ -77,7 +77,9 @@ fn cuIpcOpenEventHandle(phEvent: Out<CUevent>, handle: CUipcEventHandle) -> CuRe
         let shared = SharedEventHandle { process, descriptor, identity: number(12)? };
         Some(shared).filter(|_| word(0) == Some(EVENT_MAGIC))
     };
-    phEvent.set(streams::open_event(&read().ok_or(CUDA_ERROR_INVALID_VALUE)?)?)?;
+    let is_empty = handle.reserved.iter().all(|byte| *byte == 0);
+    let unreadable = if is_empty { CUDA_ERROR_MAP_FAILED } else { CUDA_ERROR_INVALID_VALUE };
+    phEvent.set(streams::open_event(&read().ok_or(unreadable)?)?)?;
     Ok(())
 }
 

@@ -55,6 +55,10 @@ fn cuMemAllocManaged(dptr: Out<CUdeviceptr>, bytesize: usize, flags: u32) -> CuR
 /// Needs no current context: the address tells whose memory it is.
 #[entry_point]
 fn cuMemFree_v2(dptr: CUdeviceptr) -> CuResult {
+    // Also where there is nothing to free.
+    if let Ok(context) = contexts::current() {
+        context.check()?;
+    }
     device::graph::check_unsafe_call()?;
     platform()?.free(dptr.0)?;
     Ok(())

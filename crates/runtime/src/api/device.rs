@@ -209,7 +209,8 @@ fn cudaDeviceGetTexture1DLinearMaxWidth(
 /// Has persisting lines of the L2 cache become normal ones.
 #[entry_point]
 fn cudaCtxResetPersistingL2Cache() -> CudaResult {
-    context::ensure_current()?;
+    // Makes no context current.
+    context::initialize()?;
     call!(cuCtxResetPersistingL2Cache())
 }
 

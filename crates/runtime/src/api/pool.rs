@@ -110,6 +110,10 @@ fn cudaMemPoolSetAccess(
     count: usize,
 ) -> CudaResult {
     context::initialize()?;
+    // The driver wants a list even then.
+    if descList.is_null() && count == 0 {
+        return Ok(());
+    }
     call!(cuMemPoolSetAccess(memPool, descList.as_ptr().cast(), count))
 }
 

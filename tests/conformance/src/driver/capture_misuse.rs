@@ -448,3 +448,36 @@ pub fn a_spoiled_capture_is_ended_by_any_thread() {
         assert_eq!(status, CU_STREAM_CAPTURE_STATUS_NONE);
     }
 }
+
+pub fn an_event_of_a_spoiled_capture_stands_for_nothing() {
+    new_context();
+    let (s, e) = (own_stream(), plain_event());
+    cu!(cuStreamBeginCapture_v2(s, THREAD); cuEventRecord(e, s));
+    fails!(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(s));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuEventSynchronize(e));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuEventQuery(e));
+    assert_eq!(ended(s), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
+pub fn the_legacy_stream_waits_for_no_event_while_others_capture() {
+    new_context();
+    let (s, e) = (stream(0), plain_event());
+    cu!(cuEventRecord(e, s); cuStreamSynchronize(s));
+    cu!(cuStreamBeginCapture_v2(s, RELAXED));
+    fails!(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cuStreamWaitEvent(CUstream::NULL, e, 0));
+    assert_eq!(ended(s), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
+pub fn nodes_of_a_capture_are_not_destroyed() {
+    new_context();
+    let (s, nothing) = (own_stream(), kernel(c"nothing"));
+    cu!(cuStreamBeginCapture_v2(s, RELAXED));
+    assert_eq!(launch(nothing, 1, 1, s, &mut []), CUDA_SUCCESS);
+    let (mut status, mut count) = (CUstreamCaptureStatus(0), 0);
+    let (mut graph, mut nodes): (_, *const CUgraphNode) = (CUgraph::NULL, null());
+    cu!(cuStreamGetCaptureInfo_v2(s, &mut status, null_mut(), &mut graph, &mut nodes, &mut count));
+    assert_eq!(count, 1);
+    fails!(CUDA_ERROR_ILLEGAL_STATE, cuGraphDestroyNode(*nodes));
+    assert_eq!(launch(nothing, 1, 1, s, &mut []), CUDA_SUCCESS);
+    assert_eq!(ended(s), CUDA_SUCCESS);
+}

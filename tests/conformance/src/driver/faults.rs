@@ -43,6 +43,9 @@ pub fn an_illegal_address_sticks_to_the_context() {
     let (mut other, mut module, mut size, mut total) = (CUdeviceptr(0), CUmodule::NULL, 0, 0);
     fails!(BROKEN, cuMemAlloc_v2(&mut other, 16));
     fails!(BROKEN, cuMemFree_v2(pointer));
+    fails!(BROKEN, cuMemFree_v2(CUdeviceptr(0)));
+    fails!(BROKEN, cuMemFree_v2(CUdeviceptr(64)));
+    cu!(cuCtxGetFlags(&mut 0));
     assert_eq!(launch(nothing, 1, 1, CUstream::NULL, &mut []), BROKEN);
     fails!(BROKEN, cuStreamQuery(stream));
     fails!(BROKEN, cuEventRecord(event, stream));
@@ -95,6 +98,10 @@ pub fn there_is_no_function_at_null() {
 
 pub fn there_is_no_function_beyond_all_memory() {
     assert_eq!(call(0x7fff_ffff_ffff_0000), CUDA_ERROR_INVALID_PC);
+}
+
+pub fn there_is_no_function_between_instructions() {
+    assert_eq!(call(0x1234), CUDA_ERROR_INVALID_PC);
 }
 
 pub fn data_is_no_function() {

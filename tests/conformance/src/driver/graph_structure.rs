@@ -331,3 +331,17 @@ pub fn copies_and_fills_of_nodes_are_exchanged() {
     assert_eq!(address, memory.dptr);
     fails!(CUDA_ERROR_INVALID_VALUE, cuGraphMemFreeNodeGetParams(allocated, &mut address));
 }
+
+pub fn what_a_node_does_goes_with_the_node() {
+    new_context();
+    let [mut outer, mut main, mut inside] = [CUgraph::NULL; 3];
+    cu!(cuGraphCreate(&mut outer, 0); cuGraphCreate(&mut main, 0));
+    empty(main, &[]);
+    let (mut node, mut count) = (CUgraphNode::NULL, 0);
+    cu!(cuGraphAddChildGraphNode(&mut node, outer, null(), 0, main); cuGraphChildGraphNodeGetGraph(node, &mut inside));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphDestroy(inside));
+    cu!(cuGraphGetNodes(inside, null_mut(), &mut count));
+    assert_eq!(count, 1);
+    cu!(cuGraphDestroy(main); cuGraphDestroy(outer));
+    fails!(CUDA_ERROR_INVALID_VALUE, cuGraphGetNodes(inside, null_mut(), &mut count));
+}

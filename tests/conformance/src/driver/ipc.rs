@@ -199,6 +199,7 @@ pub fn handles_are_checked() {
     let (mut memory, mut event_handle) =
         (CUipcMemHandle { reserved: [0; 64] }, CUipcEventHandle { reserved: [0; 64] });
     let (mut opened, mut e) = (CUdeviceptr(0), CUevent::NULL);
+    fails!(CUDA_ERROR_MAP_FAILED, cuIpcOpenEventHandle(&mut e, event_handle));
     cu!(cuIpcGetMemHandle(&mut memory, p));
     // One's own memory is not opened again.
     fails!(CUDA_ERROR_INVALID_CONTEXT, cuIpcOpenMemHandle_v2(&mut opened, memory, 1));

@@ -49,7 +49,10 @@ pub fn threads_blocks_and_shared_memory_limit() {
     assert_eq!(active(plain, 32, 48 * 1024 + 1), 0);
     let of_gigabytes = differs("NVIDIA's driver looks at 32 bits of the size", 0, active(plain, 32, 0));
     assert_eq!(active(plain, 32, 1 << 32), of_gigabytes);
-    // But what the kernel itself demands is not asked for.
+    // Nor would what exceeds a limit that is set below the usual; but that does not count.
+    cu!(cuFuncSetAttribute(plain, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100));
+    assert_eq!(active(plain, 64, 1000), blocks);
+    // And what the kernel itself demands is not asked for.
     for kernel in [c"bounded", c"exact"] {
         assert_eq!(active(function(module, kernel), 65, 0), (threads / 96).min(blocks));
     }

@@ -220,7 +220,9 @@ pub fn a_pool_keeps_what_is_below_its_threshold() {
     info(&mut free[0]);
     // Memory is taken in pieces of 32 MiB, and nothing is kept at first.
     assert_eq!(held_after(pool, 5000), [32 * mib, 0]);
-    let mut all = u64::MAX;
+    let (mut less, mut all) = (5, u64::MAX);
+    cu!(cuMemPoolSetAttribute(pool, release, (&raw mut less).cast()));
+    assert_eq!(held_after(pool, 5000), [32 * mib, 0]);
     cu!(cuMemPoolSetAttribute(pool, release, (&raw mut all).cast()));
     assert_eq!(held_after(pool, 5000), [32 * mib; 2]);
     assert_eq!(held_after(pool, 100 << 20), [128 * mib; 2]);

@@ -329,3 +329,14 @@ pub fn settings_are_checked() {
     fails!(CUDA_ERROR_INVALID_HANDLE, cuTexRefDestroy(t));
     fails!(CUDA_ERROR_INVALID_HANDLE, cuTexRefSetMaxAnisotropy(t, 1));
 }
+
+pub fn a_reference_is_no_variable() {
+    new_context();
+    let module = load(".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .texref plane;\n");
+    let (mut address, mut size) = (CUdeviceptr(0), 0);
+    fails!(
+        CUDA_ERROR_INVALID_VALUE,
+        cuModuleGetGlobal_v2(&mut address, &mut size, module, c"plane".as_ptr())
+    );
+    fails!(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal_v2(&mut address, &mut size, module, c"other".as_ptr()));
+}

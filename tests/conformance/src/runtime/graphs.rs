@@ -317,6 +317,11 @@ pub fn nodes_of_every_kind_by_one_function() {
         last = node;
         node
     };
+    let mut odd = any(CU_GRAPH_NODE_TYPE_EMPTY);
+    // SAFETY: numbers.
+    unsafe { odd.params.reserved1[28] = 7 };
+    let mut none = cudaGraphNode_t::NULL;
+    fails!(cudaErrorInvalidValue, cudaGraphAddNode(&mut none, main, null(), null(), 0, &mut odd));
     let mut set = any(CU_GRAPH_NODE_TYPE_MEMSET);
     set.params.memset = fill(first, 6, 16);
     let set_node = add(&mut set);
@@ -502,6 +507,10 @@ pub fn what_a_capture_forbids_spoils_it() {
     fails!(cudaErrorIllegalState, cudaStreamEndCapture(captured, &mut main));
     cuda!(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal));
     assert_eq!(launch(nothing, 1, 1, DEFAULT, &mut []), cudaErrorStreamCaptureImplicit);
+    fails!(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(captured, &mut main));
+    // Not even nothing is freed.
+    cuda!(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal));
+    fails!(cudaErrorStreamCaptureUnsupported, cudaFreeHost(null_mut()));
     fails!(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(captured, &mut main));
     let mut mode = cudaStreamCaptureModeRelaxed;
     cuda!(cudaThreadExchangeStreamCaptureMode(&mut mode));

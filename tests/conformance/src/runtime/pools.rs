@@ -29,6 +29,7 @@ fn used(pool: cudaMemPool_t) -> u64 {
 pub fn memory_comes_and_goes_in_order() {
     let stream = stream();
     let mut pointer = null_mut();
+    cuda!(cudaMemPoolSetAccess(default_pool(), null(), 0));
     cuda!(cudaMallocAsync(&mut pointer, 1000, stream));
     assert!(used(default_pool()) >= 1000);
     cuda!(cudaMemsetAsync(pointer, 7, 1000, stream));

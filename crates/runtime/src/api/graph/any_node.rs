@@ -84,6 +84,11 @@ fn to_driver(parameters: Array<cudaGraphNodeParams>) -> CudaResult<CUgraphNodePa
     context::ensure_current()?;
     let (node, current) = (parameters.get(0)?, context::current()?);
     let mut params = CUgraphNodeParamsUnion { reserved1: [0; 29] };
+    // No member reaches as far.
+    // SAFETY: the union came from the caller's memory as a whole, and numbers may have any bits.
+    if unsafe { node.params.reserved1 }[28] != 0 {
+        return Err(cudaErrorInvalidValue);
+    }
     // SAFETY: each member is read where the type says that it is set; every bit pattern of it is a value.
     unsafe {
         match node.r#type {

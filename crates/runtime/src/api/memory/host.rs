@@ -21,7 +21,8 @@ fn cudaHostAlloc(pHost: Out<*mut c_void>, size: usize, flags: u32) -> CudaResult
 #[entry_point]
 fn cudaFreeHost(ptr: *mut c_void) -> CudaResult {
     context::ensure_current()?;
-    if ptr.is_null() { Ok(()) } else { call!(cuMemFreeHost(ptr)) }
+    // That frees nothing either, but tells what is wrong with the context or a capture.
+    if ptr.is_null() { call!(cuMemFree_v2(CUdeviceptr(0))) } else { call!(cuMemFreeHost(ptr)) }
 }
 
 /// Makes memory of the program's own stay in place and reachable for the device.
