@@ -96,7 +96,7 @@ fn a_launch_finds_what_its_references_are_bound_to() {
     for missing in [module.surface_reference("picture"), module.texture_reference("nothing")] {
         assert_eq!(missing.err(), Some(Error::NotFound));
     }
-    assert_eq!(module.global("picture").err(), Some(Error::NotFound));
+    assert_eq!(module.global("picture").err(), Some(Error::InvalidValue));
 }
 
 #[test]
