@@ -3,6 +3,7 @@
 use simt_ir::{Block, Function, IntBinary, IntCmp, Op, Target, Terminator, Value};
 
 use super::expr::{Exprs, Id};
+use super::same::{run, told};
 use super::{Unrolled, preds, through};
 
 /// How far up a branch is looked for that leads to the loops.
@@ -79,15 +80,11 @@ pub fn going_in(
     unrolled: &Unrolled,
     between: &[Id],
 ) -> Option<Vec<Id>> {
-    let mut values = super::same::run(exprs, func, unrolled.between, between, &mut 0)?.values;
+    let mut values = run(exprs, func, unrolled.between, between, &mut 0)?.values;
     if let Some(block) = unrolled.enters_second {
         for inst in &func.block(block).insts {
             let data = func.inst(*inst);
-            let args: Vec<Id> = data
-                .args
-                .iter()
-                .map(|arg| values.get(arg).copied().unwrap_or_else(|| exprs.outside(*arg)))
-                .collect();
+            let args = told(exprs, &values, &data.args);
             if !data.op.is_pure() || data.results.len() != 1 {
                 return None;
             }
@@ -96,6 +93,5 @@ pub fn going_in(
         }
     }
     let into = Unrolled::edge(func, unrolled.enters_second.unwrap_or(unrolled.between), unrolled.second)?;
-    let all = into.args.iter().map(|arg| values.get(arg).copied().unwrap_or_else(|| exprs.outside(*arg)));
-    Some(all.collect())
+    Some(told(exprs, &values, &into.args))
 }

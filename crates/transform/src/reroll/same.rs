@@ -51,6 +51,11 @@ pub(super) struct Done {
     pub(super) values: HashMap<Value, Id>,
 }
 
+/// What these values are, where some are known; the others are from outside.
+pub(super) fn told(exprs: &mut Exprs<'_>, known: &HashMap<Value, Id>, values: &[Value]) -> Vec<Id> {
+    values.iter().map(|value| known.get(value).copied().unwrap_or_else(|| exprs.outside(*value))).collect()
+}
+
 /// Runs the instructions of a block on expressions.
 pub(super) fn run(
     exprs: &mut Exprs<'_>,
@@ -64,11 +69,7 @@ pub(super) fn run(
     let mut accesses = Vec::new();
     for inst in &func.block(block).insts {
         let data = func.inst(*inst);
-        let args: Vec<Id> = data
-            .args
-            .iter()
-            .map(|arg| values.get(arg).copied().unwrap_or_else(|| exprs.outside(*arg)))
-            .collect();
+        let args = told(exprs, &values, &data.args);
         match data.op {
             Op::Load(access) | Op::Store(access) if access.order == Order::Weak => {
                 let is_store = data.results.is_empty();
