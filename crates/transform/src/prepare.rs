@@ -38,6 +38,8 @@ pub struct Prepared {
     pub polling: Polling,
     /// Its atomics that may be done later, in ascending order: see [`late`].
     pub late: Vec<Inst>,
+    /// Its atomics that one lane comes to at a time, in ascending order: see [`stragglers`].
+    pub alone: Vec<Inst>,
     /// In which lanes its values are wanted: see [`wanted`](crate::wanted).
     pub wanted: Wanted,
     /// Its parameters that only lanes read that came one way: see [`unread`](crate::unread).
@@ -181,6 +183,7 @@ fn finish(
         linear,
         polling,
         late,
+        alone: Vec::new(),
         wanted,
         unread,
         lane_by_lane,
@@ -198,11 +201,11 @@ impl Prepared {
         if shape.gang > 1 || self.dispatched {
             return self;
         }
-        let Some(func) = stragglers::split(&self, shape) else { return self };
+        let Some((func, alone)) = stragglers::split(&self, shape) else { return self };
         let cfg = Cfg::new(&func);
         let dom = DomTree::new(&cfg);
         let Ok(loops) = Loops::new(&cfg, &dom, func.blocks().len()) else { return self };
-        let apart = finish(func, self.is_kernel, shape, cfg, dom, loops);
+        let apart = Prepared { alone, ..finish(func, self.is_kernel, shape, cfg, dom, loops) };
         let runs_in_step = apart.polling.headers.is_empty() && in_step::obstacle(&apart).is_none();
         if runs_in_step { apart } else { self }
     }

@@ -97,13 +97,30 @@ pub(crate) fn few_of(p: &Prepared, id: LoopId, lanes: u32) -> Option<u32> {
         let data = p.func.inst(**inst);
         matches!(data.op, Op::Store(_) | Op::Atomic(..)) && p.shapes.of(data.args[0]).is_varying()
     })?;
+    let sum = of_loop(p, id)?;
+    Some((u64::from(lanes) * sum.in_vectors / (sum.alone + END)).min(lanes.into()) as u32)
+}
+
+/// How many of so many lanes may come to a loop at most for one after another to be faster. Atomics are done lane by lane in vectors too, and what is
+/// stored takes as long for few as for all.
+pub(crate) fn few_that_enter(p: &Prepared, id: LoopId, lanes: u32) -> Option<u32> {
+    let insts = p.loops.get(id).blocks.iter().flat_map(|block| &p.func.block(*block).insts);
+    let atomics = insts.filter(|inst| matches!(p.func.inst(**inst).op, Op::Atomic(..))).count() as u64;
+    let sum = of_loop(p, id)?;
+    let (of_all, of_each) = (sum.in_vectors - atomics * ATOMIC.in_vectors, sum.alone + END);
+    let each = of_each.saturating_sub(atomics * ATOMIC.in_vectors).max(END);
+    Some((u64::from(lanes) * of_all / (MARGIN * each)).min(lanes.into()) as u32)
+}
+
+/// What a loop's blocks take.
+fn of_loop(p: &Prepared, id: LoopId) -> Option<Cost> {
     let mut sum = Cost::default();
     for block in &p.loops.get(id).blocks {
         let cost = of_block(p, *block)?;
         sum.in_vectors += cost.in_vectors;
         sum.alone += cost.alone;
     }
-    Some((u64::from(lanes) * sum.in_vectors / (sum.alone + END)).min(lanes.into()) as u32)
+    Some(sum)
 }
 
 /// What a block takes; nothing if it has operations of which that is not known.

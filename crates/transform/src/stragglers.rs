@@ -3,7 +3,7 @@
 //! Where each thread follows something of its own, such as the edges of a vertex, some have far more to do than others, and a warp takes as long as its
 //! longest: iterations for one or two lanes cost what those for all do, gathers above all. So a loop begins each iteration by asking whether few
 //! lanes are left, and then does the rest for one lane at a time: its numbers are the same for the whole warp, and the code is as that of a
-//! program with one thread.
+//! program with one thread. A loop that lanes leave together is asked for once, ahead of it, if memory tells which lanes come there: it may be few.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,32 +25,51 @@ const MOST: usize = 96;
 /// How many sums are followed to find by what a number moves.
 const SUMS: u32 = 8;
 
-/// The kernel with another way through loops for few lanes, if it has loops that gain by that. It is in normal form, but for what of a loop is used
-/// outside.
-pub fn split(p: &Prepared, shape: &Shape) -> Option<Function> {
+/// The kernel with another way through loops for few lanes, if it has loops that gain by that, and the atomics on that way, to which one lane comes at
+/// a time. It is in normal form, but for what of a loop is used outside.
+pub fn split(p: &Prepared, shape: &Shape) -> Option<(Function, Vec<Inst>)> {
     let found = found(p);
     if found.is_empty() {
         return None;
     }
     let mut func = p.func.clone();
-    for id in found {
-        let few = few_of(p, id, shape).max(shape.lanes() / PART).max(1) as u8;
-        Split { p, func: &mut func, id, few, loc: p.func.block(p.loops.get(id).header).term_loc }.apply();
+    let mut atomics = Vec::new();
+    for (id, asks) in found {
+        let few = match asks {
+            Asks::Ahead => singly::few_that_enter(p, id, shape.lanes()).unwrap_or(0),
+            Asks::InEachIteration => few_of(p, id, shape).max(shape.lanes() / PART).max(1),
+        };
+        if few == 0 {
+            continue;
+        }
+        let loc = p.func.block(p.loops.get(id).header).term_loc;
+        atomics.extend(Split { p, func: &mut func, id, asks, few: few as u8, loc }.apply());
     }
-    Some(func)
+    atomics.sort_unstable();
+    Some((func, atomics))
+}
+
+/// Where it is asked whether lanes are few.
+#[derive(Clone, Copy, PartialEq)]
+enum Asks {
+    Ahead,
+    InEachIteration,
 }
 
 /// Whether some loop is as fast from the start if lanes go through it one after another: a gang would go through it as often as its longest lane.
 pub fn has_loops_of_their_own(p: &Prepared, shape: &Shape) -> bool {
-    found(p).into_iter().any(|id| few_of(p, id, shape) == shape.lanes())
+    found(p)
+        .into_iter()
+        .any(|(id, asks)| asks == Asks::InEachIteration && few_of(p, id, shape) == shape.lanes())
 }
 
-fn found(p: &Prepared) -> Vec<LoopId> {
-    if !p.shapes.divergent_loops().contains(&true) || !p.polling.headers.is_empty() {
+fn found(p: &Prepared) -> Vec<(LoopId, Asks)> {
+    if !p.shapes.divergent().contains(&true) || !p.polling.headers.is_empty() {
         return Vec::new();
     }
     let uses = p.uses();
-    p.loops.ids().filter(|id| may_gain(p, &uses, *id)).collect()
+    let asks = |id: LoopId| Some((id, may_gain(p, &uses, id)?));
+    p.loops.ids().filter_map(asks).collect()
 }
 
 /// How many lanes are few of those in a loop.
@@ -58,23 +77,63 @@ fn few_of(p: &Prepared, id: LoopId, shape: &Shape) -> u32 {
     singly::few_of(p, id, shape.lanes()).unwrap_or(0)
 }
 
-/// Whether lanes leave a loop one by one, long after each other, and what it does for one takes far less than for all.
-fn may_gain(p: &Prepared, uses: &[u32], id: LoopId) -> bool {
+/// Where a loop may ask for few lanes: they leave it one by one, long after each other, or few come there, and what it does for one takes far less than
+/// for all.
+fn may_gain(p: &Prepared, uses: &[u32], id: LoopId) -> Option<Asks> {
     let blocks = &p.loops.get(id).blocks;
-    let params = &p.func.block(p.loops.get(id).header).params;
+    let header = p.loops.get(id).header;
+    let leave_apart = p.shapes.divergent_loops()[id.index()];
+    let asks = if leave_apart { Asks::InEachIteration } else { Asks::Ahead };
     let is_innermost = blocks.iter().all(|block| p.loops.innermost(*block) == Some(id));
-    if !is_innermost || !p.shapes.divergent_loops()[id.index()] {
-        return false;
+    if !is_innermost || !leave_apart && !memory_tells(p, header) {
+        return None;
     }
     let mut insts = blocks.iter().flat_map(|block| &p.func.block(*block).insts);
     let size = insts.clone().count();
     let is_plain =
         |block: &Block| matches!(p.func.block(*block).term, Terminator::Jump(_) | Terminator::Branch { .. });
-    size <= MOST
+    let params = &p.func.block(header).params;
+    let gains = size <= MOST
         && blocks.iter().all(is_plain)
         && insts.clone().all(|inst| is_for_one(p, uses, *inst))
         && insts.any(|inst| is_scattered(p, *inst))
-        && !params.iter().any(|param| takes_turns(p, *param))
+        && !(leave_apart && params.iter().any(|param| takes_turns(p, *param)));
+    gains.then_some(asks)
+}
+
+/// Whether it depends on what a lane finds in memory that it comes to a block. Of those that only their numbers send there, nearly all come.
+fn memory_tells(p: &Prepared, block: Block) -> bool {
+    let mut below = block;
+    while let Some(above) = p.dom.idom(below) {
+        let is_sent = p.cfg.preds(below) == [above];
+        if is_sent
+            && let Terminator::Branch { cond, .. } = p.func.block(above).term
+            && p.shapes.of(cond).is_varying()
+            && is_of_memory(p, cond)
+        {
+            return true;
+        }
+        below = above;
+    }
+    false
+}
+
+/// Whether something that lanes load from places of their own has a part in a value, as far as it is computed in its block.
+fn is_of_memory(p: &Prepared, value: Value) -> bool {
+    let block = p.def_block[value.index()];
+    let mut work = vec![value];
+    let mut seen = HashSet::new();
+    while let Some(value) = work.pop() {
+        if p.def_block[value.index()] != block || !seen.insert(value) {
+            continue;
+        }
+        let Some(data) = p.func.def_inst(value) else { continue };
+        match data.op {
+            Op::Load(access) if !matches!(access.space, Space::Param | Space::Const) => return true,
+            _ => work.extend(&data.args),
+        }
+    }
+    false
 }
 
 /// Whether it can be done for one lane as it is for all.
@@ -149,6 +208,7 @@ struct Split<'a> {
     p: &'a Prepared,
     func: &'a mut Function,
     id: LoopId,
+    asks: Asks,
     few: u8,
     loc: SourceLoc,
 }
@@ -159,16 +219,23 @@ impl Split<'_> {
     /// rest(h) → turn: the numbers of the first lane → alone(h) …: leaves → ended(args): is this its lane? → taken(args) → exit(args)
     ///                                                                              not yet → next → turn
     /// ```
-    fn apply(mut self) {
+    /// What asks ahead of the loop is a block of its own with parameters as the header's.
+    ///
+    /// Answers the atomics of the copy.
+    fn apply(mut self) -> Vec<Inst> {
         let p = self.p;
         let header = p.loops.get(self.id).header;
-        let params = p.func.block(header).params.clone();
-        let body = self.func.split_block(header, 0);
+        let (asking, body) = match self.asks {
+            Asks::Ahead => (self.block_ahead(header), header),
+            Asks::InEachIteration => (header, self.func.split_block(header, 0)),
+        };
+        let params = self.func.block(asking).params.clone();
         let rest = self.block_for(&params);
         let [turn, before, next] = [(); 3].map(|()| self.func.add_block());
-        let few = self.make(header, Op::FewLanes(self.few), vec![], Type::Pred);
-        let (then, otherwise) = (Target { block: rest, args: params.clone() }, Target::new(body));
-        self.end(header, Terminator::Branch { cond: few, then, otherwise, uniform: false });
+        let few = self.make(asking, Op::FewLanes(self.few), vec![], Type::Pred);
+        let args = if asking == header { vec![] } else { params.clone() };
+        let (then, otherwise) = (Target { block: rest, args: params }, Target { block: body, args });
+        self.end(asking, Terminator::Branch { cond: few, then, otherwise, uniform: false });
         self.jump(rest, turn, vec![]);
         self.jump(next, turn, vec![]);
         // What the first lane has.
@@ -195,7 +262,7 @@ impl Split<'_> {
                 alone.insert(param, self.func.add_param(copies[block], self.func.ty(param)));
             }
         }
-        let mut made = Vec::new();
+        let (mut made, mut atomics) = (Vec::new(), Vec::new());
         let mut ends = Vec::new();
         for block in &blocks {
             let mut at = copies[block];
@@ -204,6 +271,7 @@ impl Split<'_> {
                 let place = if is_for_each { self.func.add_block() } else { at };
                 made.push(self.func.append_copy(place, *inst, &mut alone));
                 if is_for_each {
+                    atomics.extend(made.last());
                     // All that are left come here, and it is to be done once.
                     let after = self.func.add_block();
                     let (then, otherwise) = (Target::new(place), Target::new(after));
@@ -233,6 +301,22 @@ impl Split<'_> {
             self.end(end, own_term);
             self.end(original, term);
         }
+        atomics
+    }
+
+    /// A block that all that lead to a loop from elsewhere lead to in its header's place.
+    fn block_ahead(&mut self, header: Block) -> Block {
+        let ahead = self.block_for(&self.p.func.block(header).params);
+        let inside = &self.p.loops.get(self.id).blocks;
+        let outside: Vec<Block> = self.func.blocks().filter(|block| !inside.contains(block)).collect();
+        for block in outside {
+            for target in self.func.block_mut(block).term.targets_mut() {
+                if target.block == header {
+                    target.block = ahead;
+                }
+            }
+        }
+        ahead
     }
 
     /// Has an edge out of the loop, and the same one out of its copy, lead to where both join.
@@ -349,6 +433,55 @@ mod tests {
         assert!(is_split(1, stores));
         assert!(is_split(4, stores), "four at once");
         assert!(!is_split(32, stores), "the lanes of a warp take turns");
+    }
+
+    /// Whether the loop of a kernel is there twice in which all threads that have come there count the same numbers in places of their own, if those
+    /// come that have found something in memory, or whose numbers are low.
+    fn is_split_ahead(memory_tells: bool) -> bool {
+        let mut b = FunctionBuilder::new("kernel", Signature::default());
+        let tid = b.inst(Op::SpecialReg(SpecialReg::Tid(0)), &[], Type::I32);
+        let place = word(&mut b, tid);
+        let found = b.inst(Op::Load(Access::weak(Space::Global, 0)), &[place], Type::I32);
+        let (seven, none) = (b.constant(Type::I32, 7), b.constant(Type::I32, 0));
+        let told = if memory_tells { found } else { tid };
+        let comes = b.inst(Op::IntCmp(IntCmp::LtS), &[told, seven], Type::Pred);
+        let (again, ahead, done) = (b.block(), b.block(), b.block());
+        let (then, otherwise) = (Target::new(ahead), Target::new(done));
+        b.terminate(Terminator::Branch { cond: comes, then, otherwise, uniform: false });
+        b.switch_to(ahead);
+        let count = b.var(Type::I32);
+        b.write(count, none);
+        b.terminate(Terminator::Jump(Target::new(again)));
+        b.switch_to(again);
+        let number = b.read(count);
+        let product = int(&mut b, IntBinary::Mul, number, found);
+        let there = word(&mut b, product);
+        let one = b.constant(Type::I32, 1);
+        let access = Access { order: Order::Relaxed, ..Access::weak(Space::Global, 0) };
+        b.inst(Op::Atomic(AtomicOp::Add, access), &[there, one], Type::I32);
+        let next = int(&mut b, IntBinary::Add, number, one);
+        b.write(count, next);
+        let cond = b.inst(Op::IntCmp(IntCmp::LtS), &[next, seven], Type::Pred);
+        let (then, otherwise) = (Target::new(again), Target::new(done));
+        b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
+        b.switch_to(done);
+        b.terminate(Terminator::Exit);
+        let shape = Shape::of([8, 1, 1], [256, 1, 1]);
+        let p = prepare(b.finish(), true, &shape).unwrap().with_stragglers_apart(&shape);
+        let mut blocks = p.func.blocks();
+        let asks = blocks.find(|block| {
+            let mut insts = p.func.block(*block).insts.iter();
+            insts.any(|inst| matches!(p.func.inst(*inst).op, Op::FewLanes(_)))
+        });
+        assert!(asks.is_none_or(|block| p.loops.innermost(block).is_none()), "it is asked once");
+        assert_eq!(p.alone.len(), asks.iter().count());
+        asks.is_some()
+    }
+
+    #[test]
+    fn where_memory_tells_which_lanes_come_they_may_be_few() {
+        assert!(is_split_ahead(true));
+        assert!(!is_split_ahead(false));
     }
 
     #[test]

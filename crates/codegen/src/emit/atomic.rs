@@ -57,6 +57,13 @@ impl<'c> Emitter<'_, 'c> {
         }
         self.check_alignment(data.args[0], access, bytes, data.loc, None);
         let address = self.address(data.args[0], access);
+        if let Address::Uniform(place) = address
+            && self.p.shapes.of(data.args[1]).is_uniform()
+            && self.p.alone.binary_search(&inst).is_ok()
+        {
+            self.atomic_of_one_lane(inst, op, access, place);
+            return Ok(());
+        }
         let mask = self.active();
         let lanes = b.mask_to_int(mask);
         if let (Address::Uniform(address), []) = (&address, &data.results[..])
@@ -251,25 +258,8 @@ impl<'c> Emitter<'_, 'c> {
             false => None,
         };
         let update = |this: &mut Self, at: Value<'c>, place: Value<'c>, operand: Value<'c>| {
-            let ptr = b.inttoptr(this.lane_place(places, place));
-            let old = match integer_rmw(op).filter(|_| ty.is_int()) {
-                _ if access.space == Space::Shared => {
-                    let old = b.load(lane, ptr, bytes);
-                    let new = this.combined(op, ty, old, operand);
-                    b.store(new, ptr, bytes);
-                    old
-                }
-                Some(rmw) => {
-                    this.integer_update((op, rmw), ty, ptr, operand, access.order, results.is_some())
-                }
-                None if op == AtomicOp::Exch => {
-                    let int = lane.to_int();
-                    let old =
-                        b.atomic_rmw(Rmw::Exchange, ptr, b.bitcast(operand, int), rmw_ordering(access.order));
-                    b.bitcast(old, lane)
-                }
-                None => this.update(op, ty, ptr, operand, access.order),
-            };
+            let place = this.lane_place(places, place);
+            let old = this.update_for_one((op, access), ty, place, operand, results.is_some());
             if let Some(results) = results {
                 b.store(old, this.element_ptr(results, at, lane), bytes);
             }
@@ -291,6 +281,51 @@ impl<'c> Emitter<'_, 'c> {
             });
         }
         self.define_from_array(&data.results, results);
+    }
+
+    /// Of one lane that has been told from others (`transform::stragglers`), at once: it costs no more than to keep it for later. Whoever comes without
+    /// that lane does nothing.
+    fn atomic_of_one_lane(&mut self, inst: Inst, op: AtomicOp, access: Access, place: Value<'c>) {
+        let data = self.p.func.inst(inst);
+        let (ty, operand) = (self.p.func.ty(data.args[1]), self.natural(data.args[1]));
+        if self.is_late(inst) {
+            self.settle_before(inst);
+        }
+        let active = self.active();
+        let is_there = self.nonzero(self.unit.b.mask_to_int(active));
+        self.where_holds(is_there, |this| {
+            this.update_for_one((op, access), ty, place, operand, false);
+        });
+    }
+
+    /// An operation with one operand at one place, and what was there, if that is asked for.
+    fn update_for_one(
+        &mut self,
+        (op, access): (AtomicOp, Access),
+        ty: IrType,
+        place: Value<'c>,
+        operand: Value<'c>,
+        is_asked: bool,
+    ) -> Value<'c> {
+        let b = self.unit.b;
+        let lane = value_type(self.unit.context(), ty);
+        let ptr = b.inttoptr(place);
+        match integer_rmw(op).filter(|_| ty.is_int()) {
+            _ if access.space == Space::Shared => {
+                let bytes = lane.scalar_bits() / 8;
+                let old = b.load(lane, ptr, bytes);
+                let new = self.combined(op, ty, old, operand);
+                b.store(new, ptr, bytes);
+                old
+            }
+            Some(rmw) => self.integer_update((op, rmw), ty, ptr, operand, access.order, is_asked),
+            None if op == AtomicOp::Exch => {
+                let operand = b.bitcast(operand, lane.to_int());
+                let old = b.atomic_rmw(Rmw::Exchange, ptr, operand, rmw_ordering(access.order));
+                b.bitcast(old, lane)
+            }
+            None => self.update(op, ty, ptr, operand, access.order),
+        }
     }
 
     /// The host addresses of an access, for code that takes one lane after another.
