@@ -6,7 +6,7 @@ mod launch;
 
 use codegen::Text;
 use codegen::target::{Cpu, Level};
-use launch::{Launch, in_pairs, kernel_of};
+use launch::{Edge, Launch, in_pairs, kernel_of};
 use simt_ir::Program;
 
 const THREADS: u32 = 64;
@@ -116,37 +116,6 @@ fn bytes_are_gathered_only_where_that_takes_few_steps() {
     let gathers = text.matches("= call <32 x i32> @llvm.masked.gather").count();
     assert_eq!(gathers, usize::from(!cpu.has_stepwise_gather()), "of the words that the bytes are in");
     agrees(step);
-}
-
-/// Memory whose second page cannot be accessed.
-struct Edge {
-    start: *mut u8,
-}
-
-impl Edge {
-    const PAGE: usize = 4096;
-
-    fn new() -> Edge {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: new memory, of which half is made inaccessible.
-        unsafe {
-            let read_write = libc::PROT_READ | libc::PROT_WRITE;
-            let start = libc::mmap(std::ptr::null_mut(), 2 * Self::PAGE, read_write, flags, -1, 0);
-            assert_ne!(start, libc::MAP_FAILED);
-            assert_eq!(libc::mprotect(start.byte_add(Self::PAGE), Self::PAGE, libc::PROT_NONE), 0);
-            for at in 0..Self::PAGE {
-                start.cast::<u8>().add(at).write((at * 7) as u8);
-            }
-            Edge { start: start.cast() }
-        }
-    }
-}
-
-impl Drop for Edge {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `new`, and used by nobody any more.
-        unsafe { libc::munmap(self.start.cast(), 2 * Self::PAGE) };
-    }
 }
 
 #[test]

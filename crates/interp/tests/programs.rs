@@ -91,6 +91,7 @@ fn launch_with(
         worker: 0,
         wait: Wait::default(),
         fault: FaultRecord::default(),
+        misses: [0; kernel_abi::MISSES],
     };
     let program = Arc::new(program);
     let request = CompileRequest {

@@ -155,7 +155,12 @@ pub struct BlockFrame {
     pub wait: Wait,
     /// What a fault raised by generated code is about; the rest of the fault is taken from this frame.
     pub fault: FaultRecord,
+    /// How often each of some quicker ways that generated code tries has not been open to it since it last was, modulo a power of two: from block to block.
+    pub misses: [u32; MISSES],
 }
+
+/// The quicker ways whose misses are counted apart from those of others.
+pub const MISSES: usize = 16;
 
 /// Why a warp suspended, written by a warp entry before it returns, and what it gets when it resumes.
 #[repr(C)]

@@ -109,6 +109,8 @@ pub struct Emitter<'a, 'c> {
     pub(super) readable_row: Option<Value<'c>>,
     /// Where lanes have what they begin with that go on one after another: see [`few`](super::few).
     pub(super) laid_out: HashMap<Inst, Value<'c>>,
+    /// Quicker ways whose misses are counted (`near`).
+    pub(super) counted: u32,
     pub(super) flow: Flow,
     pub(super) suspensions: Vec<Suspension<'c>>,
     /// Latches at which another warp's turn comes: see [`turns`](super::turns).
@@ -184,6 +186,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             scratch: Scratch::default(),
             readable_row: None,
             laid_out: HashMap::new(),
+            counted: 0,
             flow: Flow::new(count),
             suspensions: Vec::new(),
             turns: Vec::new(),

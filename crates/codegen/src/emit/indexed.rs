@@ -8,6 +8,13 @@ use super::function::Emitter;
 use super::mark::Mark;
 use crate::llvm::{Type, Value};
 
+/// An index, what is added to it once it is extended, which is the same for all lanes, and what the sum is multiplied by.
+struct ScaledIndex {
+    index: IrValue,
+    moves: Vec<IrValue>,
+    scale: u32,
+}
+
 impl<'c> Emitter<'_, 'c> {
     /// The host addresses of an access in this form, if the address is computed like that and the access may be a gather or a scatter.
     pub(super) fn indexed(&mut self, address: IrValue, access: Access, bytes: u32) -> Option<Address<'c>> {
@@ -20,27 +27,30 @@ impl<'c> Emitter<'_, 'c> {
         if self.has_scatter(4) && (access.lanes > 1 || !self.has_scatter(bytes) && !goes_one_by_one) {
             return None;
         }
+        self.by_index(address, access)
+    }
+
+    /// Likewise, whatever accesses are made of it.
+    pub(super) fn by_index(&mut self, address: IrValue, access: Access) -> Option<Address<'c>> {
         if self.p.func.ty(address) == IrType::I32 {
             let indices = self.vector(address);
             let indices = self.offset(indices, access.offset);
             return Some(Address::Indexed(self.window_scalar(access.space), indices, 1));
         }
-        let sum = self.p.func.def_inst(address)?;
-        if sum.op != Op::Int(IntBinary::Add) || self.p.func.ty(address) != IrType::I64 {
+        if self.p.func.ty(address) != IrType::I64 {
             return None;
         }
-        let (base, scaled) = match self.p.shapes.of(sum.args[0]).is_uniform() {
-            true => (sum.args[0], sum.args[1]),
-            false => (sum.args[1], sum.args[0]),
-        };
-        let (index, scale) = self.scaled_index(scaled)?;
-        if !self.p.shapes.of(base).is_uniform() || !self.is_at_hand(base) || !self.is_at_hand(index) {
-            return None;
-        }
+        let (scaled, moves) = self.before_moves(address);
+        let Some((first, others)) = moves.split_first() else { return None };
+        let scaled = self.scaled_index(scaled)?;
         let b = self.unit.b;
-        let start = self.natural(base);
-        let start = self.offset(b.add(start, self.window_scalar(access.space)), access.offset);
-        Some(Address::Indexed(start, self.vector(index), scale))
+        let base = others.iter().fold(self.natural(*first), |sum, by| b.add(sum, self.natural(*by)));
+        let start = b.add(base, self.window_scalar(access.space));
+        let scale = start.ty().int_const(scaled.scale.into());
+        let further = |sum, by: &IrValue| b.add(sum, b.mul(self.natural(*by), scale));
+        let start = scaled.moves.iter().fold(start, further);
+        let start = self.offset(start, access.offset);
+        Some(Address::Indexed(start, self.vector(scaled.index), scaled.scale))
     }
 
     /// Pointers to the elements that indices tell.
@@ -68,25 +78,29 @@ impl<'c> Emitter<'_, 'c> {
         b.gather(ty, self.elements(base, indices, bytes), mark.alignment(lane), mask, ty.zero())
     }
 
-    /// An index of 32 bits, and what it is multiplied by once it is extended: of what is gathered what a processor can multiply it by.
-    fn scaled_index(&self, value: IrValue) -> Option<(IrValue, u32)> {
+    /// An index of 32 bits that is extended, and multiplied by what a processor can multiply it by where it gathers.
+    fn scaled_index(&mut self, value: IrValue) -> Option<ScaledIndex> {
         let func = &self.p.func;
-        let data = func.def_inst(value)?;
-        let constant = |at: usize| func.constant(data.args[at]);
-        let (wide, scale) = match data.op {
-            Op::Int(IntBinary::Mul) => match (constant(0), constant(1)) {
-                (_, Some(factor)) => (data.args[0], factor),
-                (Some(factor), _) => (data.args[1], factor),
-                _ => return None,
-            },
-            Op::Shift(Shift::Left) => (data.args[0], 1u64.checked_shl(constant(1)?.try_into().ok()?)?),
+        let (wide, scale) = match func.def_inst(value) {
+            Some(data) if data.op == Op::Int(IntBinary::Mul) => {
+                match [0, 1].map(|at| func.constant(data.args[at])) {
+                    [_, Some(factor)] => (data.args[0], factor),
+                    [Some(factor), _] => (data.args[1], factor),
+                    _ => return None,
+                }
+            }
+            Some(data) if data.op == Op::Shift(Shift::Left) => {
+                (data.args[0], 1u64.checked_shl(func.constant(data.args[1])?.try_into().ok()?)?)
+            }
             _ => (value, 1),
         };
-        let extension = func.def_inst(wide)?;
-        let is_index =
-            extension.op == Op::Convert(Convert::SExt) && func.ty(extension.args[0]) == IrType::I32;
         let is_scale = matches!(scale, 1 | 2 | 4 | 8) || !self.has_scatter(4);
-        let scale = u32::try_from(scale).ok().filter(|_| is_index && is_scale)?;
-        Some((extension.args[0], scale))
+        let scale = u32::try_from(scale).ok().filter(|_| is_scale)?;
+        let (extended, moves) = self.before_moves(wide);
+        let extension = self.p.func.def_inst(extended)?;
+        let is_index = extension.op == Op::Convert(Convert::SExt)
+            && self.p.func.ty(extension.args[0]) == IrType::I32
+            && self.is_at_hand(extension.args[0]);
+        is_index.then(|| ScaledIndex { index: extension.args[0], moves, scale })
     }
 }

@@ -123,7 +123,11 @@ impl<'c> Emitter<'_, 'c> {
         let first_access = Access { offset: first, ..access };
         let row = self.address(value, first_access);
         let bytes = size * count as u32;
-        let by_rows = |this: &mut Self| Ok(this.load_scattered(&row, lane, count as u32, mark));
+        let by_rows = |this: &mut Self| {
+            this.load_near_or((value, first_access), &row, lane, count as u32, mark, |this| {
+                Ok(this.load_scattered(&row, lane, count as u32, mark))
+            })
+        };
         let side_by_side = match self.lane_distance(value, DEPTH) == Some(bytes.into()) {
             true => self.side_by_side(value, first_access, &row, bytes),
             false => None,
@@ -209,7 +213,9 @@ impl<'c> Emitter<'_, 'c> {
                 let access = Access { offset: *offset, ..access };
                 let address = this.address(value, access);
                 let address = this.indexed(value, access, size).unwrap_or(address);
-                values.extend(this.load_lanes(&address, lane, 1, mark)?);
+                values.extend(this.load_near_or((value, access), &address, lane, 1, mark, |this| {
+                    this.load_lanes(&address, lane, 1, mark)
+                })?);
             }
             Ok(values)
         };

@@ -132,7 +132,7 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         if let Some(regular) = self.side_by_side(data.args[0], access, &address, size * count) {
-            let apart = |this: &mut Self| this.load_lanes(&address, lane, count, mark);
+            let apart = |this: &mut Self| this.load_anywhere(inst, access, &address, mark);
             let values = self.either(
                 regular.holds,
                 |this| this.load_lanes(&regular.address, lane, count, mark),
@@ -149,7 +149,7 @@ impl<'c> Emitter<'_, 'c> {
         let values = match self.in_range(data.args[0]) {
             None => {
                 self.note_copy(inst, access, &address, mark);
-                self.load_lanes(&address, lane, count, mark)?
+                self.load_anywhere(inst, access, &address, mark)?
             }
             Some(in_range) => self.either(
                 in_range,

@@ -47,6 +47,7 @@
 //! * [`held`][]: shared memory that registers stand for;
 //! * [`lane_by_lane`][]: local memory that lies as the lanes do;
 //! * [`regular`][]: accesses that turn out to be consecutive;
+//! * [`near`][]: loads that turn out to be near each other;
 //! * [`two_places`][]: lanes that are at one of two places;
 //! * [`indexed`][]: gathers and scatters by indices;
 //! * [`each`][]: scattered accesses, one lane after another;
@@ -92,6 +93,7 @@ mod masked;
 mod matrix;
 mod mbarrier;
 mod memory;
+mod near;
 mod own_rows;
 mod packed;
 mod passing;

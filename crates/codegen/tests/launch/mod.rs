@@ -90,6 +90,37 @@ pub fn cpus() -> Vec<Cpu> {
     cpus
 }
 
+/// Memory whose second page cannot be accessed.
+pub struct Edge {
+    pub start: *mut u8,
+}
+
+impl Edge {
+    pub const PAGE: usize = 4096;
+
+    pub fn new() -> Edge {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: new memory, of which half is made inaccessible.
+        unsafe {
+            let read_write = libc::PROT_READ | libc::PROT_WRITE;
+            let start = libc::mmap(std::ptr::null_mut(), 2 * Self::PAGE, read_write, flags, -1, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            assert_eq!(libc::mprotect(start.byte_add(Self::PAGE), Self::PAGE, libc::PROT_NONE), 0);
+            for at in 0..Self::PAGE {
+                start.cast::<u8>().add(at).write((at * 7) as u8);
+            }
+            Edge { start: start.cast() }
+        }
+    }
+}
+
+impl Drop for Edge {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new`, and used by nobody any more.
+        unsafe { libc::munmap(self.start.cast(), 2 * Self::PAGE) };
+    }
+}
+
 /// A launch of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch {
@@ -176,6 +207,7 @@ impl Launch {
             worker: 0,
             wait: Wait::default(),
             fault: FaultRecord::default(),
+            misses: [0; kernel_abi::MISSES],
         };
         run(&mut frame, self.grid.iter().map(|d| u64::from(*d)).product())
     }

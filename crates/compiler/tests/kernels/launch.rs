@@ -108,6 +108,7 @@ impl Launch {
             worker: 0,
             wait: Wait::default(),
             fault: FaultRecord::default(),
+            misses: [0; kernel_abi::MISSES],
         };
         // SAFETY: everything is sized as the kernel says; these kernels use no callbacks.
         unsafe { kernel.run(&mut frame, 0, self.grid.into()) }

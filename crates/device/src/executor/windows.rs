@@ -155,6 +155,7 @@ impl BlockMemory {
             worker: self.index % launch.sm_count.max(1),
             wait: Wait::default(),
             fault: FaultRecord::default(),
+            misses: [0; kernel_abi::MISSES],
         }
     }
 }

@@ -82,6 +82,7 @@ fn run_all_ways(
         worker: 0,
         wait: Wait::default(),
         fault: kernel_abi::FaultRecord::default(),
+        misses: [0; kernel_abi::MISSES],
     };
     let mut frames: Vec<BlockFrame> = (0..blocks).map(frame).collect();
     TRACE.with_borrow_mut(Vec::clear);

@@ -142,6 +142,7 @@ fn run(kernel: &dyn CompiledKernel) -> Result<u64, kernel_abi::Fault> {
         worker: 0,
         wait: Wait::default(),
         fault: FaultRecord::default(),
+        misses: [0; kernel_abi::MISSES],
     };
     // SAFETY: the kernels above touch the counter and the frame alone.
     unsafe { kernel.run(&mut frame, 0, 10) }?;
