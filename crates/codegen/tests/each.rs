@@ -168,9 +168,14 @@ fn rows_of_lanes_end_where_memory_ends() {
 
 /// A byte of a table whose address is the first of the data, for threads below the number that comes next.
 fn of_table(index: &str) -> String {
+    element_of_table(index, "ld.global.u8 %h, [%x];\ncvt.u32.u16 %v0, %h;")
+}
+
+/// Likewise an element, at as many bytes as the index tells.
+fn element_of_table(index: &str, load: &str) -> String {
     format!(
         "ld.global.u64 %x, [%data];\nld.global.u32 %v1, [%data+8];\nsetp.ge.u32 %p, %t, %v1;\n@%p bra done;\n{index}\n\
-         cvt.u64.u32 %own, %v2;\nadd.u64 %x, %x, %own;\nld.global.u8 %h, [%x];\ncvt.u32.u16 %v0, %h;\ndone:\n\
+         cvt.u64.u32 %own, %v2;\nadd.u64 %x, %x, %own;\n{load}\ndone:\n\
          mul.wide.u32 %own, %t, 4;\nadd.u64 %own, %own, %data;\nsub.u64 %own, %own, 256;"
     )
 }
@@ -195,6 +200,51 @@ fn tables_of_bytes_end_where_memory_ends() {
             let what = format!("{index} of {bytes} bytes for {threads} threads");
             LAUNCH.must_agree(&program(&of_table(index)), &words, |words| [words.as_mut_ptr() as u64], what);
         }
+    }
+}
+
+/// Elements of two to eight bytes, and what tells a place of such among so many.
+const ELEMENTS: [(u32, &str); 3] = [
+    (2, "ld.global.s16 %h, [%x];\ncvt.s32.s16 %v0, %h;"),
+    (4, "ld.global.u32 %v0, [%x];"),
+    (8, "ld.global.u64 %own, [%x];\nshr.u64 %own, %own, 23;\ncvt.u32.u64 %v0, %own;"),
+];
+
+fn place_among(count: u32, size: u32) -> String {
+    format!("and.b32 %v2, %i, {};\nmul.lo.u32 %v2, %v2, {size};", count - 1)
+}
+
+#[test]
+fn tables_of_words_end_where_memory_ends() {
+    let edge = Edge::new();
+    for (size, load) in ELEMENTS {
+        for count in [1, 8, 16, 64, 128, 256] {
+            let step = element_of_table(&place_among(count, size), load);
+            // The last ones are shorter than the index may tell.
+            for (elements, threads) in [(4000 / size, 64), (count, 64), (count.div_ceil(3), 50), (0, 0)] {
+                let mut words = words(|t| t.wrapping_mul(37) % count.min(elements.max(1)));
+                let own = THREADS as usize / 2;
+                words[own] = edge.start as u64 + Edge::PAGE as u64 - u64::from(elements * size);
+                words[own + 1] = threads;
+                let what = format!("{elements} of {size} bytes by {count} for {threads} threads");
+                LAUNCH.must_agree(&program(&step), &words, |words| [words.as_mut_ptr() as u64], what);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_of_words_is_in_registers_if_it_takes_few() {
+    let in_registers = |count: u32, (size, load): (u32, &str)| {
+        let program = program(&element_of_table(&place_among(count, size), load));
+        let cpu = Cpu::level_cpu(Level::Avx512);
+        let text = codegen::emit_text(&program, &LAUNCH.shape(), &cpu, Text::Ir).unwrap();
+        ["permvar.", "vpermi2var."].iter().any(|name| text.contains(&format!("@llvm.x86.avx512.{name}")))
+    };
+    for (size, load) in ELEMENTS {
+        assert!(in_registers(16, (size, load)), "{size}");
+        assert!(in_registers(256 / size, (size, load)), "{size}");
+        assert!(!in_registers(512 / size, (size, load)), "{size}");
     }
 }
 

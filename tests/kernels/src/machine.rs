@@ -236,6 +236,7 @@ fn run_blocks(
         worker,
         wait: Wait::default(),
         fault: FaultRecord::default(),
+        misses: [0; kernel_abi::MISSES],
     };
     let mut frames: Vec<BlockFrame> = (0..together).map(frame).collect();
     // SAFETY: frames and launch are as the kernel's info asks for; blocks are within the grid.

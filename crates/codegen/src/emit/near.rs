@@ -265,27 +265,7 @@ impl<'c> Emitter<'_, 'c> {
         let own = b.int_resize(indices, ty.scalar(), false);
         let widened: Vec<i32> = (0..ty.lanes()).map(|at| if at < lanes { at as i32 } else { -1 }).collect();
         let own = if lanes < ty.lanes() { b.shuffle(own, own, &widened) } else { own };
-        let chosen = match (loaded, lane.scalar_bits()) {
-            (&[low, high], bits) => {
-                let name = match bits {
-                    8 => "llvm.x86.avx512.vpermi2var.qi.512",
-                    16 => "llvm.x86.avx512.vpermi2var.hi.512",
-                    32 => "llvm.x86.avx512.vpermi2var.d.512",
-                    _ => "llvm.x86.avx512.vpermi2var.q.512",
-                };
-                b.intrinsic(name, &[], &[low, own, high])
-            }
-            (_, bits) => {
-                let name = match bits {
-                    8 => "llvm.x86.avx512.permvar.qi.512",
-                    16 => "llvm.x86.avx512.permvar.hi.512",
-                    32 if ty.lanes() == 8 => "llvm.x86.avx2.permd",
-                    32 => "llvm.x86.avx512.permvar.si.512",
-                    _ => "llvm.x86.avx512.permvar.di.512",
-                };
-                b.intrinsic(name, &[], &[loaded[0], own])
-            }
-        };
+        let chosen = self.chosen_of(loaded, own, ty.scalar());
         let chosen = if lanes < ty.lanes() { b.subvector(chosen, 0, lanes) } else { chosen };
         b.bitcast(chosen, lane.vector(lanes))
     }
