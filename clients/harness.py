@@ -111,11 +111,11 @@ def link_compiler(folder):
 
 
 COMPILER = """#!/bin/sh
-# Who compiles NAME.cu with --cubin reads machine code from NAME.cubin, which may be PTX.
+# Who asks for machine code reads it from a file, NAME.cubin of NAME.cu unless it is named, which may be PTX.
 for argument; do
     shift
     case $argument in
-    --cubin) argument=--ptx ;;
+    -cubin | --cubin) argument=--ptx ;;
     *.cu) name=${{argument%.cu}} ;;
     esac
     set -- "$@" "$argument"
