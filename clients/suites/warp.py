@@ -5,7 +5,9 @@ import harness
 NAME = "warp"
 VERSION = "1.19.0"
 HOW = "driver through `cuGetProcAddress`, linked with `libcudart.so.13`; NVRTC's PTX of C++ that it makes of Python, and nvcc's of its library"
-GAPS = {}
+GAPS = {
+    "test_destroyed_context_discards_queued_releases": "frees memory of a pool that a context allocated which is destroyed by then; here that goes with the context",
+}
 
 SOME = [
     "cuda", "geometry", "test_array_reduce.py", "test_atomic.py", "test_copy.py", "test_graph.py", "test_rand.py",
@@ -61,5 +63,6 @@ def run(home, library, whole):
     }
     tests = harness.packages(home) / "warp/tests"
     chosen = " and ".join(["cuda_0", *(f"not {name}" for name in WITHOUT)])
-    options = ["-p", "client_plugin", "--timeout=300", f"--rootdir={folder}", "-k", chosen]
+    # -s: tests look at what is written where the process writes.
+    options = ["-s", "-p", "client_plugin", "--timeout=300", f"--rootdir={folder}", "-k", chosen]
     return harness.pytest(home, folder, env, [*options, *(tests / name for name in SOME + MORE * whole)], 3600)
