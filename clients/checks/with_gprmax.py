@@ -12,6 +12,7 @@ from checking import check, main
 SPACE = """
 #domain: 0.048 0.048 0.048
 #dx_dy_dz: 0.002 0.002 0.002
+#pml_cells: 4
 #time_window: 1e-9
 #waveform: ricker 1 1.5e9 pulse
 #rx: 0.032 0.024 0.032
