@@ -23,7 +23,6 @@ WITHOUT = {
     "mathdx": "asks for machine code",
     "priority_timings": "compares times",
     "event_external": "fills arrays in a stream that nobody waits for",
-    "squeeze_axis_bounds": "takes letters of pytest's for output of its own",
     "olume": "the wheel lacks headers of NanoVDB's",
     "cubql": "the wheel lacks cuBQL",
 }
