@@ -19,6 +19,8 @@ WITHOUT = {
     "cubin": "asks for machine code",
     "texture2d_array": "asks for machine code",
     "texture3d_array": "asks for machine code",
+    "sample_grad_moderate_cancellation": "asks for machine code",
+    "sample_grad_texture_array": "asks for machine code",
     "struct_and_array": "asks for machine code",
     "mathdx": "asks for machine code",
     "priority_timings": "compares times",
