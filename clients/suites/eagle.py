@@ -20,6 +20,8 @@ SOME = [
     "schema_hardening", "seam_transfer", "static_graph_counters", "thread_box_launch", "transfer",
     "u2_interim_error_check", "wide_capturable_launch",
 ]
+# It fills an array in the default stream, and a stream that does not wait for that writes to it.
+WITHOUT = "test_gc_during_active_capture_defers_teardown_and_capture_survives"
 
 
 def install(home):
@@ -33,7 +35,7 @@ def run(home, library, whole):
     # With its own NVRTC and headers: older ones do not know all that its kernels use.
     toolkit = harness.packages(home) / "nvidia/cu13"
     env = cupy.environment(home, library, toolkit, toolkit / "lib")
-    options = ["--timeout=300", "-m", "gpu", "--import-mode=importlib"]
+    options = ["--timeout=300", "-m", "gpu", "--import-mode=importlib", "-k", f"not {WITHOUT}"]
     files = [f"tests/test_{name}.py" for name in SOME]
     folder = home / f"raptor_eagle-{VERSION}"
     return harness.pytest(home, folder, env, options + files, 1800, through=harness.redirecting(library))

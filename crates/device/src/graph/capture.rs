@@ -75,10 +75,10 @@ pub(crate) struct Part {
     is_origin: bool,
 }
 
-/// What an event recorded in a capture stands for.
+/// What an event recorded in a capture stands for. The event may live on for long: what the graph holds ends with the graph.
 #[derive(Clone)]
 pub(crate) struct CapturedPoint {
-    capture: Arc<Capture>,
+    capture: Weak<Capture>,
     tips: Vec<Tip>,
 }
 
@@ -209,7 +209,7 @@ impl CaptureSlot {
     pub(crate) fn point(&self) -> Result<CapturedPoint> {
         let part = self.part.lock().clone().ok_or(Error::IllegalState)?;
         part.capture.check()?;
-        Ok(CapturedPoint { capture: part.capture, tips: part.tips })
+        Ok(CapturedPoint { capture: Arc::downgrade(&part.capture), tips: part.tips })
     }
 
     /// What an event stands for that the kernel captured last records on its way.
@@ -221,23 +221,24 @@ impl CaptureSlot {
 
     /// The stream waits for a point of a capture, and takes part in it from now on.
     pub(crate) fn join(self: &Arc<CaptureSlot>, point: &CapturedPoint) -> Result<()> {
-        point.capture.check()?;
+        // Between the question whether it goes on and this call it may have ended.
+        let capture = point.capture.upgrade().ok_or(Error::InvalidValue)?;
+        capture.check()?;
         let mut slot = self.part.lock();
         match &mut *slot {
-            Some(part) if Arc::ptr_eq(&part.capture, &point.capture) => {
+            Some(part) if Arc::ptr_eq(&part.capture, &capture) => {
                 part.wait_for(&point.tips);
             }
             Some(part) => {
                 part.capture.spoil();
-                point.capture.spoil();
+                capture.spoil();
                 return Err(Error::StreamCaptureMerge);
             }
             None => {
-                let (capture, tips) = (point.capture.clone(), point.tips.clone());
-                *slot = Some(Part { capture, tips, is_origin: false });
+                *slot = Some(Part { capture: capture.clone(), tips: point.tips.clone(), is_origin: false });
                 self.active.store(true, Ordering::Release);
                 drop(slot);
-                point.capture.slots.lock().push(Arc::downgrade(self));
+                capture.slots.lock().push(Arc::downgrade(self));
             }
         }
         Ok(())
@@ -278,17 +279,20 @@ impl Drop for CaptureSlot {
 impl CapturedPoint {
     /// Whether the capture goes on and is not spoiled.
     pub(crate) fn is_usable(&self) -> bool {
-        !self.capture.is_spoiled() && self.is_current()
+        let capture = self.capture.upgrade();
+        capture.is_some_and(|capture| !capture.is_spoiled() && capture.is_current())
     }
 
     /// Whether the capture is still going on.
     pub(crate) fn is_current(&self) -> bool {
-        ACTIVE.lock().iter().any(|active| Arc::ptr_eq(active, &self.capture))
+        self.capture.upgrade().is_some_and(|capture| capture.is_current())
     }
 
     /// The event was waited for as if it had been recorded in earnest.
     pub(crate) fn refuse(&self) -> Error {
-        self.capture.spoil();
+        if let Some(capture) = self.capture.upgrade() {
+            capture.spoil();
+        }
         Error::CapturedEvent
     }
 }
@@ -300,6 +304,11 @@ impl Capture {
 
     fn is_spoiled(&self) -> bool {
         self.spoiled.load(Ordering::Acquire)
+    }
+
+    /// Whether it is still going on.
+    fn is_current(&self) -> bool {
+        ACTIVE.lock().iter().any(|active| std::ptr::eq(&**active, self))
     }
 
     fn check(&self) -> Result<()> {

@@ -435,6 +435,28 @@ pub fn an_object_ends_with_its_last_reference() {
     assert_eq!(ENDED.load(Ordering::SeqCst), 4);
 }
 
+pub fn an_event_keeps_nothing_of_a_capture_that_is_over() {
+    static ENDED: AtomicU32 = AtomicU32::new(0);
+    new_context();
+    let (origin, forked, pointer) = (stream(0), stream(0), alloc(4));
+    let (apart, together) = (event(CU_EVENT_DISABLE_TIMING), event(CU_EVENT_DISABLE_TIMING));
+    cu!(
+        cuStreamBeginCapture_v2(origin, CU_STREAM_CAPTURE_MODE_RELAXED);
+        cuEventRecord(apart, origin);
+        cuStreamWaitEvent(forked, apart, 0);
+        cuMemsetD32Async(pointer, 1, 1, forked);
+        cuEventRecord(together, forked);
+        cuStreamWaitEvent(origin, together, 0);
+    );
+    let mut main = CUgraph::NULL;
+    cu!(cuStreamEndCapture(origin, &mut main));
+    cu!(cuGraphRetainUserObject(main, object(&ENDED, 1), 1, CU_GRAPH_USER_OBJECT_MOVE));
+    cu!(cuGraphDestroy(main));
+    assert_eq!(ENDED.load(Ordering::SeqCst), 1);
+    fails!(CUDA_ERROR_INVALID_VALUE, cuStreamWaitEvent(forked, together, 0));
+    cu!(cuEventRecord(together, forked); cuEventSynchronize(together));
+}
+
 pub fn objects_end_where_they_are_let_go() {
     static THREADS: Mutex<Vec<ThreadId>> = Mutex::new(Vec::new());
     unsafe extern "C" fn note(_: *mut c_void) {
