@@ -184,7 +184,7 @@ impl ExecutableGraph {
         }
         match self.queue(&steps, stream, &context, &allocated) {
             // What the first steps do may fault while the others are queued. That is for the calls after this one to tell.
-            Err(_) if context.check().is_err() => Ok(()),
+            Err(_) if context.has_failed() => Ok(()),
             result => result,
         }
     }

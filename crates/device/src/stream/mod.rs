@@ -113,7 +113,7 @@ impl Stream {
         self.ends(&context).iter().for_each(|end| end.wait());
         context.release_unused_memory();
         context.domain().output.flush();
-        context.check()
+        self.notice(&context)
     }
 
     /// [`Error::NotReady`] while work is left.
@@ -122,7 +122,20 @@ impl Stream {
         context.check()?;
         self.check_not_captured(&context)?;
         capture::check_unsafe_call()?;
-        if self.ends(&context).is_empty() { context.check() } else { Err(Error::NotReady) }
+        if self.ends(&context).is_empty() { self.notice(&context) } else { Err(Error::NotReady) }
+    }
+
+    /// What has come of the work, which is over: a fault is noticed if it ended any of it.
+    fn notice(&self, context: &Context) -> Result<()> {
+        if !context.has_failed() {
+            return context.check();
+        }
+        let own = self.queue.last_end();
+        let newest = match self.kind {
+            StreamKind::Legacy => own.max(context.last_end_in_order()),
+            _ => own,
+        };
+        newest.map_or_else(|| context.check(), |end| context.notice_at(end))
     }
 
     /// The ends of what is not over yet: in the legacy default stream also of what there is in the streams that are in order with it, which
