@@ -66,12 +66,18 @@ impl Stream {
         priority: i32,
         partition: Option<Arc<Partition>>,
     ) -> Arc<Stream> {
-        static LAST_ID: AtomicU64 = AtomicU64::new(0);
+        // As NVIDIA's driver numbers them: each context takes seven, of which the second is the legacy default stream's, and the first context
+        // begins with the sixth number.
+        const OF_CONTEXT: u64 = 7;
+        static LAST_ID: AtomicU64 = AtomicU64::new(5);
         let executor = context.hardware().executor.clone();
         let threads = partition.as_ref().map(|partition| partition.threads(&context.hardware().attributes));
         let queue = Queue::with_threads(executor, context.domain().clone(), priority, threads);
         context.add_queue(&queue, kind);
-        let id = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = match kind {
+            StreamKind::Legacy => LAST_ID.fetch_add(OF_CONTEXT, Ordering::Relaxed) + 2,
+            _ => LAST_ID.fetch_add(1, Ordering::Relaxed) + 1,
+        };
         let capture = CaptureSlot::new(matches!(kind, StreamKind::Blocking | StreamKind::PerThread));
         // The device has one domain of fences: both kinds of access are of it.
         let settings = RankedMutex::new(Rank::Context, StreamSettings::default());

@@ -36,9 +36,22 @@ pub(super) fn blend(level: Option<f32>, sampler: &Sampler, count: usize) -> Blen
         }
         Filter::Linear => {
             let first = units >> 8;
-            Blend { first, second: (first + 1).min(last), fraction: (units & 255) as u32 }
+            let fraction = steepened((units & 255) as i32, sampler.max_anisotropy);
+            Blend { first, second: (first + 1).min(last), fraction }
         }
     }
+}
+
+/// How much of the second level there is at a distance from the first: samplers that may take long areas, `most` times as long as wide, go
+/// from one level to the next faster, around halfway. An H200 has these numbers for all samples of such a sampler.
+fn steepened(distance: i32, most: u32) -> u32 {
+    let (slope, offset) = match most {
+        0..2 => (4, 0),
+        2..4 => (6, 252),
+        4..8 => (7, 377),
+        8.. => (8, 512),
+    };
+    ((distance * slope - offset) >> 2).clamp(0, 256) as u32
 }
 
 /// The level that suits gradients. What goes around an edge of a cube has no sum and no difference.
@@ -189,6 +202,20 @@ mod tests {
         assert_eq!([-1.0, 0.25, 0.5, 2.5, 9.0, f32::NAN].map(nearest), [0, 0, 1, 3, 3, 0]);
         let linear = Sampler { mip_filter: Filter::Linear, ..sampler };
         assert_eq!(blend(Some(1.25), &linear, 4), Blend { first: 1, second: 2, fraction: 64 });
+        // Of an H200, with ratios of up to 2, 4 and 16.
+        let steep = |most, level: f32| {
+            let sampler = Sampler { max_anisotropy: most, ..linear.clone() };
+            blend(Some(level / 256.0), &sampler, 4).fraction
+        };
+        assert_eq!(
+            [42.0, 53.0, 65.0, 128.0, 209.0, 212.0].map(|level| steep(2, level)),
+            [0, 16, 34, 129, 250, 255]
+        );
+        assert_eq!(
+            [53.0, 58.0, 65.0, 73.0, 197.0, 202.0].map(|level| steep(4, level)),
+            [0, 7, 19, 33, 250, 256]
+        );
+        assert_eq!([64.0, 65.0, 128.0, 186.0, 192.0].map(|level| steep(16, level)), [0, 2, 128, 244, 256]);
         let biased = Sampler { mip_bias: 0.3, ..linear.clone() };
         assert_eq!(blend(Some(0.0), &biased, 4), Blend { first: 0, second: 1, fraction: 76 });
         assert_eq!(blend(None, &biased, 4).fraction, 0);
