@@ -175,12 +175,29 @@ impl Context {
         &self.hardware.attributes
     }
 
-    /// Whether it can still be used: [`Error::ContextIsDestroyed`] or [`Error::Fault`] if not.
+    /// Whether it can still be used: [`Error::ContextIsDestroyed`] or, once that has been [noticed](Health), [`Error::Fault`] if not.
     pub fn check(&self) -> Result<()> {
         if !self.alive.load(Ordering::Acquire) {
             return Err(Error::ContextIsDestroyed);
         }
         self.domain.health.check()
+    }
+
+    /// As [`check`](Self::check), for who waited for all work, or needs the device at once: a fault is noticed now.
+    pub(crate) fn notice(&self) -> Result<()> {
+        self.check()?;
+        self.domain.health.notice()
+    }
+
+    /// As [`check`](Self::check), for who waited for, or asks about, what ended `at` that time on the device's clock.
+    pub(crate) fn notice_at(&self, at: u64) -> Result<()> {
+        self.check()?;
+        self.domain.health.notice_at(at)
+    }
+
+    /// Whether a kernel has failed, noticed or not.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.domain.health.has_failed()
     }
 
     /// As [`check`](Self::check), for what waits: what kernels had printed before one failed is written out too.
@@ -214,12 +231,18 @@ impl Context {
     /// # Errors
     /// As for [`check`](Self::check).
     pub fn synchronize(&self) -> Result<()> {
+        self.finish_work()?;
+        self.domain.health.notice()
+    }
+
+    /// As [`synchronize`](Self::synchronize), for who does not ask what has come of the work.
+    pub(crate) fn finish_work(&self) -> Result<()> {
         self.check_before_waiting()?;
         capture::check_context(self.id)?;
         capture::check_unsafe_call()?;
         self.wait_for_all();
         self.release_unused_memory();
-        self.domain.health.check()
+        Ok(())
     }
 
     /// What pools do when somebody has waited for the device.
@@ -236,17 +259,17 @@ impl Context {
         self.check()?;
         capture::check_unsafe_call()?;
         self.wait_for_all();
-        self.domain.health.check()
+        self.domain.health.notice()
     }
 
-    /// Waits for all work, whatever this thread captures.
+    /// Waits for all work, whatever this thread captures and whatever has come of it.
     ///
     /// # Errors
     /// As for [`check`](Self::check).
     pub(crate) fn drain(&self) -> Result<()> {
         self.check()?;
         self.wait_for_all();
-        self.domain.health.check()
+        Ok(())
     }
 
     /// The value of a limit.
@@ -557,6 +580,12 @@ impl Context {
     /// The ends of all that is queued and not over.
     pub(crate) fn unfinished(&self) -> Vec<Arc<Completion>> {
         self.submission.lock().all().filter_map(|queue| queue.last()).collect()
+    }
+
+    /// When the newest command ended of those that one of the legacy default stream waits for.
+    pub(crate) fn last_end_in_order(&self) -> Option<u64> {
+        let queues = self.submission.lock();
+        queues.blocking.iter().filter_map(|queue| queue.upgrade()?.last_end()).max()
     }
 
     /// Runs `submit` with what a command of such a stream waits for besides its own stream; no other stream of the context

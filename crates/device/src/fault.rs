@@ -2,14 +2,15 @@
 
 use std::fmt;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use kernel_abi::{Fault, FaultKind};
 use ptx::Origin;
 
 use crate::lock::{Rank, RankedMutex};
 use crate::memory::ContextId;
-use crate::{Error, Result};
+use crate::{Error, Result, clock};
 
 /// Why and where a context's work ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,10 +87,19 @@ impl fmt::Display for FaultReport {
     }
 }
 
+/// A failure that nobody has noticed is known to all after this time, as on a GPU, which takes about as long to tell its driver.
+const KNOWN_AFTER: Duration = Duration::from_millis(100);
+
 /// Whether a context still works. The first failure stays until the context is reset.
+///
+/// Nothing runs any more at once. Calls hear of it only when somebody has *noticed*: whoever waits for work that it has ended, or asks
+/// whether that is over. Programs count on that: what they queue behind a kernel that fails is accepted, and the wait behind it tells.
 #[derive(Debug)]
 pub struct Health {
     failed: AtomicBool,
+    noticed: AtomicBool,
+    /// When, on [`clock`]; 0 if it has not.
+    failed_at: AtomicU64,
     report: RankedMutex<Option<FaultReport>>,
     /// Describe the first failure on standard error.
     log: bool,
@@ -100,12 +110,47 @@ pub struct Health {
 impl Health {
     /// Good health of a context.
     pub fn new(log: bool, owner: ContextId) -> Health {
-        Health { failed: AtomicBool::new(false), report: RankedMutex::new(Rank::Output, None), log, owner }
+        Health {
+            failed: AtomicBool::new(false),
+            noticed: AtomicBool::new(false),
+            failed_at: AtomicU64::new(0),
+            report: RankedMutex::new(Rank::Output, None),
+            log,
+            owner,
+        }
     }
 
-    /// [`Error::Fault`] once a kernel has failed.
+    /// [`Error::Fault`] once a failure has been noticed.
     pub fn check(&self) -> Result<()> {
-        if !self.failed.load(Ordering::Acquire) {
+        if !self.has_failed() {
+            return Ok(());
+        }
+        let is_known = self.noticed.load(Ordering::Acquire)
+            || clock::since(self.failed_at.load(Ordering::Relaxed)) >= KNOWN_AFTER;
+        if is_known { self.outcome() } else { Ok(()) }
+    }
+
+    /// [`Error::Fault`] if a kernel has failed, which is noticed now: for who has waited for all work, or needs the device at once.
+    pub fn notice(&self) -> Result<()> {
+        if self.has_failed() {
+            self.noticed.store(true, Ordering::Release);
+        }
+        self.outcome()
+    }
+
+    /// [`notice`](Self::notice)s if what ended `at` that time on [`clock`] may have ended with the failure; what was over before it has
+    /// not.
+    pub fn notice_at(&self, at: u64) -> Result<()> {
+        if self.has_failed() && at >= self.failed_at.load(Ordering::Relaxed) {
+            self.notice()
+        } else {
+            self.check()
+        }
+    }
+
+    /// [`Error::Fault`] if a kernel has failed, noticed or not.
+    pub fn outcome(&self) -> Result<()> {
+        if !self.has_failed() {
             return Ok(());
         }
         match &*self.report.lock() {
@@ -126,6 +171,11 @@ impl Health {
 
     /// Records a failure; only the first counts.
     pub fn fail(&self, report: FaultReport) {
+        self.fail_at(report, clock::now());
+    }
+
+    /// Records a failure by that time on [`clock`]; only the first counts.
+    pub fn fail_at(&self, report: FaultReport, now: u64) {
         let mut slot = self.report.lock();
         if slot.is_none() {
             if self.log {
@@ -135,6 +185,7 @@ impl Health {
                 listener(self.owner, &report);
             }
             *slot = Some(report);
+            self.failed_at.store(now, Ordering::Relaxed);
             self.failed.store(true, Ordering::Release);
         }
     }
@@ -144,6 +195,7 @@ impl Health {
         let mut slot = self.report.lock();
         *slot = None;
         self.failed.store(false, Ordering::Release);
+        self.noticed.store(false, Ordering::Release);
     }
 }
 
@@ -193,8 +245,28 @@ mod tests {
         assert_eq!(health.check(), Ok(()));
         health.fail(report(FaultKind::Trap));
         health.fail(report(FaultKind::Misaligned));
+        assert_eq!(health.outcome(), Err(Error::Fault(FaultKind::Trap)));
+        assert_eq!(health.notice(), Err(Error::Fault(FaultKind::Trap)));
         assert_eq!(health.check(), Err(Error::Fault(FaultKind::Trap)));
         health.reset();
         assert_eq!(health.check(), Ok(()));
+    }
+
+    #[test]
+    fn calls_hear_of_a_failure_once_it_has_been_noticed() {
+        let (health, fault) = (Health::new(false, ContextId(1)), Err(Error::Fault(FaultKind::Trap)));
+        let now = clock::now();
+        health.fail_at(report(FaultKind::Trap), now);
+        assert!(health.has_failed());
+        assert_eq!(health.notice_at(now - 1), Ok(()), "what was over before");
+        assert_eq!(health.notice_at(now), fault, "what ended with it");
+        assert_eq!(health.check(), fault);
+    }
+
+    #[test]
+    fn a_failure_is_known_to_all_after_a_while() {
+        let health = Health::new(false, ContextId(1));
+        health.fail_at(report(FaultKind::Trap), clock::now() - KNOWN_AFTER.as_nanos() as u64);
+        assert_eq!(health.check(), Err(Error::Fault(FaultKind::Trap)));
     }
 }

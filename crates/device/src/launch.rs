@@ -147,7 +147,7 @@ impl Function {
         if context.hardware().options.blocking_launches {
             completion.wait();
             context.domain().output.flush();
-            context.check()?;
+            context.notice()?;
         }
         Ok(())
     }

@@ -96,9 +96,9 @@ fn updating_to_a_graph_of_the_same_form() {
     other.add(Operation::Empty, &[node]).unwrap();
     assert_eq!(executable.update(&other), Err(UpdateFailure::CountChanged));
     let apart = Graph::new();
-    apart.add(Operation::Fill(Fill::linear(word, 0, 1, 8)), &[]).unwrap();
-    let alone = apart.add(call(&kernel, [word, 7]), &[]).unwrap();
-    assert_eq!(executable.update(&apart), Err(UpdateFailure::TopologyChanged(alone)));
+    let first = apart.add(Operation::Fill(Fill::linear(word, 0, 1, 8)), &[]).unwrap();
+    apart.add(call(&kernel, [word, 7]), &[]).unwrap();
+    assert_eq!(executable.update(&apart), Err(UpdateFailure::TopologyChanged(first, None)));
     let in_rows = Graph::new();
     let rows = Fill { pitch: 4, height: 2, ..Fill::linear(word, 0, 1, 4) };
     let first = in_rows.add(Operation::Fill(rows), &[]).unwrap();

@@ -46,10 +46,8 @@ pub fn shape(
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     let backing = backing(flags, geometry)?;
-    // Compressed texels are only read. The device says that it has no arrays for decoders.
-    if flags & CUDA_ARRAY3D_VIDEO_ENCODE_DECODE != 0
-        || (is_compressed && flags & CUDA_ARRAY3D_SURFACE_LDST != 0)
-    {
+    // Compressed texels are only read. What decoders write to is like any other array.
+    if is_compressed && flags & CUDA_ARRAY3D_SURFACE_LDST != 0 {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
     let extent = [descriptor.Width, descriptor.Height, descriptor.Depth];

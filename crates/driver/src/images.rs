@@ -36,7 +36,11 @@ pub fn of_bytes(bytes: &[u8], sm: u32) -> Texts {
 /// A file's content.
 pub fn read_file(path: &CStr) -> CuResult<Vec<u8>> {
     let path = OsStr::from_bytes(path.to_bytes());
-    std::fs::read(path).map_err(|_| CUDA_ERROR_FILE_NOT_FOUND.into())
+    std::fs::read(path).map_err(|error| match error.kind() {
+        // NVIDIA's driver asks for as much memory as a folder says that it has bytes.
+        std::io::ErrorKind::IsADirectory => CUDA_ERROR_OUT_OF_MEMORY.into(),
+        _ => CUDA_ERROR_FILE_NOT_FOUND.into(),
+    })
 }
 
 /// `len` bytes at a pointer.

@@ -80,6 +80,7 @@ enum Length {
 impl Conversion {
     /// Reads what follows a `%`.
     fn parse(mut rest: &[u8]) -> Option<(Conversion, &[u8])> {
+        let whole = rest.len();
         let flags = rest.iter().take_while(|byte| b"-+ #0".contains(byte)).count();
         let (flags, after) = rest.split_at(flags);
         rest = after;
@@ -100,7 +101,8 @@ impl Conversion {
             length = found;
         }
         let (&letter, rest) = rest.split_first()?;
-        let known = b"diuoxXcspfFeEgGaA%".contains(&letter);
+        // A percent sign is one only right behind another.
+        let known = b"diuoxXcspfFeEgGaA".contains(&letter) || (letter == b'%' && rest.len() + 1 == whole);
         known.then(|| (Conversion { flags: flags.to_vec(), width, precision, length, letter }, rest))
     }
 
@@ -331,6 +333,7 @@ mod tests {
     #[test]
     fn what_is_no_conversion_stands_for_itself() {
         assert_eq!(printed(c"%n %v %hq %-5y|%", &[Int(1)]), ("%n %v %hq %-5y|%".into(), Some(0)));
+        assert_eq!(printed(c"%%|%5%|%d", &[Int(1)]), ("%|%5%|1".into(), Some(1)));
         let unknown = c"%zu %td %jd %Lf %.*f %*.*f";
         assert_eq!(printed(unknown, &[Long(7)]), (unknown.to_str().unwrap().into(), Some(0)));
         assert_eq!(

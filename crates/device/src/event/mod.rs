@@ -108,7 +108,8 @@ impl Event {
         } else {
             match stream.end()? {
                 Some(command) => Recorded::Command(command),
-                None if self.flags.disable_timing => Recorded::Over(0),
+                // Whether it was before a failure must be told apart.
+                None if self.flags.disable_timing && !stream.context()?.has_failed() => Recorded::Over(0),
                 None => Recorded::Over(clock::now()),
             }
         };
@@ -179,7 +180,7 @@ impl Event {
         if is_pending || self.pending_elsewhere().is_some() {
             return Err(Error::NotReady);
         }
-        context.check()
+        self.notice(&context)
     }
 
     /// Waits until what it stands for is done, and writes out what kernels have printed.
@@ -196,7 +197,17 @@ impl Event {
         }
         context.release_unused_memory();
         context.domain().output.flush();
-        context.check()
+        self.notice(&context)
+    }
+
+    /// What has come of what it stands for, which is over: a fault is noticed if it ended any of that.
+    fn notice(&self, context: &Context) -> Result<()> {
+        let end = match &*self.recorded.lock() {
+            Recorded::Command(command) => command.finished_at(),
+            Recorded::Over(time) => Some(*time),
+            _ => None,
+        };
+        end.map_or_else(|| context.check(), |end| context.notice_at(end))
     }
 
     /// Milliseconds from this event to a later one.

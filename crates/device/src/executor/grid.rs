@@ -557,12 +557,9 @@ impl Grid {
                 }
                 let locate = self.parts.ready.locate.as_ref();
                 let source = fault.ptx_line.and_then(|line| locate?(line));
-                self.queue.domain().health.fail(FaultReport {
-                    kernel: self.parts.ready.name.to_string(),
-                    block_dim: self.parts.block,
-                    source,
-                    fault,
-                });
+                let kernel = self.parts.ready.name.to_string();
+                let report = FaultReport { kernel, block_dim: self.parts.block, source, fault };
+                self.queue.domain().health.fail_at(report, now);
             }
         }
         self.queue.retire(self, self.remainder(), now);

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use super::conditional::{Condition, branch};
 use super::launched::{self, GraphLaunch};
+use super::likeness::{self, UpdateFailure};
 use super::{Attachment, Graph, GraphMemory, KernelCall, Node, NodeId, Operation, UpdatableKernel};
 use crate::executor::Grid;
 use crate::lock::{Rank, RankedMutex};
@@ -41,39 +42,22 @@ struct Kept {
 /// What a launch does, in an order that respects dependencies, child graphs opened up.
 #[derive(Clone, Default)]
 pub(super) struct Steps {
-    list: Vec<Step>,
+    pub(super) list: Vec<Step>,
     /// Where each node's is. It stays there.
     positions: HashMap<NodeId, usize>,
 }
 
 #[derive(Clone)]
-struct Step {
-    node: NodeId,
-    operation: Operation,
+pub(super) struct Step {
+    pub(super) node: NodeId,
+    pub(super) operation: Operation,
     /// Positions of the steps it depends on, its own graph's aside, to compare with another graph.
-    dependencies: Vec<usize>,
-    /// How many steps before this one are those of the graph that this node is.
-    children: usize,
+    pub(super) dependencies: Vec<usize>,
+    /// How many steps before this one are those of the graph that this node is, if it is one.
+    pub(super) children: Option<usize>,
     enabled: bool,
     /// What a conditional node chooses from.
-    bodies: Vec<Arc<Steps>>,
-}
-
-/// Why an executable graph cannot become like another graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UpdateFailure {
-    /// There are more nodes or fewer.
-    CountChanged,
-    /// A node depends on others than its like; the node is the other graph's.
-    TopologyChanged(NodeId),
-    /// A node does something of another sort; the node is the other graph's.
-    NodeTypeChanged(NodeId),
-    /// A node does the same with something that cannot be exchanged; the node is the other graph's.
-    ParametersChanged(NodeId),
-    /// The blocks of a kernel run together and did not, or the reverse; the node is the other graph's.
-    AttributesChanged(NodeId),
-    /// A conditional node chooses otherwise; the node is the other graph's.
-    NotSupported(NodeId),
+    pub(super) bodies: Vec<Arc<Steps>>,
 }
 
 impl ExecutableGraph {
@@ -118,7 +102,7 @@ impl ExecutableGraph {
     pub fn check_for_kernels(&self, space: &AddressSpace) -> std::result::Result<(), Option<NodeId>> {
         let steps = self.steps();
         let fits = |step: &Step| match &step.operation {
-            Operation::Empty => step.children > 0,
+            Operation::Empty => step.children.is_some(),
             Operation::Copy(transfer) => transfer.check(space).is_ok_and(|ends| !ends.to && !ends.from),
             operation => operation.is_for_kernels(),
         };
@@ -184,7 +168,7 @@ impl ExecutableGraph {
         }
         match self.queue(&steps, stream, &context, &allocated) {
             // What the first steps do may fault while the others are queued. That is for the calls after this one to tell.
-            Err(_) if context.check().is_err() => Ok(()),
+            Err(_) if context.has_failed() => Ok(()),
             result => result,
         }
     }
@@ -289,14 +273,11 @@ impl ExecutableGraph {
         let (new, kept) = Steps::of(graph);
         let mut steps = self.steps.lock();
         let at = *steps.positions.get(&node).ok_or(Error::InvalidValue)?;
-        let children = steps.list[at].children;
-        if children == 0 {
-            return Err(Error::InvalidValue);
-        }
-        let first = at - children;
-        let all = 0..new.list.len();
-        check_form((&steps.list, first..at), (&new.list, all)).map_err(|_| Error::GraphExecUpdateFailure)?;
-        take_over(&mut Arc::make_mut(&mut steps).list[first..at], new.list);
+        let children = steps.list[at].children.ok_or(Error::InvalidValue)?;
+        let (inside, all) = (at - children..at, 0..new.list.len());
+        let pairs = likeness::pair((&steps.list, inside), (&new.list, all));
+        let pairs = pairs.map_err(|_| Error::GraphExecUpdateFailure)?;
+        likeness::take_over(&mut Arc::make_mut(&mut steps).list, new.list, &pairs);
         drop(steps);
         self.kept.lock().extend(kept);
         Ok(())
@@ -306,8 +287,8 @@ impl ExecutableGraph {
     pub fn update(&self, graph: &Graph) -> std::result::Result<(), UpdateFailure> {
         let (new, kept) = Steps::of(graph);
         let mut steps = self.steps.lock();
-        check_form((&steps.list, 0..steps.list.len()), (&new.list, 0..new.list.len()))?;
-        take_over(&mut Arc::make_mut(&mut steps).list, new.list);
+        let pairs = likeness::pair((&steps.list, 0..steps.list.len()), (&new.list, 0..new.list.len()))?;
+        likeness::take_over(&mut Arc::make_mut(&mut steps).list, new.list, &pairs);
         drop(steps);
         let before = std::mem::replace(&mut *self.kept.lock(), kept);
         drop(before);
@@ -459,73 +440,15 @@ pub(super) fn kernel_work(
 }
 
 /// The steps of a graph's own nodes among `steps`, which are all of its: not those of the graphs that nodes are.
-fn own(steps: &[Step], range: &Range<usize>) -> Vec<usize> {
+pub(super) fn own(steps: &[Step], range: &Range<usize>) -> Vec<usize> {
     let mut own = Vec::new();
     let mut end = range.end;
     while end > range.start {
         own.push(end - 1);
-        end = (end - 1).saturating_sub(steps[end - 1].children);
+        end = (end - 1).saturating_sub(steps[end - 1].children.unwrap_or(0));
     }
     own.reverse();
     own
-}
-
-/// Whether the steps of a range can do what those of another do. Dependencies count from the beginning of the slices.
-fn check_form(
-    (steps, range): (&[Step], Range<usize>),
-    (new_steps, new_range): (&[Step], Range<usize>),
-) -> std::result::Result<(), UpdateFailure> {
-    // Graphs may be in each other deeper than a stack is.
-    let mut graphs = vec![(range, new_range)];
-    while let Some((range, new_range)) = graphs.pop() {
-        let (nodes, new_nodes) = (own(steps, &range), own(new_steps, &new_range));
-        if nodes.len() != new_nodes.len() {
-            return Err(UpdateFailure::CountChanged);
-        }
-        for (&at, &new_at) in nodes.iter().zip(&new_nodes) {
-            let (step, new) = (&steps[at], &new_steps[new_at]);
-            let among = |nodes: &[usize], step: &Step| -> Vec<_> {
-                step.dependencies.iter().map(|dependency| nodes.binary_search(dependency)).collect()
-            };
-            if among(&nodes, step) != among(&new_nodes, new) {
-                return Err(UpdateFailure::TopologyChanged(new.node));
-            }
-            check_step(step, new)?;
-            if step.children > 0 {
-                graphs.push((at - step.children..at, new_at - new.children..new_at));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn check_step(step: &Step, new: &Step) -> std::result::Result<(), UpdateFailure> {
-    if !step.operation.is_like(&new.operation) || (step.children > 0) != (new.children > 0) {
-        return Err(UpdateFailure::NodeTypeChanged(new.node));
-    }
-    if !step.operation.has_form_of(&new.operation) {
-        return Err(match new.operation {
-            Operation::Conditional(_) => UpdateFailure::NotSupported(new.node),
-            _ => UpdateFailure::ParametersChanged(new.node),
-        });
-    }
-    if step.operation.is_cooperative() != new.operation.is_cooperative() {
-        return Err(UpdateFailure::AttributesChanged(new.node));
-    }
-    for (body, new) in step.bodies.iter().zip(&new.bodies) {
-        check_form((&body.list, 0..body.list.len()), (&new.list, 0..new.list.len()))?;
-    }
-    Ok(())
-}
-
-/// Has steps do what others of the same form do; they stay the steps of their nodes.
-fn take_over(steps: &mut [Step], new: Vec<Step>) {
-    for (step, new) in steps.iter_mut().zip(new) {
-        step.operation = new.operation;
-        for (body, new) in step.bodies.iter_mut().zip(new.bodies) {
-            take_over(&mut Arc::make_mut(body).list, Arc::unwrap_or_clone(new).list);
-        }
-    }
 }
 
 /// A graph whose steps are being appended.
@@ -555,7 +478,7 @@ fn open_up(graph: &Graph, steps: &mut Vec<Step>, kept: &mut Kept) {
             opened.pop();
             let outer = opened.last_mut().and_then(|outer| outer.child.take().map(|child| (outer, child)));
             if let Some((outer, (id, dependencies, first))) = outer {
-                let (operation, children) = (Operation::Empty, steps.len() - first);
+                let (operation, children) = (Operation::Empty, Some(steps.len() - first));
                 outer.positions.insert(id, steps.len());
                 let bodies = Vec::new();
                 steps.push(Step { node: id, operation, dependencies, children, enabled: true, bodies });
@@ -583,7 +506,7 @@ fn open_up(graph: &Graph, steps: &mut Vec<Step>, kept: &mut Kept) {
             operation => operation,
         };
         innermost.positions.insert(id, steps.len());
-        steps.push(Step { node: id, operation, dependencies, children: 0, enabled: true, bodies });
+        steps.push(Step { node: id, operation, dependencies, children: None, enabled: true, bodies });
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod capture;
 mod conditional;
 mod executable;
 pub(crate) mod launched;
+mod likeness;
 mod operation;
 mod reuse;
 mod updatable;
@@ -19,7 +20,8 @@ pub use capture::{
     CaptureInfo, CaptureMode, CaptureStatus, check_unsafe_call, exchange_thread_mode, is_captured_into,
 };
 pub use conditional::{Conditional, ConditionalKind};
-pub use executable::{ExecutableGraph, UpdateFailure};
+pub use executable::ExecutableGraph;
+pub use likeness::UpdateFailure;
 pub use operation::{KernelCall, Operation};
 pub use updatable::UpdatableKernel;
 

@@ -61,7 +61,8 @@ impl Module {
         code: Arc<Code>,
         shared: Option<&Variables>,
     ) -> Result<Arc<Module>> {
-        context.check()?;
+        // Code and variables go to the device during the call, which tells what has become of the work before.
+        context.notice()?;
         context.domain().output.flush();
         let variables = Variables::load(context, &code, shared)?;
         let objects = Objects::new(context.id(), &code);
@@ -155,7 +156,7 @@ impl Module {
         if !self.loaded.swap(false, Ordering::AcqRel) {
             return Err(Error::InvalidHandle);
         }
-        let outcome = context.synchronize();
+        let outcome = context.finish_work();
         context.remove_module(self);
         self.variables.free(context.memory());
         outcome

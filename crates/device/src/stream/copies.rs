@@ -98,7 +98,7 @@ impl Stream {
         let make = self.bulk_work(&context, Bulk::Copy(transfer), Some(outcome.clone()));
         self.submit_and_wait(&context, make, start_of(transfer.bytes()))?;
         context.domain().output.flush();
-        context.check()?;
+        context.notice()?;
         outcome.lock().clone()
     }
 

@@ -66,12 +66,18 @@ impl Stream {
         priority: i32,
         partition: Option<Arc<Partition>>,
     ) -> Arc<Stream> {
-        static LAST_ID: AtomicU64 = AtomicU64::new(0);
+        // As NVIDIA's driver numbers them: each context takes seven, of which the second is the legacy default stream's, and the first context
+        // begins with the sixth number.
+        const OF_CONTEXT: u64 = 7;
+        static LAST_ID: AtomicU64 = AtomicU64::new(5);
         let executor = context.hardware().executor.clone();
         let threads = partition.as_ref().map(|partition| partition.threads(&context.hardware().attributes));
         let queue = Queue::with_threads(executor, context.domain().clone(), priority, threads);
         context.add_queue(&queue, kind);
-        let id = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = match kind {
+            StreamKind::Legacy => LAST_ID.fetch_add(OF_CONTEXT, Ordering::Relaxed) + 2,
+            _ => LAST_ID.fetch_add(1, Ordering::Relaxed) + 1,
+        };
         let capture = CaptureSlot::new(matches!(kind, StreamKind::Blocking | StreamKind::PerThread));
         // The device has one domain of fences: both kinds of access are of it.
         let settings = RankedMutex::new(Rank::Context, StreamSettings::default());
@@ -113,7 +119,7 @@ impl Stream {
         self.ends(&context).iter().for_each(|end| end.wait());
         context.release_unused_memory();
         context.domain().output.flush();
-        context.check()
+        self.notice(&context)
     }
 
     /// [`Error::NotReady`] while work is left.
@@ -122,7 +128,20 @@ impl Stream {
         context.check()?;
         self.check_not_captured(&context)?;
         capture::check_unsafe_call()?;
-        if self.ends(&context).is_empty() { context.check() } else { Err(Error::NotReady) }
+        if self.ends(&context).is_empty() { self.notice(&context) } else { Err(Error::NotReady) }
+    }
+
+    /// What has come of the work, which is over: a fault is noticed if it ended any of it.
+    fn notice(&self, context: &Context) -> Result<()> {
+        if !context.has_failed() {
+            return context.check();
+        }
+        let own = self.queue.last_end();
+        let newest = match self.kind {
+            StreamKind::Legacy => own.max(context.last_end_in_order()),
+            _ => own,
+        };
+        newest.map_or_else(|| context.check(), |end| context.notice_at(end))
     }
 
     /// The ends of what is not over yet: in the legacy default stream also of what there is in the streams that are in order with it, which

@@ -196,6 +196,11 @@ impl Queue {
         self.state.lock().last.as_ref().filter(|last| !last.is_finished()).cloned()
     }
 
+    /// When the newest command ended, if there was one and it is over.
+    pub(crate) fn last_end(&self) -> Option<u64> {
+        self.state.lock().last.as_ref()?.finished_at()
+    }
+
     /// Whether all that was queued is over.
     ///
     /// # Errors
@@ -475,13 +480,13 @@ impl Queue {
             }
             Work::Callback(callback) => {
                 self.domain.output.flush();
-                callback(health.check());
+                callback(health.outcome());
                 Ok(())
             }
             Work::Host(function) => {
                 self.domain.memory.conceal_freed();
                 self.domain.output.flush();
-                run_host_function(|| function(health.check()));
+                run_host_function(|| function(health.outcome()));
                 Ok(())
             }
         });

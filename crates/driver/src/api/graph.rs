@@ -195,7 +195,7 @@ fn cuGraphExecUpdate(
     hErrorNode_out: Out<CUgraphNode>,
     updateResult_out: Out<CUgraphExecUpdateResult>,
 ) -> CuResult {
-    let (result, node) = update(hGraphExec, hGraph)?;
+    let (result, node, _) = update(hGraphExec, hGraph)?;
     // As NVIDIA's driver has it since it has the other form: that names a topology without a node, this does not.
     let told = match result {
         CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED if node == CUgraphNode::NULL => {
@@ -214,41 +214,45 @@ fn cuGraphExecUpdate_v2(
     hGraph: CUgraph,
     resultInfo: Out<CUgraphExecUpdateResultInfo>,
 ) -> CuResult {
-    let (result, errorNode) = update(hGraphExec, hGraph)?;
-    let info = CUgraphExecUpdateResultInfo { result, errorNode, errorFromNode: CUgraphNode::NULL };
+    let (result, errorNode, errorFromNode) = update(hGraphExec, hGraph)?;
+    let info = CUgraphExecUpdateResultInfo { result, errorNode, errorFromNode };
     resultInfo.set_if_wanted(info);
     update_code(result)
 }
 
-fn update(executable: CUgraphExec, graph: CUgraph) -> CuResult<(CUgraphExecUpdateResult, CUgraphNode)> {
+/// How an update ends, the node that is why, and the one that this should not depend on.
+fn update(
+    executable: CUgraphExec,
+    graph: CUgraph,
+) -> CuResult<(CUgraphExecUpdateResult, CUgraphNode, CUgraphNode)> {
     let graph = find(graph)?;
     let executable_graph = find_executable(executable)?;
     // What kernels change is not exchanged.
     if graph.has_updatable_nodes() || executable_graph.has_updatable_nodes() {
         return Err(CUDA_ERROR_NOT_SUPPORTED.into());
     }
-    Ok(match executable_graph.update(&graph) {
-        Ok(()) => {
-            graphs::note_update(executable, &graph);
-            (CU_GRAPH_EXEC_UPDATE_SUCCESS, CUgraphNode::NULL)
+    let Err(failure) = executable_graph.update(&graph) else {
+        graphs::note_update(executable, &graph);
+        return Ok((CU_GRAPH_EXEC_UPDATE_SUCCESS, CUgraphNode::NULL, CUgraphNode::NULL));
+    };
+    let (result, node, from) = match failure {
+        UpdateFailure::CountChanged => (CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, None, None),
+        UpdateFailure::TopologyChanged(node, from) => {
+            (CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, Some(node), from)
         }
-        Err(UpdateFailure::CountChanged) => (CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, CUgraphNode::NULL),
-        Err(UpdateFailure::TopologyChanged(node)) => {
-            (CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node_handle(&graph, node)?)
+        UpdateFailure::AttributesChanged(node) => {
+            (CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED, Some(node), None)
         }
-        Err(UpdateFailure::AttributesChanged(node)) => {
-            (CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED, node_handle(&graph, node)?)
+        UpdateFailure::NodeTypeChanged(node) => {
+            (CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, Some(node), None)
         }
-        Err(UpdateFailure::NodeTypeChanged(node)) => {
-            (CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node_handle(&graph, node)?)
+        UpdateFailure::ParametersChanged(node) => {
+            (CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, Some(node), None)
         }
-        Err(UpdateFailure::ParametersChanged(node)) => {
-            (CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, node_handle(&graph, node)?)
-        }
-        Err(UpdateFailure::NotSupported(node)) => {
-            (CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, node_handle(&graph, node)?)
-        }
-    })
+        UpdateFailure::NotSupported(node) => (CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, Some(node), None),
+    };
+    let handle = |node: Option<_>| node.map_or(Ok(CUgraphNode::NULL), |node| node_handle(&graph, node));
+    Ok((result, handle(node)?, handle(from)?))
 }
 
 fn update_code(result: CUgraphExecUpdateResult) -> CuResult {

@@ -120,8 +120,12 @@ fn cuMemCreate(
     handle.check()?;
     let prop = prop.get()?;
     let (device, purpose) = wanted(&prop)?;
-    // There are two sorts of compression: none, and the usual one.
-    if flags != 0 || prop.compressionType > 1 || prop.reserved != [0; 4] {
+    // There are two sorts of compression: none, and the usual one. What another system's handles need there is not.
+    if flags != 0
+        || !prop.win32HandleMetaData.is_null()
+        || prop.compressionType > 1
+        || prop.reserved != [0; 4]
+    {
         return Err(CUDA_ERROR_INVALID_VALUE.into());
     }
     let shareable = prop.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;

@@ -37,18 +37,7 @@ pub(super) fn footprint(x: [f64; 2], y: [f64; 2], most: u32) -> Option<Footprint
         };
         (0..pairs as u32).flat_map(|number| pair(number.into())).collect()
     };
-    Some(Footprint { level: steepened(width.log2(), most) as f32, samples })
-}
-
-/// A level whose fraction goes from 0 to 1 faster, around a half.
-fn steepened(level: f64, most: u32) -> f64 {
-    let slope = match most {
-        ..4 => 1.5,
-        4..8 => 1.75,
-        _ => 2.0,
-    };
-    let whole = level.floor();
-    whole + ((level - whole - 0.5) * slope + 0.5).clamp(0.0, 1.0)
+    Some(Footprint { level: width.log2() as f32, samples })
 }
 
 #[cfg(test)]
@@ -68,7 +57,7 @@ mod tests {
         assert_eq!(of([8.0, 0.0], [0.0, 2.0], 16).level, 1.0);
         // At most twice as long: four wide.
         assert_eq!(of([8.0, 0.0], [0.0, 2.0], 2).level, 2.0);
-        assert_eq!(of([0.0, 3.0], [1.5, 0.0], 8).level, ((1.5f64.log2() - 0.5) * 2.0 + 0.5) as f32);
+        assert_eq!(of([0.0, 3.0], [1.5, 0.0], 8).level, 1.5f64.log2() as f32);
         assert_eq!(of([16.0, 0.0], [0.0, 0.0], 8).level, 1.0);
         assert_eq!(footprint([0.0; 2], [0.0; 2], 4), None);
         assert_eq!(footprint([f64::INFINITY, 0.0], [1.0; 2], 4), None);

@@ -28,7 +28,11 @@ pub(super) fn blend(level: Option<f32>, sampler: &Sampler, count: usize) -> Blen
     // The bias belongs to levels that are asked for.
     let bias = units(if sampler.mip_bias.is_nan() { 15.0 } else { sampler.mip_bias.clamp(-15.0, 15.0) });
     let biased = level.map_or(0, |level| units(level).saturating_add(bias));
-    let units = biased.min(most).max(least).clamp(0, 256 * last as i64) as usize;
+    let chosen = match sampler.mip_filter {
+        Filter::Point => biased,
+        Filter::Linear => steepened(biased, sampler.max_anisotropy),
+    };
+    let units = chosen.min(most).max(least).clamp(0, 256 * last as i64) as usize;
     match sampler.mip_filter {
         Filter::Point => {
             let nearest = (units + 128) >> 8;
@@ -39,6 +43,20 @@ pub(super) fn blend(level: Option<f32>, sampler: &Sampler, count: usize) -> Blen
             Blend { first, second: (first + 1).min(last), fraction: (units & 255) as u32 }
         }
     }
+}
+
+/// What a level becomes that is not limited yet: samplers that may take areas up to `most` times as long as wide go from one level to the
+/// next faster, around halfway. An H200 has these numbers for all samples of such a sampler, with a bias of 0; with one and up to 4 to 7 times,
+/// its levels can be 1/256 or 2/256 less.
+fn steepened(level: i64, most: u32) -> i64 {
+    let (slope, offset) = match most {
+        ..2 => return level,
+        2..4 => (6, 252),
+        4..8 => (7, 378),
+        8.. => (8, 512),
+    };
+    let (whole, rest) = (level & !255, level & 255);
+    whole.saturating_add(((rest * slope - offset) >> 2).clamp(0, 256))
 }
 
 /// The level that suits gradients. What goes around an edge of a cube has no sum and no difference.
@@ -189,6 +207,23 @@ mod tests {
         assert_eq!([-1.0, 0.25, 0.5, 2.5, 9.0, f32::NAN].map(nearest), [0, 0, 1, 3, 3, 0]);
         let linear = Sampler { mip_filter: Filter::Linear, ..sampler };
         assert_eq!(blend(Some(1.25), &linear, 4), Blend { first: 1, second: 2, fraction: 64 });
+        // Of an H200, with ratios of up to 2, 4 and 16.
+        let steep = |most, level: f32| {
+            let sampler = Sampler { max_anisotropy: most, ..linear.clone() };
+            blend(Some(level / 256.0), &sampler, 4).fraction
+        };
+        assert_eq!(
+            [42.0, 53.0, 65.0, 128.0, 209.0, 212.0].map(|level| steep(2, level)),
+            [0, 16, 34, 129, 250, 255]
+        );
+        assert_eq!(
+            [53.0, 58.0, 65.0, 73.0, 197.0, 202.0].map(|level| steep(4, level)),
+            [0, 7, 19, 33, 250, 0]
+        );
+        assert_eq!([64.0, 65.0, 128.0, 186.0, 192.0].map(|level| steep(16, level)), [0, 2, 128, 244, 0]);
+        // Limits are those of what comes of it.
+        let limited = Sampler { max_anisotropy: 8, level_clamp: [0.2, 2.4], ..linear.clone() };
+        assert_eq!([0.0, 3.0].map(|level| blend(Some(level), &limited, 4).fraction), [51, 102]);
         let biased = Sampler { mip_bias: 0.3, ..linear.clone() };
         assert_eq!(blend(Some(0.0), &biased, 4), Blend { first: 0, second: 1, fraction: 76 });
         assert_eq!(blend(None, &biased, 4).fraction, 0);

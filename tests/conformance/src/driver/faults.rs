@@ -72,6 +72,105 @@ pub fn an_illegal_address_sticks_to_the_context() {
     assert_eq!(current(), CUcontext::NULL);
 }
 
+/// Launches what fails, its code on the device before, and has `calls` be the next. What they answer counts only while a GPU has not told its
+/// driver yet.
+fn behind_a_fault<R>(calls: impl FnOnce() -> R) -> (R, bool) {
+    let poke = function(load(FAULTS), c"poke");
+    assert_eq!(launch(poke, 1, 1, CUstream::NULL, &mut [arg(&alloc(16).0)]), CUDA_SUCCESS);
+    cu!(cuCtxSynchronize());
+    let begin = std::time::Instant::now();
+    assert_eq!(launch(poke, 1, 1, CUstream::NULL, &mut [arg(&16_u64)]), CUDA_SUCCESS);
+    (calls(), begin.elapsed().as_millis() < 90)
+}
+
+/// Calls that answer nothing of a fault before them.
+fn tell_nothing(calls: impl FnOnce() -> Vec<CUresult>) {
+    let (codes, in_time) = behind_a_fault(calls);
+    if !in_time && codes.iter().any(|code| *code != CUDA_SUCCESS) {
+        skip("the machine took too long");
+    }
+    assert_eq!(codes, vec![CUDA_SUCCESS; codes.len()]);
+}
+
+pub fn a_fault_comes_to_light_where_somebody_waits() {
+    const BROKEN: CUresult = CUDA_ERROR_ILLEGAL_ADDRESS;
+    unsafe extern "C" fn done(_: *mut c_void) {}
+    new_context();
+    let (pointer, other) = (alloc(16), stream(CU_STREAM_NON_BLOCKING));
+    let nothing = kernel(c"nothing");
+    let (mut before, mut event, mut late) = (CUevent::NULL, CUevent::NULL, CUevent::NULL);
+    cu!(cuEventCreate(&mut before, 0); cuEventCreate(&mut event, 0); cuEventRecord(before, other));
+    cu!(cuStreamSynchronize(other));
+    tell_nothing(|| {
+        let (mut made, mut more, legacy) = (CUstream::NULL, CUdeviceptr(0), CUstream::NULL);
+        // SAFETY: objects and places are the test's.
+        unsafe {
+            vec![
+                // Questions about what was over before, and waits for it.
+                cuStreamQuery(other),
+                cuStreamSynchronize(other),
+                cuEventQuery(before),
+                cuEventSynchronize(before),
+                // What is queued behind the fault.
+                cuEventRecord(event, legacy),
+                cuEventCreate(&mut late, 0),
+                cuStreamCreate(&mut made, 0),
+                cuLaunchHostFunc(legacy, Some(done), null_mut()),
+                launch(nothing, 1, 1, legacy, &mut []),
+                // What needs nothing of the device.
+                cuMemAlloc_v2(&mut more, 16),
+                cuEventDestroy_v2(before),
+                cuCtxGetLimit(&mut 0, CU_LIMIT_STACK_SIZE),
+                cuMemGetInfo_v2(&mut 0, &mut 0),
+                cuMemsetD8Async(pointer, 0, 4, other),
+                cuStreamWaitEvent(other, event, 0),
+            ]
+        }
+    });
+    fails!(BROKEN, cuEventSynchronize(event));
+    fails!(BROKEN, cuEventQuery(late));
+    fails!(BROKEN, cuStreamSynchronize(other));
+}
+
+fn notices(call: impl FnOnce() -> CUresult) {
+    assert_eq!(behind_a_fault(call).0, CUDA_ERROR_ILLEGAL_ADDRESS);
+    fails!(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemGetInfo_v2(&mut 0, &mut 0));
+}
+
+pub fn copies_to_the_host_tell_of_a_fault() {
+    new_context();
+    let (pointer, mut place) = (alloc(16), [0_u8; 4]);
+    // SAFETY: both places are the test's.
+    notices(|| unsafe { cuMemcpyDtoH_v2(place.as_mut_ptr().cast(), pointer, 4) });
+}
+
+pub fn freeing_tells_of_a_fault() {
+    new_context();
+    let pointer = alloc(16);
+    // SAFETY: the memory is the test's.
+    notices(|| unsafe { cuMemFree_v2(pointer) });
+}
+
+pub fn a_copy_on_the_device_does_not_tell_of_a_fault() {
+    new_context();
+    let (from, to) = (alloc(16), alloc(16));
+    // SAFETY: the memory is the test's.
+    tell_nothing(|| unsafe { vec![cuMemcpyDtoD_v2(to, from, 16), cuMemsetD8_v2(to, 0, 16)] });
+    fails!(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
+}
+
+pub fn everybody_knows_of_a_fault_after_a_while() {
+    new_context();
+    let _ = behind_a_fault(|| ());
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let mut event = CUevent::NULL;
+    // There it may take longer, and who only makes events may never hear of it.
+    if is_ours() {
+        fails!(CUDA_ERROR_ILLEGAL_ADDRESS, cuEventCreate(&mut event, 0));
+    }
+    fails!(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamSynchronize(CUstream::NULL));
+}
+
 pub fn a_trap_sticks_too() {
     new_context();
     assert_eq!(launch(function(load(FAULTS), c"stop"), 1, 1, CUstream::NULL, &mut []), CUDA_SUCCESS);

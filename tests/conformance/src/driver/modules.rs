@@ -232,6 +232,7 @@ pub fn bad_images_and_places_are_refused() {
     new_context();
     let mut module = CUmodule::NULL;
     fails!(CUDA_ERROR_FILE_NOT_FOUND, cuModuleLoad(&mut module, c"/no/such/file".as_ptr()));
+    fails!(CUDA_ERROR_OUT_OF_MEMORY, cuModuleLoad(&mut module, c"/tmp".as_ptr()));
     fails!(CUDA_ERROR_INVALID_VALUE, cuModuleLoad(&mut module, null()));
     fails!(CUDA_ERROR_INVALID_VALUE, cuModuleLoad(null_mut(), c"/no/such/file".as_ptr()));
     fails!(CUDA_ERROR_INVALID_VALUE, cuModuleLoadData(&mut module, null()));

@@ -255,6 +255,8 @@ pub fn sizes_and_places_are_checked() {
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemAddressReserve(&mut p, g, 0, CUdeviceptr(0), 1));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemAddressReserve(null_mut(), g, 0, CUdeviceptr(0), 0));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&mut handle, g, &prop, 1));
+    let elsewhere = CUmemAllocationProp { win32HandleMetaData: std::ptr::without_provenance_mut(8), ..prop };
+    fails!(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&mut handle, g, &elsewhere, 0));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemCreate(null_mut(), g, &prop, 0));
     fails!(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&mut handle, g, null(), 0));
     fails!(CUDA_ERROR_OUT_OF_MEMORY, cuMemCreate(&mut handle, 1 << 50, &prop, 0));

@@ -73,6 +73,10 @@ pub fn a_fault_stays() {
     fails!(cudaErrorIllegalAddress, cudaFree(pointer));
     fails!(cudaErrorIllegalAddress, cudaStreamCreate(&mut cudaStream_t::default()));
     fails!(cudaErrorIllegalAddress, cudaMemset(pointer, 0, 64));
+    fails!(cudaErrorIllegalAddress, cudaFree(null_mut()));
+    fails!(cudaErrorIllegalAddress, cudaFreeHost(null_mut()));
+    fails!(cudaErrorIllegalAddress, cudaCtxResetPersistingL2Cache());
+    cuda!(cudaGetDeviceFlags(&mut 0));
     let (mut device, mut count) = (-1, 0);
     cuda!(cudaGetDevice(&mut device); cudaGetDeviceCount(&mut count); cudaSetDevice(0));
     assert_eq!(attribute(cudaDevAttrWarpSize), 32);

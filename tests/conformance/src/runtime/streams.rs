@@ -167,6 +167,13 @@ pub fn priorities_have_a_range() {
     cuda!(cudaDeviceGetStreamPriorityRange(null_mut(), null_mut()));
 }
 
+pub fn streams_are_numbered_behind_those_of_the_context() {
+    let (mut default, mut first, mut second) = (0, 0, 0);
+    cuda!(cudaStreamGetId(DEFAULT, &mut default));
+    cuda!(cudaStreamGetId(stream(), &mut first); cudaStreamGetId(cudaStreamPerThread, &mut second));
+    assert_eq!((default, first, second), (7, 13, 14));
+}
+
 pub fn profiling_and_the_cache_are_no_errors() {
     cuda!(cudaProfilerStart(); cudaProfilerStop(); cudaCtxResetPersistingL2Cache());
 }
