@@ -155,7 +155,7 @@ pub struct BlockFrame {
     pub wait: Wait,
     /// What a fault raised by generated code is about; the rest of the fault is taken from this frame.
     pub fault: FaultRecord,
-    /// How often each of some quicker ways that generated code tries has not been open to it since it last was, modulo a power of two: from block to block.
+    /// How often in succession each of some quicker ways that generated code tries has not been open to it, from block to block of a launch.
     pub misses: [u32; MISSES],
 }
 

@@ -22,12 +22,14 @@ use crate::target::Level;
 /// How many definitions of an index are looked at.
 const MOST: usize = 64;
 
-/// Of so many times that lanes could be near each other, it is tried so many times whether they are after as many misses.
-const PERIOD: u64 = 64;
+/// After so many times in succession that all lanes could have been near each other and were not, it is not tried any more in a launch.
 const TRIES: u64 = 8;
 
 /// How many times more lanes are near each other where that is tried than far, for the order of code.
 const NEAR_TO_FAR: u32 = 20;
+
+/// The most elements of each lane: a longer row is as long words, of which fewer are gathered than elements are chosen.
+const MOST_IN_ROW: u32 = 2;
 
 /// The fewest lanes for which it is worth while.
 const LEAST: u32 = 8;
@@ -91,9 +93,24 @@ impl<'c> Emitter<'_, 'c> {
     ) -> Result<Vec<Value<'c>>, CompileError> {
         let data = self.p.func.inst(inst);
         let (lane, count) = (self.lane_type(data.results[0]), u32::from(access.lanes));
+        if self.shares_addresses(inst, lane) {
+            return self.load_lanes(address, lane, count, mark);
+        }
         self.load_near_or((data.args[0], access), address, lane, count, mark, |this| {
             this.load_lanes(address, lane, count, mark)
         })
+    }
+
+    /// Whether lanes go one by one to several elements from the same place on, as to the colours of a pixel: where all of that is in one block of code, the
+    /// addresses leave their vector once.
+    fn shares_addresses(&self, inst: Inst, lane: Type<'c>) -> bool {
+        let func = &self.p.func;
+        let own = func.inst(inst);
+        let is_company = |other: &Inst| {
+            let data = func.inst(*other);
+            matches!(data.op, Op::Load(_)) && data.args == own.args && *other != inst
+        };
+        !self.has_gather(lane.scalar_bits() / 8) && func.block(self.current).insts.iter().any(is_company)
     }
 
     /// Loads `count` elements for each lane from where lanes may be near each other; anywhere else `otherwise` does.
@@ -106,7 +123,8 @@ impl<'c> Emitter<'_, 'c> {
         mark: Mark,
         otherwise: impl FnOnce(&mut Self) -> Result<Vec<Value<'c>>, CompileError>,
     ) -> Result<Vec<Value<'c>>, CompileError> {
-        let may_be = access.order == Order::Weak
+        let may_be = count <= MOST_IN_ROW
+            && access.order == Order::Weak
             && access.space != Space::Local
             && !self.wants_less_code()
             && self.lanes_for_all(mark).is_none()
@@ -124,24 +142,27 @@ impl<'c> Emitter<'_, 'c> {
         let b = self.unit.b;
         let i32 = self.unit.types.i32;
         let misses = self.misses();
+        let active = self.active();
         let missed = b.load(i32, misses, 4);
-        let phase = b.and(missed, i32.int_const(PERIOD - 1));
-        let tries = b.icmp(IntPredicate::Ult, phase, i32.int_const(TRIES));
-        let [test, near, far, after] =
-            ["near.test", "near", "far", "near.after"].map(|name| b.append_block(name));
+        let tries = b.icmp(IntPredicate::Ult, missed, i32.int_const(TRIES));
+        let [test, near, miss, far, after] =
+            ["near.test", "near", "near.miss", "far", "near.after"].map(|name| b.append_block(name));
         b.cond_br(tries, test, far);
         let mark = self.mark();
         b.position_at_end(test);
         let stretches = self.test(&numbers);
-        b.mark_odds(b.cond_br(stretches.are_short, near, far), NEAR_TO_FAR, 1);
+        b.mark_odds(b.cond_br(stretches.are_short, near, miss), NEAR_TO_FAR, 1);
         b.position_at_end(near);
         b.store(i32.zero(), misses, 4);
         let elements = self.load_near(&stretches.all, &numbers, lane, count);
         let near_end = b.block();
         b.br(after);
         self.forget_since(mark);
+        b.position_at_end(miss);
+        let all = if self.is_full() { self.unit.types.bit.all_ones() } else { b.all(active) };
+        b.store(b.add(missed, b.zext(all, i32)), misses, 4);
+        b.br(far);
         b.position_at_end(far);
-        b.store(b.add(missed, i32.int_const(1)), misses, 4);
         let others = otherwise(self)?;
         let far_end = b.block();
         b.br(after);
