@@ -41,7 +41,7 @@ impl<'c> Emitter<'_, 'c> {
             return None;
         }
         let (scaled, moves) = self.before_moves(address);
-        let Some((first, others)) = moves.split_first() else { return None };
+        let (first, others) = moves.split_first()?;
         let scaled = self.scaled_index(scaled)?;
         let b = self.unit.b;
         let base = others.iter().fold(self.natural(*first), |sum, by| b.add(sum, self.natural(*by)));

@@ -256,6 +256,17 @@ impl<'c> Emitter<'_, 'c> {
         &insts[from..]
     }
 
+    /// Whether something else is loaded in the current block at some distance from what a load loads.
+    pub(super) fn has_company(&self, inst: Inst) -> bool {
+        let func = &self.p.func;
+        let own = func.inst(inst);
+        let is_company = |other: &Inst| {
+            let data = func.inst(*other);
+            matches!(data.op, Op::Load(_)) && data.args == own.args && *other != inst
+        };
+        func.block(self.current).insts.iter().any(is_company)
+    }
+
     /// The loads from this address, each with its offset, less than so many bytes from this one's, that come from here on before memory may change there.
     fn neighbours(&self, inst: Inst, access: Access, within: u32) -> Vec<(i64, Inst)> {
         let func = &self.p.func;

@@ -104,13 +104,7 @@ impl<'c> Emitter<'_, 'c> {
     /// Whether lanes go one by one to several elements from the same place on, as to the colours of a pixel: where all of that is in one block of code, the
     /// addresses leave their vector once.
     fn shares_addresses(&self, inst: Inst, lane: Type<'c>) -> bool {
-        let func = &self.p.func;
-        let own = func.inst(inst);
-        let is_company = |other: &Inst| {
-            let data = func.inst(*other);
-            matches!(data.op, Op::Load(_)) && data.args == own.args && *other != inst
-        };
-        !self.has_gather(lane.scalar_bits() / 8) && func.block(self.current).insts.iter().any(is_company)
+        !self.has_gather(lane.scalar_bits() / 8) && self.has_company(inst)
     }
 
     /// Loads `count` elements for each lane from where lanes may be near each other; anywhere else `otherwise` does.

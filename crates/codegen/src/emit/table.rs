@@ -35,6 +35,8 @@ impl<'c> Emitter<'_, 'c> {
         let chooses = cpu.vector_bits() == 8 * REGISTER && (bits > 8 || cpu.has("avx512vbmi"));
         if self.wants_less_code()
             || !chooses
+            // Words that lie together come together.
+            || bits > 8 && self.has_company(inst)
             || access.lanes != 1
             || access.order != Order::Weak
             || access.space == Space::Local
