@@ -394,6 +394,20 @@ mod tests {
         b.inst(Op::Int(IntBinary::Add), &[base, offset], Type::I64)
     }
 
+    /// A kernel whose threads end in this block, with stragglers apart.
+    fn apart_up_to(mut b: FunctionBuilder, done: Block) -> Prepared {
+        b.switch_to(done);
+        b.terminate(Terminator::Exit);
+        let shape = Shape::of([8, 1, 1], [256, 1, 1]);
+        prepare(b.finish(), true, &shape).unwrap().with_stragglers_apart(&shape)
+    }
+
+    /// The block that asks whether few lanes are left.
+    fn asks(p: &Prepared) -> Option<Block> {
+        let is_asked = |inst: &Inst| matches!(p.func.inst(*inst).op, Op::FewLanes(_));
+        p.func.blocks().find(|block| p.func.block(*block).insts.iter().any(is_asked))
+    }
+
     /// Whether the loop of a kernel is there twice in which each thread goes from the place that is its number to one that is its own, in such
     /// steps, and does something with the word at a place that it finds there.
     fn is_split(step: u64, does: impl FnOnce(&mut FunctionBuilder, Value)) -> bool {
@@ -417,12 +431,7 @@ mod tests {
         let cond = b.inst(Op::IntCmp(IntCmp::LtS), &[next, end], Type::Pred);
         let (then, otherwise) = (Target::new(again), Target::new(done));
         b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
-        b.switch_to(done);
-        b.terminate(Terminator::Exit);
-        let shape = Shape::of([8, 1, 1], [256, 1, 1]);
-        let p = prepare(b.finish(), true, &shape).unwrap().with_stragglers_apart(&shape);
-        let mut insts = p.func.blocks().flat_map(|block| &p.func.block(block).insts);
-        insts.any(|inst| matches!(p.func.inst(*inst).op, Op::FewLanes(_)))
+        asks(&apart_up_to(b, done)).is_some()
     }
 
     #[test]
@@ -464,15 +473,8 @@ mod tests {
         let cond = b.inst(Op::IntCmp(IntCmp::LtS), &[next, seven], Type::Pred);
         let (then, otherwise) = (Target::new(again), Target::new(done));
         b.terminate(Terminator::Branch { cond, then, otherwise, uniform: false });
-        b.switch_to(done);
-        b.terminate(Terminator::Exit);
-        let shape = Shape::of([8, 1, 1], [256, 1, 1]);
-        let p = prepare(b.finish(), true, &shape).unwrap().with_stragglers_apart(&shape);
-        let mut blocks = p.func.blocks();
-        let asks = blocks.find(|block| {
-            let mut insts = p.func.block(*block).insts.iter();
-            insts.any(|inst| matches!(p.func.inst(*inst).op, Op::FewLanes(_)))
-        });
+        let p = apart_up_to(b, done);
+        let asks = asks(&p);
         assert!(asks.is_none_or(|block| p.loops.innermost(block).is_none()), "it is asked once");
         assert_eq!(p.alone.len(), asks.iter().count());
         asks.is_some()

@@ -93,7 +93,8 @@ impl<'c> Emitter<'_, 'c> {
     ) -> Result<Vec<Value<'c>>, CompileError> {
         let data = self.p.func.inst(inst);
         let (lane, count) = (self.lane_type(data.results[0]), u32::from(access.lanes));
-        if self.shares_addresses(inst, lane) {
+        if matches!(address, Address::Varying(_) | Address::Indexed(..)) && self.shares_addresses(inst, lane)
+        {
             return self.load_lanes(address, lane, count, mark);
         }
         self.load_near_or((data.args[0], access), address, lane, count, mark, |this| {
@@ -162,13 +163,7 @@ impl<'c> Emitter<'_, 'c> {
         b.br(after);
         self.forget_since(mark);
         b.position_at_end(after);
-        let merge = |(near, far): (Value<'c>, Value<'c>)| {
-            let phi = b.phi(near.ty());
-            phi.add_incoming(near, near_end);
-            phi.add_incoming(far, far_end);
-            phi.value()
-        };
-        Ok(elements.into_iter().zip(others).map(merge).collect())
+        Ok(self.merged((elements, near_end), (others, far_end)))
     }
 
     /// Where it is counted how often lanes could have been near each other and were not.
@@ -203,8 +198,10 @@ impl<'c> Emitter<'_, 'c> {
         let room = (chooser.elements * chooser.registers - count) * size / scale;
         let is_multiple = scale == 1 || scale.is_multiple_of(size);
         let has_room = room >= (chooser.lanes - 1) * (size / scale).max(1);
-        let numbers = Numbers { base, numbers: self.unit.b.freeze(numbers), scale, size, room, chooser };
-        (is_multiple && has_room).then_some(numbers)
+        (is_multiple && has_room).then(|| {
+            let numbers = self.unit.b.freeze(numbers);
+            Numbers { base, numbers, scale, size, room, chooser }
+        })
     }
 
     /// Where the lanes of each register are, and whether they are near each other.
@@ -276,13 +273,8 @@ impl<'c> Emitter<'_, 'c> {
     /// The elements that indices, i32s, tell, of one register or two.
     fn choose(&self, loaded: &[Value<'c>], indices: Value<'c>, lane: Type<'c>) -> Value<'c> {
         let b = self.unit.b;
-        let (ty, lanes) = (loaded[0].ty(), indices.ty().lanes());
-        let own = b.int_resize(indices, ty.scalar(), false);
-        let widened: Vec<i32> = (0..ty.lanes()).map(|at| if at < lanes { at as i32 } else { -1 }).collect();
-        let own = if lanes < ty.lanes() { b.shuffle(own, own, &widened) } else { own };
-        let chosen = self.chosen_of(loaded, own, ty.scalar());
-        let chosen = if lanes < ty.lanes() { b.subvector(chosen, 0, lanes) } else { chosen };
-        b.bitcast(chosen, lane.vector(lanes))
+        let own = b.int_resize(indices, loaded[0].ty().scalar(), false);
+        b.bitcast(self.chosen_of(loaded, own), lane.vector(own.ty().lanes()))
     }
 
     /// Whether an address is computed from places of lanes and numbers with fractions, in whichever way, and what is the same for all.

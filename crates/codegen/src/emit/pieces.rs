@@ -5,7 +5,7 @@ use kernel_abi::CompileError;
 use super::LANES;
 use super::function::Emitter;
 use super::stack::stack_align;
-use crate::llvm::{IntPredicate, Type, Value};
+use crate::llvm::{Block, IntPredicate, Type, Value};
 
 impl<'c> Emitter<'_, 'c> {
     /// Runs `body` only where the scalar condition holds, which is rare. What it computes is forgotten afterwards.
@@ -70,13 +70,22 @@ impl<'c> Emitter<'_, 'c> {
         b.br(after);
         self.forget_since(mark);
         b.position_at_end(after);
-        let merge = |(usual, rare): (Value<'c>, Value<'c>)| {
-            let phi = b.phi(usual.ty());
-            phi.add_incoming(usual, usual_end);
-            phi.add_incoming(rare, rare_end);
+        Ok(self.merged((usual, usual_end), (rare, rare_end)))
+    }
+
+    /// What comes from one of two blocks: the values of each, in their order.
+    pub(super) fn merged(
+        &self,
+        (values, end): (Vec<Value<'c>>, Block<'c>),
+        (others, other_end): (Vec<Value<'c>>, Block<'c>),
+    ) -> Vec<Value<'c>> {
+        let merge = |(value, other): (Value<'c>, Value<'c>)| {
+            let phi = self.unit.b.phi(value.ty());
+            phi.add_incoming(value, end);
+            phi.add_incoming(other, other_end);
             phi.value()
         };
-        Ok(usual.into_iter().zip(rare).map(merge).collect())
+        values.into_iter().zip(others).map(merge).collect()
     }
 
     /// Runs `body` for each lane set in `lanes`, an integer with a bit for each, with the lane's index as i32, lowest first.

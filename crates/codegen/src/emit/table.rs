@@ -12,7 +12,7 @@ use super::address::Address;
 use super::function::Emitter;
 use super::mark::Mark;
 use super::memory::Pattern;
-use crate::llvm::{IntPredicate, Type, Value};
+use crate::llvm::{IntPredicate, Value};
 
 /// Bytes of a register, and the most registers that a table takes: from more it takes as long to choose as to gather.
 const REGISTER: u32 = 64;
@@ -35,13 +35,13 @@ impl<'c> Emitter<'_, 'c> {
         let chooses = cpu.vector_bits() == 8 * REGISTER && (bits > 8 || cpu.has("avx512vbmi"));
         if self.wants_less_code()
             || !chooses
-            // Words that lie together come together.
-            || bits > 8 && self.has_company(inst)
             || access.lanes != 1
             || access.order != Order::Weak
             || access.space == Space::Local
             || !self.is_sure(value)
             || !matches!(self.pattern(address, bits / 8, 1, true), Pattern::Scattered | Pattern::Indexed(..))
+            // Words that lie together come together.
+            || bits > 8 && self.has_company(inst)
         {
             return Ok(false);
         }
@@ -94,10 +94,8 @@ impl<'c> Emitter<'_, 'c> {
             self.loaded(element.vector(each), ptr, mark)
         };
         let table: Vec<Value<'c>> = (0..registers).map(load).collect();
-        let lanes = self.unit.lanes;
         let choose = |indices: Value<'c>| {
-            let chosen: Vec<Value<'c>> =
-                table.chunks(2).map(|pair| self.chosen_of(pair, indices, element)).collect();
+            let chosen: Vec<Value<'c>> = table.chunks(2).map(|pair| self.chosen_of(pair, indices)).collect();
             match chosen[..] {
                 [low, high] => {
                     // The instruction looks at the lower bits of an index.
@@ -107,47 +105,44 @@ impl<'c> Emitter<'_, 'c> {
                 _ => chosen[0],
             }
         };
-        if lanes < each {
-            let own: Vec<i32> = (0..each).map(|lane| if lane < lanes { lane as i32 } else { -1 }).collect();
-            return b.subvector(choose(b.shuffle(indices, indices, &own)), 0, lanes);
-        }
-        let parts = (0..lanes).step_by(each as usize).map(|at| choose(b.subvector(indices, at, each)));
+        let lanes = self.unit.lanes;
+        let at_once = each.min(lanes);
+        let parts = (0..lanes).step_by(at_once as usize).map(|at| choose(b.subvector(indices, at, at_once)));
         self.concatenated(parts.collect())
     }
 
-    /// What indices tell of one register or two, by as many of their lower bits as that takes.
-    pub(super) fn chosen_of(
-        &self,
-        registers: &[Value<'c>],
-        indices: Value<'c>,
-        element: Type<'c>,
-    ) -> Value<'c> {
+    /// What indices tell of one register or two, by as many of their lower bits as that takes. They are as wide as the elements, and no more than a
+    /// register has.
+    pub(super) fn chosen_of(&self, registers: &[Value<'c>], indices: Value<'c>) -> Value<'c> {
         let b = self.unit.b;
-        let name = |one: bool, kind: &str| match one {
-            true => format!("llvm.x86.avx512.permvar.{kind}.512"),
-            false => format!("llvm.x86.avx512.vpermi2var.{kind}.512"),
-        };
-        match (registers, element.scalar_bits()) {
-            (&[low, high], bits) => {
+        let (ty, lanes) = (registers[0].ty(), indices.ty().lanes());
+        if lanes < ty.lanes() {
+            let own = |lane: u32| if lane < lanes { lane as i32 } else { -1 };
+            let places: Vec<i32> = (0..ty.lanes()).map(own).collect();
+            return b.subvector(self.chosen_of(registers, b.shuffle(indices, indices, &places)), 0, lanes);
+        }
+        let bits = ty.scalar().scalar_bits();
+        match *registers {
+            [low, high] => {
                 let kind = match bits {
                     8 => "qi",
                     16 => "hi",
                     32 => "d",
                     _ => "q",
                 };
-                b.intrinsic(&name(false, kind), &[], &[low, indices, high])
+                b.intrinsic(&format!("llvm.x86.avx512.vpermi2var.{kind}.512"), &[], &[low, indices, high])
             }
-            (_, 32) if indices.ty().lanes() == 8 => {
+            _ if ty.lanes() * bits == 256 => {
                 b.intrinsic("llvm.x86.avx2.permd", &[], &[registers[0], indices])
             }
-            (_, bits) => {
+            _ => {
                 let kind = match bits {
                     8 => "qi",
                     16 => "hi",
                     32 => "si",
                     _ => "di",
                 };
-                b.intrinsic(&name(true, kind), &[], &[registers[0], indices])
+                b.intrinsic(&format!("llvm.x86.avx512.permvar.{kind}.512"), &[], &[registers[0], indices])
             }
         }
     }
